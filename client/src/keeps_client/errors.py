@@ -1,0 +1,107 @@
+"""Errors of Keeps, the same in process and over HTTP.
+
+    KeepsError                     code                 HTTP status
+    ├── ValidationFailedError      validation_failed    422
+    ├── UnauthenticatedError       unauthenticated      401
+    ├── ForbiddenError             forbidden            403
+    ├── NotFoundError              not_found            404   someone else's row looks like this, too
+    ├── ConflictError              conflict             409   carries the current version and value
+    ├── PayloadTooLargeError       payload_too_large    413
+    ├── RateLimitedError           rate_limited         429   carries retry_after_seconds
+    ├── NotConfiguredError         not_configured       501   says which extra or setting is missing
+    └── UnavailableError           unavailable          503   try again: the database cannot be reached
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class KeepsError(Exception):
+    """Anything Keeps refuses or fails to do. `code` is stable; `detail` is for people."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class ValidationFailedError(KeepsError):
+    """The input breaks a rule; `errors` lists `{"field", "message"}` for each broken one. Nothing was written."""
+
+    code = "validation_failed"
+    status = 422
+
+    def __init__(self, detail: str, errors: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(detail)
+        self.errors = errors or []
+
+
+class UnauthenticatedError(KeepsError):
+    """No usable credentials."""
+
+    code = "unauthenticated"
+    status = 401
+
+
+class ForbiddenError(KeepsError):
+    """Known caller, but the role does not allow it."""
+
+    code = "forbidden"
+    status = 403
+
+
+class NotFoundError(KeepsError):
+    """No such row that this scope may see."""
+
+    code = "not_found"
+    status = 404
+
+
+class ConflictError(KeepsError):
+    """Somebody else was first: the stored version is not the one you expected.
+
+    `current_version` and `current` hold what is stored now, so that a caller can merge and try again.
+    """
+
+    code = "conflict"
+    status = 409
+
+    def __init__(self, detail: str, *, current_version: int | None = None, current: Any = None) -> None:
+        super().__init__(detail)
+        self.current_version = current_version
+        self.current = current
+
+
+class PayloadTooLargeError(KeepsError):
+    """More bytes than the limit allows."""
+
+    code = "payload_too_large"
+    status = 413
+
+
+class RateLimitedError(KeepsError):
+    """Too many calls; try again after `retry_after_seconds`."""
+
+    code = "rate_limited"
+    status = 429
+
+    def __init__(self, detail: str, *, retry_after_seconds: float = 1.0) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class NotConfiguredError(KeepsError):
+    """Needs a setting or an optional package that is not there; `detail` names it."""
+
+    code = "not_configured"
+    status = 501
+
+
+class UnavailableError(KeepsError):
+    """The database (or a model behind a URL) cannot be reached or is too busy. Nothing was half written."""
+
+    code = "unavailable"
+    status = 503

@@ -1,0 +1,83 @@
+"""Pieces that several models share: safe text, JSON values, pages."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
+from pydantic.alias_generators import to_camel
+
+MAX_CONTENT_CHARACTERS = 50_000
+MAX_METADATA_BYTES = 64 * 1024
+MAX_VALUE_BYTES = 256 * 1024
+MAX_TAGS = 50
+MAX_BATCH_ITEMS = 1_000
+MAX_LIMIT = 200
+NAME_PATTERN = r"^[A-Za-z0-9_.:/-]+$"
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("holds a NUL character, which PostgreSQL cannot store; remove it")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("holds a lone surrogate, which is not text; decode it properly first")
+    return text
+
+
+def _storable_json(value: JsonValue) -> JsonValue:
+    try:
+        encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (RecursionError, ValueError) as error:
+        raise ValueError(f"is not JSON that can be stored: {error}") from None
+    _storable_strings(value)
+    if len(encoded.encode("utf-8")) > MAX_VALUE_BYTES:
+        raise ValueError(f"is larger than {MAX_VALUE_BYTES // 1024} KiB as JSON")
+    return value
+
+
+def _storable_strings(value: JsonValue) -> None:
+    if isinstance(value, str):
+        _storable(value)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            _storable(key)
+            _storable_strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _storable_strings(inner)
+
+
+def _small_metadata(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    _storable_json(value)
+    if len(json.dumps(value, ensure_ascii=False).encode("utf-8")) > MAX_METADATA_BYTES:
+        raise ValueError(f"is larger than {MAX_METADATA_BYTES // 1024} KiB as JSON")
+    return value
+
+
+def _in_utc(value: datetime) -> datetime:
+    """Times without a zone are taken as UTC."""
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Json = Annotated[JsonValue, AfterValidator(_storable_json)]
+Metadata = Annotated[dict[str, JsonValue], AfterValidator(_small_metadata)]
+UtcTime = Annotated[datetime, AfterValidator(_in_utc)]
+
+
+class Wire(BaseModel):
+    """Base of all wire models: frozen, nothing unknown accepted, snake_case out, camelCase accepted too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+ItemT = TypeVar("ItemT")
+
+
+class Page(Wire, Generic[ItemT]):
+    """One page of a list. `next_cursor` goes into the next call; None on the last page."""
+
+    items: list[ItemT]
+    next_cursor: str | None = None

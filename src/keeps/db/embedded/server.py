@@ -1,0 +1,242 @@
+"""One data folder and the server on it: make, start, recover, stop. Blocking; call it under `home_lock`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from keeps.db.embedded.binaries import RunUser
+from keeps.db.embedded.lease import POLL_SECONDS
+from keeps_client.errors import UnavailableError
+
+SUPERUSER = "postgres"
+SETTINGS = {
+    # Durable: an acknowledged write survives a power cut.
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    # Private: a socket in a folder of our own, and no TCP.
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "password_encryption": "scram-sha-256",
+    # Sized for a laptop; many small statements, so no JIT.
+    "max_connections": "100",
+    "shared_buffers": "256MB",
+    "effective_cache_size": "2GB",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "256MB",
+    "random_page_cost": "1.1",
+    "max_wal_size": "2GB",
+    "min_wal_size": "128MB",
+    "checkpoint_timeout": "15min",
+    "autovacuum_naptime": "20s",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_min_messages": "warning",
+    # Values of failing statements may be memories: keep them out of the log.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_parameter_max_length": "0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """Where a server lives: its data, its programs, its log, its user."""
+
+    data: Path
+    log: Path
+    binaries: Path
+    user: RunUser
+
+    def exists(self) -> bool:
+        return (self.data / "PG_VERSION").is_file()
+
+
+def make_data(folder: DataFolder, superuser_password: str) -> None:
+    """initdb into a neighbour and rename it: a half-made data folder is never taken for a whole one."""
+    parent = folder.data.parent
+    for leftover in parent.glob(".initdb-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    partial = Path(tempfile.mkdtemp(prefix=".initdb-", dir=parent))
+    password_file = partial / "password"
+    password_file.write_text(superuser_password + "\n", encoding="utf-8")
+    password_file.chmod(0o600)
+    if folder.user.switch:
+        for path in (partial, password_file):
+            os.chown(path, folder.user.uid, folder.user.gid)
+    command = [
+        str(folder.binaries / "bin" / "initdb"),
+        f"--pgdata={partial / 'data'}",
+        f"--username={SUPERUSER}",
+        f"--pwfile={password_file}",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--locale=C",
+    ]
+    try:
+        done: Any = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=False, cwd="/", env=_environment(), **folder.user.popen_arguments()
+        )
+        if done.returncode != 0:
+            raise UnavailableError(f"could not make a database in {folder.data}: {done.stderr.strip()[-800:]}")
+        (partial / "data").rename(folder.data)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def running_postmaster(data: Path) -> psutil.Process | None:
+    """The server process of this data folder, or None.
+
+    The process named in postmaster.pid counts only if it works in this folder: process ids are reused.
+    """
+    try:
+        pid = int((data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE and _works_in(process, data):
+            return process
+    except (OSError, ValueError, psutil.Error):
+        pass
+    return None
+
+
+def start(folder: DataFolder, socket_folder: Path, timeout_seconds: float) -> psutil.Process:
+    """Start the server and return its process at once; `wait_until_ready` follows. Clears what a crash left first."""
+    _bury_the_dead(folder.data, timeout_seconds)
+    options = {**SETTINGS, "unix_socket_directories": _quoted_list_item(str(socket_folder))}
+    command = [str(folder.binaries / "bin" / "postgres"), "-D", str(folder.data)]
+    for name, value in options.items():
+        command += ["-c", f"{name}={value}"]
+    folder.log.touch(mode=0o600, exist_ok=True)
+    if folder.user.switch:
+        os.chown(folder.log, folder.user.uid, folder.user.gid)
+    with folder.log.open("ab") as log:
+        # The shell leaves it in the background and ends, so the server is a child of init: it outlives us and is
+        # never our zombie. A session of its own keeps our terminal's Ctrl-C away from it.
+        launched: Any = subprocess.run(  # noqa: S603
+            ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd="/",
+            env=_environment(),
+            start_new_session=True,
+            check=True,
+            **folder.user.popen_arguments(),
+        )
+    try:
+        return psutil.Process(int(launched.stdout))
+    except psutil.NoSuchProcess:
+        raise UnavailableError(f"PostgreSQL did not start. Its log ends: {log_tail(folder.log)}") from None
+
+
+def wait_until_ready(folder: DataFolder, server: psutil.Process, timeout_seconds: float) -> None:
+    """Wait until the server takes connections, as long as it lives: crash recovery may take minutes.
+
+    Raises UnavailableError with the end of its log when it dies or is not ready in time.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    while _status(folder.data, server.pid) != "ready":
+        if not _is_alive(server):
+            raise UnavailableError(f"PostgreSQL did not start in {folder.data}. Its log ends: {log_tail(folder.log)}")
+        if time.monotonic() > deadline:
+            raise UnavailableError(
+                f"PostgreSQL in {folder.data} is still starting after {timeout_seconds:.0f} s (crash recovery of a "
+                f"large database?); try again later. Its log ends: {log_tail(folder.log)}"
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def stop(folder: DataFolder, timeout_seconds: float = 60.0) -> None:
+    """Stop the server: a fast shutdown, and an immediate one (safe, it recovers) where that takes too long."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        process = running_postmaster(folder.data)
+        if process is None:
+            return
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+        deadline = time.monotonic() + timeout_seconds
+        while running_postmaster(folder.data) is not None and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+
+
+def socket_folder_of(data: Path) -> Path | None:
+    """Where the running server listens, as its postmaster.pid says."""
+    try:
+        lines = (data / "postmaster.pid").read_text(encoding="utf-8").split("\n")
+        return Path(lines[4]) if lines[4] else None
+    except (OSError, IndexError):
+        return None
+
+
+def log_tail(log: Path, characters: int = 600) -> str:
+    try:
+        return log.read_bytes()[-characters:].decode("utf-8", "replace").strip() or "(empty)"
+    except OSError as error:
+        return f"(cannot be read: {error})"
+
+
+def _bury_the_dead(data: Path, timeout_seconds: float) -> None:
+    """Make sure that no process of a killed server still works on the data, then remove its pid file.
+
+    PostgreSQL itself would refuse to start where the pid was reused by another process of the same user; and it is
+    safe to remove the file only when nobody works in the folder any more.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    asked = False
+    while survivors := [process for process in psutil.process_iter() if _works_in(process, data)]:
+        if time.monotonic() > deadline:
+            raise UnavailableError(f"processes of a killed server still work in {data}: {[p.pid for p in survivors]}")
+        if time.monotonic() > deadline - timeout_seconds + 5 and not asked:
+            asked = True
+            for process in survivors:
+                with contextlib.suppress(psutil.Error):
+                    process.send_signal(signal.SIGQUIT)
+        time.sleep(POLL_SECONDS)
+    (data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _works_in(process: psutil.Process, data: Path) -> bool:
+    try:
+        return process.cwd() == os.path.realpath(data) and process.status() != psutil.STATUS_ZOMBIE
+    except (psutil.Error, OSError):
+        return False
+
+
+def _status(data: Path, pid: int) -> str:
+    """The last line of postmaster.pid: starting, ready, stopping; empty while it is not this server's file."""
+    try:
+        lines = (data / "postmaster.pid").read_text(encoding="utf-8").split("\n")
+        return lines[7].strip() if int(lines[0]) == pid else ""
+    except (OSError, IndexError, ValueError):
+        return ""
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _quoted_list_item(path: str) -> str:
+    """A path as one item of a PostgreSQL list setting."""
+    return '"' + path.replace('"', '""') + '"'
+
+
+def _environment() -> dict[str, str]:
+    """A fixed environment: neither PGDATA nor LC_ALL of the caller may change what we start."""
+    return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}

@@ -1,0 +1,51 @@
+"""What PostgreSQL and the network say, in the words of Keeps."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+
+from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
+
+RETRYABLE = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.LockNotAvailableError)
+"""The statement did nothing wrong: the same transaction, tried again, will most likely pass."""
+
+LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.InternalClientError,
+    ConnectionError,
+    OSError,
+    asyncio.TimeoutError,
+)
+"""The server went away, or does not answer."""
+
+
+def constraint_of(error: BaseException) -> str | None:
+    """The name of the constraint that refused a row, if one did."""
+    return getattr(error, "constraint_name", None) if isinstance(error, asyncpg.IntegrityConstraintViolationError) else None
+
+
+def translated(error: BaseException) -> KeepsError | None:
+    """The Keeps error that a database error means to a caller, or None for what only a defect of ours explains.
+
+    Messages never carry values: PostgreSQL's detail line may hold a memory.
+    """
+    if isinstance(error, asyncpg.QueryCanceledError):
+        return UnavailableError("the database took too long and was asked to stop; nothing was written")
+    if isinstance(error, asyncpg.DiskFullError):
+        return UnavailableError("the database's disk is full; nothing was written. Make room and try again")
+    if isinstance(error, RETRYABLE):
+        return UnavailableError("the database was too busy with other writers; nothing was written. Try again")
+    if isinstance(error, asyncpg.OutOfMemoryError | asyncpg.InsufficientResourcesError):
+        return UnavailableError("the database ran out of a resource; nothing was written. Try again later")
+    if isinstance(error, LOST):
+        return UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again")
+    if isinstance(error, asyncpg.UntranslatableCharacterError | asyncpg.CharacterNotInRepertoireError):
+        return ValidationFailedError("text holds a character that PostgreSQL cannot store")
+    return None

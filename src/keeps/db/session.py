@@ -1,0 +1,171 @@
+"""The one door to the database. Nothing else opens a transaction.
+
+    async with database.scoped(scope) as tx:            # reads
+    await database.write(scope, work)                   # writes, retried when PostgreSQL asks for it
+
+A transaction knows its tenant and user from its first statement on, by settings that are local to it, so it is safe
+behind PgBouncer in transaction mode. Writers of one tenant take turns (an advisory lock until commit): so event
+numbers follow the order of commits without gaps, and what a writer has read stays true until it commits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import asyncpg
+
+from keeps.db.errors import LOST, RETRYABLE, translated
+from keeps.db.statements import Statement
+from keeps.scope import Scope
+from keeps_client.errors import UnavailableError
+
+Row = asyncpg.Record
+ResultT = TypeVar("ResultT")
+
+_ENTER_READ = Statement(
+    "enter_read",
+    "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),"
+    " set_config('plan_cache_mode', 'force_custom_plan', true)",
+)
+_ENTER_WRITE = Statement(
+    "enter_write",
+    "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),"
+    " pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0))",
+)
+_ENTER_USER = Statement("enter_user", "SELECT set_config('app.current_user', $1, true)")
+_SEARCH_TERMS = Statement("search_terms", "SELECT set_config('app.terms', $1, true)")
+
+_inside: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_inside_transaction", default=False)
+
+MAX_ATTEMPTS = 5
+ACQUIRE_TIMEOUT_SECONDS = 10.0
+
+
+def forbid_inside_transaction(what: str) -> None:
+    """Models and other slow calls say this first: a transaction must never wait for them."""
+    if _inside.get():
+        raise AssertionError(f"{what} must not be called inside a transaction")
+
+
+class Tx:
+    """A transaction of one tenant. Made by the door only; store functions take it first."""
+
+    __slots__ = ("_connection", "scope")
+
+    def __init__(self, connection: Any, scope: Scope) -> None:
+        self._connection = connection
+        self.scope = scope
+
+    async def fetch(self, statement: Statement, *values: object) -> list[Row]:
+        return await self._connection.fetch(statement.text, *values)
+
+    async def fetch_row(self, statement: Statement, *values: object) -> Row | None:
+        return await self._connection.fetchrow(statement.text, *values)
+
+    async def execute(self, statement: Statement, *values: object) -> None:
+        await self._connection.execute(statement.text, *values)
+
+    async def become(self, scope: Scope) -> None:
+        """Go on as another user of the same tenant."""
+        if scope.tenant_id != self.scope.tenant_id:
+            raise AssertionError("a transaction belongs to one tenant")
+        if scope.user_id != self.scope.user_id:
+            await self.execute(_ENTER_USER, scope.user_id)
+        self.scope = scope
+
+    async def search_terms(self, terms: Sequence[int]) -> None:
+        """Let memory_terms show the rows that hold one of these terms (its policy asks for it)."""
+        await self.execute(_SEARCH_TERMS, "{" + ",".join(map(str, terms)) + "}")
+
+
+class Database:
+    """A pool and the door to it."""
+
+    def __init__(self, pool: asyncpg.Pool[asyncpg.Record]) -> None:
+        self._pool = pool
+
+    @asynccontextmanager
+    async def scoped(self, scope: Scope) -> AsyncIterator[Tx]:
+        """A read-only transaction as `scope`.
+
+        Raises UnavailableError when no connection is free in time or the server is gone.
+        """
+        async with self._transaction(scope, _ENTER_READ, "BEGIN READ ONLY") as tx:
+            yield tx
+
+    async def write(self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]]) -> ResultT:
+        """Run `work` in one transaction, alone among the writers of its tenant; again when PostgreSQL asks for it.
+
+        `work` may run several times, so it must do nothing but database work. Raises UnavailableError when the
+        server is gone; then the write is either whole or not there.
+        """
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            try:
+                async with self._transaction(scope, _ENTER_WRITE, "BEGIN") as tx:
+                    return await work(tx)
+            except _TryAgainError as error:
+                if attempt == MAX_ATTEMPTS:
+                    raise UnavailableError("the database was too busy with other writers; nothing was written. Try again") from error
+                await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))
+        raise AssertionError("unreachable")
+
+    @asynccontextmanager
+    async def _transaction(self, scope: Scope, enter: Statement, begin: str) -> AsyncIterator[Tx]:
+        forbid_inside_transaction("another transaction")
+        try:
+            connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS)
+        except TimeoutError:
+            raise UnavailableError(f"no database connection became free in {ACQUIRE_TIMEOUT_SECONDS:.0f} s; too many callers at once") from None
+        except (asyncpg.PostgresError, *LOST) as error:
+            raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
+        token = _inside.set(True)
+        try:
+            try:
+                await connection.execute(begin)
+                await connection.execute(enter.text, scope.tenant_id, scope.user_id)
+                yield Tx(connection, scope)
+                await connection.execute("COMMIT")
+            except BaseException:
+                await _roll_back(connection)
+                raise
+        except RETRYABLE as error:
+            raise _TryAgainError(str(translated(error))) from error
+        except (asyncpg.PostgresError, *LOST) as error:
+            known = translated(error)
+            if known is None:
+                raise
+            raise known from error
+        finally:
+            _inside.reset(token)
+            await self._pool.release(connection)
+
+    async def privileged_read(self, statement: Statement, *values: object) -> list[Row]:
+        """Read what belongs to no tenant (catalogue, settings), with no tenant set."""
+        try:
+            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS) as connection:
+                return await connection.fetch(statement.text, *values)
+        except (asyncpg.PostgresError, *LOST) as error:
+            raise translated(error) or error from error
+
+    async def close(self) -> None:
+        try:
+            await asyncio.wait_for(self._pool.close(), 10)
+        except (TimeoutError, *LOST):
+            self._pool.terminate()
+
+
+class _TryAgainError(UnavailableError):
+    """PostgreSQL asks to run the transaction again."""
+
+
+async def _roll_back(connection: Any) -> None:
+    try:
+        if not connection.is_closed():
+            await asyncio.wait_for(connection.execute("ROLLBACK"), 5)
+    except (asyncpg.PostgresError, *LOST):
+        connection.terminate()

@@ -1,0 +1,1 @@
+"""The index: vectors derived from memories, now or later, and made anew for another model."""

@@ -1,0 +1,34 @@
+-- The index catching up with the memories.
+
+-- name: users_to_index
+-- Over all tenants, ids and counts only.
+SELECT tenant_id, user_id, pending, oldest FROM keeps.users_to_index($1, $2)
+
+-- name: memories_to_index
+-- One's own memories without a vector of this model, oldest first.
+SELECT memories.memory_id, memories.user_id, memories.kind, memories.content, memories.metadata, memories.trigger_condition, memories.version
+FROM keeps.memories
+WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL
+  AND NOT EXISTS (SELECT FROM keeps.memory_vectors
+                  WHERE memory_vectors.tenant_id = memories.tenant_id AND memory_vectors.memory_id = memories.memory_id
+                    AND memory_vectors.model = $3)
+ORDER BY memories.memory_id
+LIMIT $4
+
+-- name: vectors_insert
+-- Store vectors of memories that still say what was embedded: the version is compared.
+INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
+SELECT memories.tenant_id, memories.memory_id, $2, memories.user_id, CASE memories.visibility WHEN 'tenant' THEN '' ELSE memories.user_id END,
+       keeps.memory_life(memories.deleted_at, memories.superseded_by, memories.archived_at), vector.embedding,
+       binary_quantize(vector.embedding)::bit varying, vector.tokens
+FROM unnest($3::uuid[], $4::integer[], $5::halfvec[], $6::bytea[]) AS vector(memory_id, version, embedding, tokens)
+JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = vector.memory_id AND memories.version = vector.version
+ON CONFLICT DO NOTHING
+RETURNING memory_id
+
+-- name: vectors_of_other_models_delete
+-- One's own vectors that a change of model left behind.
+DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2 AND model <> $3
+
+-- name: installation_counts
+SELECT tenants, users, memories, events, vectors FROM keeps.installation_counts()

@@ -1,0 +1,111 @@
+"""Brings the index up to date: in the background of an open engine, or at once by `keeps reindex`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from keeps.clock import Clock
+from keeps.db.session import Database
+from keeps.indexing import store
+from keeps.indexing.store import Counts, PendingUser
+from keeps.models.embedder import Embedder
+from keeps.scope import Scope
+from keeps_client.errors import KeepsError
+
+BATCH = 64
+RETRY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """What the index says about itself. `lag_seconds`: the age of the oldest memory that waits, 0 if none does."""
+
+    model: str
+    pending: int
+    lag_seconds: float
+    counts: Counts
+
+
+class Indexer:
+    """Embeds what has no vector yet. Recall goes on meanwhile: by words, or with the vectors of the model before."""
+
+    def __init__(self, database: Database, embedder: Embedder | None, clock: Clock) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._clock = clock
+        self._waiting: dict[tuple[str, str], Scope] = {}
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def notice(self, scope: Scope) -> None:
+        """This user has something to index."""
+        if self._embedder is None:
+            return
+        self._waiting[scope.tenant_id, scope.user_id] = Scope(scope.tenant_id, scope.user_id)
+        self._wake.set()
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def settle(self) -> None:
+        """Wait until everything noticed so far is indexed."""
+        while self._waiting and self._task is not None and not self._task.done():
+            await asyncio.wait({self._task, asyncio.create_task(asyncio.sleep(0.05))}, return_when=asyncio.FIRST_COMPLETED)
+
+    async def index_user(self, scope: Scope, progress: Callable[[int], None] | None = None) -> int:
+        """Index all that one user has waiting; returns how many vectors were stored."""
+        if self._embedder is None:
+            return 0
+        stored = 0
+        while True:
+            async with self._database.scoped(scope) as tx:
+                memories = await store.memories_to_index(tx, self._embedder.model, BATCH)
+            if not memories:
+                return stored
+            embeddings = await self._embedder.embed([memory.text for memory in memories])
+            model = self._embedder.model
+            done = await self._database.write(scope, lambda tx, m=memories, e=embeddings: store.insert_vectors(tx, model, m, e))
+            stored += done
+            if progress:
+                progress(done)
+
+    async def users_to_index(self) -> list[PendingUser]:
+        return [] if self._embedder is None else await store.users_to_index(self._database, self._embedder.model)
+
+    async def drop_other_models(self, scope: Scope) -> None:
+        """Remove the vectors that the model before left; call it when the new ones are complete."""
+        if self._embedder is not None:
+            model = self._embedder.model
+            await self._database.write(scope, lambda tx: store.delete_other_models(tx, model))
+
+    async def status(self) -> IndexStatus:
+        waiting = await self.users_to_index()
+        oldest = min((each.oldest for each in waiting), default=None)
+        lag = max(0.0, (self._clock() - oldest).total_seconds()) if oldest else 0.0
+        return IndexStatus(
+            model=self._embedder.model if self._embedder else "none",
+            pending=sum(each.pending for each in waiting),
+            lag_seconds=lag,
+            counts=await store.counts(self._database),
+        )
+
+    async def close(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while self._waiting:
+            (who, scope) = next(iter(self._waiting.items()))
+            try:
+                await self.index_user(scope)
+            except KeepsError:
+                # The database or the model is away: what waits stays in the database, and we try again.
+                self._wake.clear()
+                try:
+                    await asyncio.wait_for(self._wake.wait(), RETRY_SECONDS)
+                except TimeoutError:
+                    pass
+                continue
+            self._waiting.pop(who, None)

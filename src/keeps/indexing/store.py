@@ -1,0 +1,83 @@
+"""Statements of the index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pgvector import HalfVector
+
+from keeps.db.session import Database, Tx
+from keeps.db.statements import Statements
+from keeps.memories.images import embedded_text
+from keeps.models.embedder import Embedding
+
+QUERIES = Statements("keeps.indexing")
+
+
+@dataclass(frozen=True, slots=True)
+class PendingUser:
+    """A user with memories that wait for a vector."""
+
+    tenant_id: str
+    user_id: str
+    pending: int
+    oldest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PendingMemory:
+    memory_id: UUID
+    version: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much an installation holds. `vectors`: model → count."""
+
+    tenants: int
+    users: int
+    memories: int
+    events: int
+    vectors: dict[str, int]
+
+
+async def users_to_index(database: Database, model: str, at_most: int = 1_000) -> list[PendingUser]:
+    rows = await database.privileged_read(QUERIES["users_to_index"], model, at_most)
+    return [PendingUser(**dict(row)) for row in rows]
+
+
+async def counts(database: Database) -> Counts:
+    (row,) = await database.privileged_read(QUERIES["installation_counts"])
+    values: dict[str, Any] = dict(row)
+    return Counts(**{**values, "vectors": json.loads(values["vectors"])})
+
+
+async def memories_to_index(tx: Tx, model: str, at_most: int) -> list[PendingMemory]:
+    rows = await tx.fetch(QUERIES["memories_to_index"], tx.scope.tenant_id, tx.scope.user_id, model, at_most)
+    return [
+        PendingMemory(row["memory_id"], row["version"], embedded_text({**dict(row), "metadata": json.loads(row["metadata"])})) for row in rows
+    ]
+
+
+async def insert_vectors(tx: Tx, model: str, memories: Sequence[PendingMemory], embeddings: Sequence[Embedding]) -> int:
+    """Store vectors; returns how many. A memory that changed meanwhile is left for the next round."""
+    rows = await tx.fetch(
+        QUERIES["vectors_insert"],
+        tx.scope.tenant_id,
+        model,
+        [memory.memory_id for memory in memories],
+        [memory.version for memory in memories],
+        [HalfVector(embedding.sentence) for embedding in embeddings],
+        [embedding.tokens for embedding in embeddings],
+    )
+    return len(rows)
+
+
+async def delete_other_models(tx: Tx, model: str) -> None:
+    await tx.execute(QUERIES["vectors_of_other_models_delete"], tx.scope.tenant_id, tx.scope.user_id, model)

@@ -1,0 +1,1 @@
+"""Memories: written, read, changed, forgotten, restored."""

@@ -1,0 +1,238 @@
+-- Statements on memories and the rows derived from them. A row image ($1) carries every column, as JSON.
+
+-- name: memories_insert
+-- Store many memories of one owner with their events, words and vectors; rows whose key or content is there already are
+-- left out and not returned, and nothing of them is written.
+-- $1: row images with event_id, terms, term_count · $2: packed terms, in the same order · $3, $4, $5: memory id,
+-- sentence vector and token vectors where there are any · $6: the embedding model
+WITH item AS (
+    SELECT item.*
+    FROM ROWS FROM (
+        jsonb_to_recordset($1::jsonb) AS (
+            tenant_id text, memory_id uuid, user_id text, agent_id text, session_id text, kind text, layer text,
+            namespace text, key text, content text, value jsonb, content_type text, role text,
+            trigger_condition text, procedure_type text, metadata jsonb, tags text[], source text,
+            importance double precision, visibility text, content_hash bytea, valid_from timestamptz,
+            valid_to timestamptz, superseded_by uuid, expires_at timestamptz, archived_at timestamptz,
+            deleted_at timestamptz, document_id uuid, version integer, created_at timestamptz,
+            updated_at timestamptz, event_id uuid, terms integer[], term_count integer),
+        unnest($2::bytea[])
+    ) WITH ORDINALITY AS item(tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type, role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to, superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at, event_id, terms, term_count, packed, position)
+), inserted AS (
+    INSERT INTO keeps.memories (
+        tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value,
+        content_type, role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility,
+        content_hash, valid_from, valid_to, superseded_by, expires_at, archived_at, deleted_at, document_id,
+        version, created_at, updated_at)
+    SELECT
+        item.tenant_id, item.memory_id, item.user_id, item.agent_id, item.session_id, item.kind, item.layer,
+        item.namespace, item.key, item.content, item.value, item.content_type, item.role, item.trigger_condition,
+        item.procedure_type, item.metadata, item.tags, item.source, item.importance, item.visibility,
+        item.content_hash, item.valid_from, item.valid_to, item.superseded_by, item.expires_at, item.archived_at,
+        item.deleted_at, item.document_id, item.version, item.created_at, item.updated_at
+    FROM item ORDER BY item.position
+    ON CONFLICT DO NOTHING
+    RETURNING *
+), counter AS (
+    -- Numbers without gaps: the row lock lasts until commit, and writers of a tenant take turns anyway.
+    UPDATE keeps.tenants SET last_sequence = last_sequence + (SELECT count(*) FROM inserted)
+    WHERE tenant_id = (SELECT item.tenant_id FROM item LIMIT 1)
+    RETURNING last_sequence - (SELECT count(*) FROM inserted) AS base
+), logged AS (
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+    SELECT inserted.tenant_id, counter.base + row_number() OVER (ORDER BY item.position), item.event_id,
+           CASE WHEN inserted.superseded_by IS NULL THEN 'memory.written' ELSE 'memory.superseded' END, 'keeps', inserted.memory_id::text, inserted.updated_at, inserted.user_id, inserted.agent_id, inserted.visibility,
+           jsonb_build_object('key', COALESCE(inserted.namespace || '/' || inserted.key, inserted.memory_id::text), 'value', COALESCE(inserted.value, to_jsonb(inserted.content)),
+               'value_type', CASE WHEN inserted.value IS NULL THEN 'text' ELSE 'json' END, 'content_type', inserted.content_type,
+               'provider_id', 'postgres', 'memory', to_jsonb(inserted))
+    FROM inserted JOIN item USING (memory_id) CROSS JOIN counter
+), termed AS (
+    INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, session_id, term_count, terms, packed)
+    SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id, CASE inserted.visibility WHEN 'tenant' THEN '' ELSE inserted.user_id END,
+           keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), inserted.session_id, item.term_count,
+           item.terms, item.packed
+    FROM inserted JOIN item USING (memory_id)
+), vectored AS (
+    INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
+    SELECT inserted.tenant_id, inserted.memory_id, $6, inserted.user_id, CASE inserted.visibility WHEN 'tenant' THEN '' ELSE inserted.user_id END,
+           keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), vector.embedding,
+           binary_quantize(vector.embedding)::bit varying, vector.tokens
+    FROM unnest($3::uuid[], $4::halfvec[], $5::bytea[]) AS vector(memory_id, embedding, tokens) JOIN inserted USING (memory_id)
+)
+SELECT memory_id FROM inserted
+
+-- name: memories_replace
+-- Write the new image of rows that this transaction has read and locked, each with its event. The trigger
+-- memories_derived_follow brings life and audience of derived rows along, or removes them where the text changed.
+-- $1: row images with event_id · $2: the event type
+WITH item AS (
+    SELECT item.*, row_number() OVER () AS position
+    FROM jsonb_to_recordset($1::jsonb) AS item(
+            tenant_id text, memory_id uuid, user_id text, agent_id text, session_id text, kind text, layer text,
+            namespace text, key text, content text, value jsonb, content_type text, role text,
+            trigger_condition text, procedure_type text, metadata jsonb, tags text[], source text,
+            importance double precision, visibility text, content_hash bytea, valid_from timestamptz,
+            valid_to timestamptz, superseded_by uuid, expires_at timestamptz, archived_at timestamptz,
+            deleted_at timestamptz, document_id uuid, version integer, created_at timestamptz,
+            updated_at timestamptz, event_id uuid, terms integer[], term_count integer)
+), replaced AS (
+    UPDATE keeps.memories SET
+        agent_id = item.agent_id, session_id = item.session_id, kind = item.kind, layer = item.layer,
+        namespace = item.namespace, key = item.key, content = item.content, value = item.value,
+        content_type = item.content_type, role = item.role, trigger_condition = item.trigger_condition,
+        procedure_type = item.procedure_type, metadata = item.metadata, tags = item.tags, source = item.source,
+        importance = item.importance, visibility = item.visibility, content_hash = item.content_hash,
+        valid_from = item.valid_from, valid_to = item.valid_to, superseded_by = item.superseded_by,
+        expires_at = item.expires_at, archived_at = item.archived_at, deleted_at = item.deleted_at,
+        document_id = item.document_id, updated_at = item.updated_at, version = item.version
+    FROM item
+    WHERE memories.tenant_id = item.tenant_id AND memories.memory_id = item.memory_id
+    RETURNING memories.*
+), counter AS (
+    UPDATE keeps.tenants SET last_sequence = last_sequence + (SELECT count(*) FROM replaced)
+    WHERE tenant_id = (SELECT item.tenant_id FROM item LIMIT 1)
+    RETURNING last_sequence - (SELECT count(*) FROM replaced) AS base
+), logged AS (
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+    SELECT replaced.tenant_id, counter.base + row_number() OVER (ORDER BY item.position), item.event_id, $2, 'keeps',
+           replaced.memory_id::text, replaced.updated_at, replaced.user_id, replaced.agent_id, replaced.visibility,
+           jsonb_build_object('key', COALESCE(replaced.namespace || '/' || replaced.key, replaced.memory_id::text), 'value', COALESCE(replaced.value, to_jsonb(replaced.content)),
+               'value_type', CASE WHEN replaced.value IS NULL THEN 'text' ELSE 'json' END, 'content_type', replaced.content_type,
+               'provider_id', 'postgres', 'memory', to_jsonb(replaced))
+    FROM replaced JOIN item USING (memory_id) CROSS JOIN counter
+)
+SELECT memory_id FROM replaced
+
+-- name: memory_terms_insert
+-- The words of one memory, after they changed.
+INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, session_id, term_count, terms, packed)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+
+-- name: memory_vector_insert
+-- The vector of one memory, after its text changed.
+INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
+VALUES ($1, $2, $3, $4, $5, $6, $7::halfvec, binary_quantize($7::halfvec)::bit varying, $8)
+
+-- name: memory_vectors_copy
+-- Give an older truth the vectors that its text already has, before the current row gets new ones.
+INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
+SELECT tenant_id, $3::uuid, model, user_id, audience, 'superseded', embedding, bits, tokens
+FROM keeps.memory_vectors
+WHERE tenant_id = $1 AND memory_id = $2
+
+-- name: memory_is_indexed
+SELECT EXISTS (SELECT FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = $2 AND model = $3) AS indexed
+
+-- name: memory_get
+-- One memory that this scope may see, forgotten or not.
+SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND memory_id = $2
+
+-- name: memory_lock
+-- The same, locked against other writers; only one's own rows can be locked, by policy.
+SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND memory_id = $2 AND user_id = $3
+FOR UPDATE
+
+-- name: memory_lock_by_key
+-- The current holder of a key.
+SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND namespace = $3 AND key = $4 AND deleted_at IS NULL AND superseded_by IS NULL
+FOR UPDATE
+
+-- name: memory_lock_by_content
+-- The memory without a key that holds this content.
+SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND content_hash = $3 AND key IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
+FOR UPDATE
+
+-- name: memory_lock_older
+-- The older truths that a memory has superseded, directly or not.
+WITH RECURSIVE older AS (
+    SELECT memory_id FROM keeps.memories WHERE tenant_id = $1 AND superseded_by = $2
+    UNION
+    SELECT memories.memory_id FROM older JOIN keeps.memories ON memories.tenant_id = $1 AND memories.superseded_by = older.memory_id
+)
+SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND memory_id IN (SELECT older.memory_id FROM older)
+FOR UPDATE
+
+-- name: memory_find
+-- The current memory of a key: one's own first, else one that the tenant shares.
+SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND namespace = $2 AND key = $3 AND deleted_at IS NULL AND superseded_by IS NULL
+  AND (expires_at IS NULL OR expires_at > $5)
+ORDER BY (user_id = $4) DESC, updated_at DESC
+LIMIT 1
+
+-- name: memories_list
+-- One keyset page of what this scope may see, newest first: two index ranges, one's own and what others share, merged.
+-- $2 user · $3, $4: the last row of the page before, or null · $5 limit · $6 now · $7: lives asked for by filters
+(SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2
+  AND ($3::timestamptz IS NULL OR (created_at, memory_id) < ($3, $4::uuid))
+  AND keeps.memory_life(deleted_at, superseded_by, archived_at) = ANY ($7::text[])
+  AND (expires_at IS NULL OR expires_at > $6)
+  AND /*:condition*/ true
+ORDER BY created_at DESC, memory_id DESC
+LIMIT $5)
+UNION ALL
+(SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND visibility = 'tenant' AND user_id <> $2
+  AND ($3::timestamptz IS NULL OR (created_at, memory_id) < ($3, $4::uuid))
+  AND keeps.memory_life(deleted_at, superseded_by, archived_at) = ANY ($7::text[])
+  AND (expires_at IS NULL OR expires_at > $6)
+  AND /*:condition*/ true
+ORDER BY created_at DESC, memory_id DESC
+LIMIT $5)
+ORDER BY created_at DESC, memory_id DESC
+LIMIT $5
+
+-- name: memories_overdue
+-- One's own memories that were forgotten longer ago than they can be restored.
+SELECT memory_id FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND deleted_at < $3
+LIMIT 100
+
+-- name: memories_delete
+-- Remove rows for good; their words, vectors and counts go with them.
+DELETE FROM keeps.memories WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
+
+-- name: memory_redact_events
+-- Take the content out of a memory's events.
+SELECT keeps.redact_memory_events($1)
+
+-- name: memories_count_access
+-- Add the readings collected since the last flush. Only memories that this scope can still see are counted.
+INSERT INTO keeps.memory_access (tenant_id, memory_id, access_count, last_accessed_at)
+SELECT $1, memories.memory_id, read.access_count, read.last_accessed_at
+FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[]) AS read(memory_id, access_count, last_accessed_at)
+JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = read.memory_id
+ORDER BY memories.memory_id
+ON CONFLICT (tenant_id, memory_id) DO UPDATE
+SET access_count = memory_access.access_count + EXCLUDED.access_count,
+    last_accessed_at = GREATEST(memory_access.last_accessed_at, EXCLUDED.last_accessed_at)

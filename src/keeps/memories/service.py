@@ -1,0 +1,357 @@
+"""Memories: remember, get, find, list, update, forget, restore, history."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, ValidationError
+
+from keeps.clock import Clock, new_id
+from keeps.db.errors import constraint_of
+from keeps.db.session import Database, Tx
+from keeps.events import store as events
+from keeps.events.store import NewEvent
+from keeps.memories import store
+from keeps.memories.filters import compile_filters, fields_of
+from keeps.memories.images import Image, audience_of, embedded_text, new_image
+from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile, revise
+from keeps.memories.store import Written, written
+from keeps.memories.writer import Write, Writer
+from keeps.models.embedder import Embedder, Embedding
+from keeps.scope import Scope
+from keeps.tenants.store import ensure_user
+from keeps_client.errors import ConflictError, KeepsError, NotFoundError, ValidationFailedError
+from keeps_client.models import Event, Filters, Memory, MemoryChange, NewMemory, Page, Receipt
+from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_LIMIT
+
+RESTORABLE = timedelta(days=30)
+DERIVED_FROM = ("content", "metadata", "trigger_condition", "tags")
+"""The columns whose change makes words and vectors stale; the trigger keeps.follow_memory says the same."""
+_LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
+
+
+class MemoryService:
+    """Everything that happens to memories, but for recall."""
+
+    def __init__(self, database: Database, embedder: Embedder | None, clock: Clock) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._clock = clock
+        self._writer = Writer(database, self._apply)
+        self._known_users: set[tuple[str, str]] = set()
+
+    @property
+    def model(self) -> str:
+        return self._embedder.model if self._embedder else ""
+
+    async def remember(self, scope: Scope, new: NewMemory, *, index_now: bool) -> Receipt:
+        """Store one memory. Raises ConflictError when `if_version` is not the stored version."""
+        (write,) = await self._prepare(scope, [new], index_now=index_now)
+        await self._introduce(scope)
+        try:
+            return await self._writer.write(write)
+        except NotFoundError:
+            # The user was erased by another process after we met it: introduce it again.
+            await self._introduce(scope, again=True)
+            return await self._writer.write(write)
+
+    async def remember_many(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Receipt]:
+        """Store all items in one transaction, or none. One receipt for each, in order."""
+        if len(items) > MAX_BATCH_ITEMS:
+            raise ValidationFailedError(f"a batch has at most {MAX_BATCH_ITEMS:,} items, this one {len(items):,}; split it")
+        if not items:
+            return []
+        writes = await self._prepare(scope, items, index_now=index_now)
+        await self._introduce(scope)
+        return await self._database.write(scope, lambda tx: self._apply_or_raise(tx, writes))
+
+    async def get(self, scope: Scope, memory_id: UUID) -> Memory:
+        """One memory, forgotten or superseded ones too. Raises NotFoundError, also for someone else's."""
+        async with self._database.scoped(scope) as tx:
+            memory = await store.get(tx, memory_id)
+        if memory is None:
+            raise NotFoundError(f"no memory {memory_id}")
+        return memory
+
+    async def find(self, scope: Scope, namespace: str, key: str) -> Memory | None:
+        """The current memory of a key: one's own, else one that the tenant shares; else None."""
+        async with self._database.scoped(scope) as tx:
+            return await store.find(tx, namespace, key, self._clock())
+
+    async def list(self, scope: Scope, *, filters: Filters | None, limit: int, cursor: str | None) -> Page[Memory]:
+        """One page of current memories, newest first. A filter on `deleted_at` or `superseded_by` shows those, too."""
+        if not 1 <= limit <= MAX_LIMIT:
+            raise ValidationFailedError(f"limit must be 1 to {MAX_LIMIT}")
+        condition = compile_filters(filters, first_parameter=8)
+        asked = {_LIFE_FIELDS[name] for name in fields_of(filters) if name in _LIFE_FIELDS}
+        after = _read_cursor(cursor) if cursor else None
+        async with self._database.scoped(scope) as tx:
+            memories = await store.page(
+                tx, condition=condition, lives=["current", "archived", *asked], after=after, limit=limit + 1, now=self._clock()
+            )
+        more = len(memories) > limit
+        return Page(items=memories[:limit], next_cursor=_write_cursor(memories[limit - 1]) if more else None)
+
+    async def update(self, scope: Scope, memory_id: UUID, change: MemoryChange, *, if_version: int | None, index_now: bool) -> Receipt:
+        """Change some fields. New content supersedes the old, which stays readable."""
+        named: dict[str, Any] = {
+            name: value
+            for name, value in change.model_dump(mode="json").items()
+            if name in change.model_fields_set
+        }
+        if "tags" in named:
+            named["tags"] = list(dict.fromkeys(named["tags"]))
+        for name in ("expires_at", "valid_from", "valid_to"):
+            if named.get(name) is not None:
+                named[name] = getattr(change, name).isoformat()
+        if "valid_from" in named and named["valid_from"] is None:
+            raise ValidationFailedError("valid_from cannot be emptied; a memory is true since some time")
+        current = await self.get(scope, memory_id)
+        preview = {**current.model_dump(mode="json"), **named}
+        embedding = await self._embed_changed(current, preview) if index_now else None
+
+        async def work(tx: Tx) -> Receipt:
+            stored = await store.lock(tx, memory_id)
+            if stored is None or stored["deleted_at"] is not None:
+                raise NotFoundError(f"no memory {memory_id} that you may change")
+            check_version(stored, if_version)
+            if stored["superseded_by"] is not None:
+                raise ConflictError(f"memory {memory_id} is superseded by {stored['superseded_by']}; change that one")
+            now = self._clock()
+            match revise(stored, named, new_id(), now):
+                case Keep():
+                    return await self._unchanged(tx, stored)
+                case Replace(image, older):
+                    if image["valid_to"] is not None and datetime.fromisoformat(image["valid_to"]) < datetime.fromisoformat(image["valid_from"]):
+                        raise ValidationFailedError("valid_to must not be before valid_from")
+                    fits = embedding if embedded_text(image) == embedded_text(preview) else None
+                    return await self._store_replacement(tx, stored, written(image, fits), older)
+
+        return await self._database.write(scope, work)
+
+    async def forget(self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool) -> Receipt:
+        """Hide a memory and its older truths for 30 days, or with `hard` remove them and redact their events now."""
+
+        async def work(tx: Tx) -> Receipt:
+            wanted = memory_id
+            if wanted is None:
+                found = await store.lock_same(tx, {"key": key, "namespace": namespace})
+                if found is None:
+                    raise NotFoundError(f"no memory of yours under {namespace}/{key}")
+                wanted = UUID(found["memory_id"])
+            stored = await store.lock(tx, wanted)
+            if stored is None:
+                raise NotFoundError(f"no memory {wanted} that you may forget")
+            await self._remove_overdue(tx)
+            older = await store.lock_older(tx, wanted)
+            if hard:
+                return await self._erase(tx, stored, older)
+            if stored["deleted_at"] is not None:
+                return await self._unchanged(tx, stored)
+            now = self._clock().isoformat()
+            images = [
+                {**image, "deleted_at": now, "updated_at": now, "version": image["version"] + 1}
+                for image in (stored, *older)
+                if image["deleted_at"] is None
+            ]
+            rows = [Written(image, new_id(), [], b"", None) for image in images]
+            await store.replace(tx, rows, "memory.deleted")
+            return _receipt("forgotten", images[0], rows[0].event_id, indexed=False)
+
+        if memory_id is None and (namespace is None or key is None):
+            raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
+        return await self._database.write(scope, work)
+
+    async def restore(self, scope: Scope, memory_id: UUID) -> Receipt:
+        """Bring back what was forgotten less than 30 days ago. Raises ConflictError if its key is in use again."""
+
+        async def work(tx: Tx) -> Receipt:
+            stored = await store.lock(tx, memory_id)
+            now = self._clock()
+            if stored is None:
+                raise NotFoundError(f"no memory {memory_id} that you may restore")
+            if stored["deleted_at"] is None:
+                return await self._unchanged(tx, stored)
+            if now - datetime.fromisoformat(stored["deleted_at"]) > RESTORABLE:
+                raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
+            if stored["superseded_by"] is None and (taken := await store.lock_same(tx, stored)) is not None:
+                raise ConflictError(
+                    f"its {'key' if stored['key'] else 'content'} is in use again, by memory {taken['memory_id']}", current=taken["memory_id"]
+                )
+            together = [each for each in await store.lock_older(tx, memory_id) if each["deleted_at"] == stored["deleted_at"]]
+            images = [
+                {**image, "deleted_at": None, "updated_at": now.isoformat(), "version": image["version"] + 1} for image in (stored, *together)
+            ]
+            rows = [Written(image, new_id(), [], b"", None) for image in images]
+            await store.replace(tx, rows, "memory.restored")
+            return _receipt("restored", images[0], rows[0].event_id, indexed=await store.is_indexed(tx, memory_id, self.model))
+
+        return await self._database.write(scope, work)
+
+    async def history(self, scope: Scope, memory_id: UUID) -> list[Event]:
+        """Everything that happened to a memory, oldest first; of what was forgotten hard, only that it did."""
+        async with self._database.scoped(scope) as tx:
+            found = await events.by_subject(tx, str(memory_id))
+        if not found:
+            raise NotFoundError(f"no memory {memory_id}")
+        return found
+
+    async def close(self) -> None:
+        await self._writer.close()
+
+    async def _prepare(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Write]:
+        now = self._clock()
+        images = [new_image(new, scope, new_id(), now) for new in items]
+        embeddings: Sequence[Embedding | None] = [None] * len(images)
+        if index_now and self._embedder is not None:
+            embeddings = await self._embedder.embed([embedded_text(image) for image in images])
+        return [
+            Write(scope, written(image, embedding), frozenset(new.model_fields_set), new.if_version)
+            for new, image, embedding in zip(items, images, embeddings, strict=True)
+        ]
+
+    async def _embed_changed(self, current: Memory, preview: Image) -> Embedding | None:
+        if self._embedder is None or embedded_text(current.model_dump(mode="json")) == embedded_text(preview):
+            return None
+        (embedding,) = await self._embedder.embed([embedded_text(preview)])
+        return embedding
+
+    async def _introduce(self, scope: Scope, *, again: bool = False) -> None:
+        """Make the tenant and user rows at the first write of a user that this process sees."""
+        who = (scope.tenant_id, scope.user_id)
+        if again or who not in self._known_users:
+            await self._database.write(scope, ensure_user)
+            self._known_users.add(who)
+
+    async def _apply_or_raise(self, tx: Tx, writes: list[Write]) -> list[Receipt]:
+        receipts: list[Receipt] = []
+        for position, answer in enumerate(await self._apply(tx, writes)):
+            if isinstance(answer, ConflictError):
+                raise ConflictError(f"item {position}: {answer.detail}; nothing was stored", current_version=answer.current_version, current=answer.current)
+            if isinstance(answer, KeepsError):
+                raise answer
+            receipts.append(answer)
+        return receipts
+
+    async def _apply(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
+        """Store writes of one user: the new ones in one statement, then one by one those that meet something stored."""
+        plain = [write for write in writes if write.if_version is None]
+        inserted: set[str] = set()
+        if plain:
+            try:
+                inserted = await store.insert_many(tx, [write.row for write in plain], self.model)
+            except Exception as error:
+                if constraint_of(error) in ("memories_user_exists", "users_tenant_exists"):
+                    raise NotFoundError("this user was erased") from error
+                raise
+        answers: list[Receipt | KeepsError] = []
+        for write in writes:
+            if write.row.image["memory_id"] in inserted:
+                answers.append(_receipt("created", write.row.image, write.row.event_id, indexed=write.row.embedding is not None))
+                continue
+            try:
+                answers.append(await self._meet(tx, write))
+            except ConflictError as error:
+                answers.append(error)
+        return answers
+
+    async def _meet(self, tx: Tx, write: Write) -> Receipt:
+        """Store one write whose key or content is there already, or that expects a version."""
+        stored = await store.lock_same(tx, write.row.image)
+        check_version(stored, write.if_version)
+        if stored is None:
+            await store.insert_many(tx, [write.row], self.model)
+            return _receipt("created", write.row.image, write.row.event_id, indexed=write.row.embedding is not None)
+        match reconcile(stored, write.row.image, write.given, new_id(), self._clock()):
+            case Keep(current):
+                return await self._unchanged(tx, current)
+            case Replace(image, older):
+                return await self._store_replacement(tx, stored, written(image, write.row.embedding), older)
+            case StoreOlder(image):
+                row = written(image, write.row.embedding)
+                await store.insert_many(tx, [row], self.model)
+                return _receipt("superseded", image, row.event_id, indexed=row.embedding is not None)
+
+    async def _store_replacement(self, tx: Tx, stored: Image, row: Written, older: Image | None) -> Receipt:
+        memory_id = UUID(row.image["memory_id"])
+        if older is not None:
+            await store.insert_many(tx, [written(older, None)], self.model)
+            await store.copy_vectors(tx, memory_id, UUID(older["memory_id"]))
+        await store.replace(tx, [row], "memory.written")
+        text_changed = any(stored[name] != row.image[name] for name in DERIVED_FROM)
+        if text_changed or audience_of(stored) != audience_of(row.image):
+            await store.store_terms(tx, row)
+        if text_changed and row.embedding is not None:
+            await store.store_vector(tx, row, row.embedding, self.model)
+        indexed = await store.is_indexed(tx, memory_id, self.model)
+        return _receipt("updated", row.image, row.event_id, indexed=indexed)
+
+    async def _unchanged(self, tx: Tx, image: Image) -> Receipt:
+        return _receipt("unchanged", image, None, indexed=await store.is_indexed(tx, UUID(image["memory_id"]), self.model))
+
+    async def _erase(self, tx: Tx, stored: Image, older: list[Image]) -> Receipt:
+        now = self._clock()
+        ids = [UUID(image["memory_id"]) for image in (stored, *older)]
+        await store.delete(tx, ids)
+        for erased in ids:
+            await store.redact_events(tx, erased)
+        news = [
+            NewEvent(new_id(), "memory.erased", str(erased), now, stored["visibility"], stored["agent_id"], {"memory_id": str(erased)})
+            for erased in ids
+        ]
+        await events.append(tx, news)
+        return Receipt(status="forgotten", memory_id=ids[0], event_id=news[0].event_id)
+
+    async def _remove_overdue(self, tx: Tx) -> None:
+        """What was forgotten more than 30 days ago goes for good, a little at a time."""
+        now = self._clock()
+        if ids := await store.overdue(tx, now - RESTORABLE):
+            await store.delete(tx, ids)
+            for erased in ids:
+                await store.redact_events(tx, erased)
+            await events.append(
+                tx, [NewEvent(new_id(), "memory.erased", str(erased), now, "private", None, {"memory_id": str(erased)}) for erased in ids]
+            )
+
+
+def validated(model: type[BaseModel], arguments: dict[str, Any], *, where: str = "") -> Any:
+    """`model` made from `arguments`. Raises ValidationFailedError that names each wrong field."""
+    try:
+        return model.model_validate(arguments)
+    except ValidationError as error:
+        raise validation_failed(error, where) from None
+    except RecursionError:
+        raise ValidationFailedError(f"{where}the input is nested too deeply") from None
+
+
+def validation_failed(error: ValidationError, where: str = "") -> ValidationFailedError:
+    """pydantic's findings as ours, without the values."""
+    errors = [
+        {"field": ".".join(str(part) for part in each["loc"]), "message": each["msg"].removeprefix("Value error, ")} for each in error.errors(include_input=False, include_url=False)
+    ]
+    return ValidationFailedError(where + "; ".join(f"{each['field'] or 'input'}: {each['message']}" for each in errors), errors)
+
+
+def _receipt(status: Any, image: Image, event_id: UUID | None, *, indexed: bool) -> Receipt:
+    return Receipt.model_construct(
+        status=status, memory_id=UUID(image["memory_id"]), memory=store.memory_from_image(image), event_id=event_id, indexed=indexed
+    )
+
+
+def _write_cursor(memory: Memory) -> str:
+    place = json.dumps([memory.created_at.isoformat(), str(memory.memory_id)])
+    return base64.urlsafe_b64encode(place.encode()).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
+    try:
+        created_at, memory_id = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        return datetime.fromisoformat(created_at), UUID(memory_id)
+    except (ValueError, TypeError, binascii.Error, AttributeError):
+        raise ValidationFailedError("cursor is not one that a page gave; start without it") from None

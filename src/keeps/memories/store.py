@@ -1,0 +1,192 @@
+"""Statements on memories. Every function takes the transaction first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pgvector import HalfVector
+
+from keeps.clock import new_id
+from keeps.db.session import Row, Tx
+from keeps.db.statements import Condition, Statements
+from keeps.memories.images import Image, audience_of, life_of, searched_terms
+from keeps.models.embedder import Embedding
+from keeps.text.packing import pack, salt_of
+from keeps_client.models import Memory
+
+QUERIES = Statements("keeps.memories")
+_TIMES = ("valid_from", "valid_to", "expires_at", "archived_at", "deleted_at", "created_at", "updated_at")
+_IDS = ("memory_id", "superseded_by", "document_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An image with its derived rows, made before the transaction: what is slow is done by then."""
+
+    image: Image
+    event_id: UUID
+    terms: list[int]
+    packed: bytes
+    embedding: Embedding | None
+
+
+def written(image: Image, embedding: Embedding | None) -> Written:
+    terms, packed = pack(searched_terms(image), salt_of(image["tenant_id"], audience_of(image)))
+    return Written(image, new_id(), terms, packed, embedding)
+
+
+async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[str]:
+    """Store rows with events, words and vectors; returns the ids of those whose key and content were free."""
+    images = [
+        {**row.image, "event_id": str(row.event_id), "terms": row.terms, "term_count": _length(row.packed)} for row in rows
+    ]
+    vectors = [(UUID(row.image["memory_id"]), row.embedding) for row in rows if row.embedding is not None]
+    found = await tx.fetch(
+        QUERIES["memories_insert"],
+        json.dumps(images, ensure_ascii=False),
+        [row.packed for row in rows],
+        [memory_id for memory_id, _ in vectors],
+        [HalfVector(embedding.sentence) for _, embedding in vectors],
+        [embedding.tokens for _, embedding in vectors],
+        model,
+    )
+    return {str(row["memory_id"]) for row in found}
+
+
+async def replace(tx: Tx, rows: Sequence[Written], event_type: str) -> None:
+    """Write new images of locked rows, each with an event. Derived rows follow by trigger; see `store_terms`."""
+    images = [{**row.image, "event_id": str(row.event_id)} for row in rows]
+    await tx.fetch(QUERIES["memories_replace"], json.dumps(images, ensure_ascii=False), event_type)
+
+
+async def store_terms(tx: Tx, row: Written) -> None:
+    """The words of a memory whose text or audience changed; the trigger removed the old ones."""
+    image = row.image
+    await tx.execute(
+        QUERIES["memory_terms_insert"], image["tenant_id"], UUID(image["memory_id"]), image["user_id"], audience_of(image), life_of(image),
+        image["session_id"], _length(row.packed), row.terms, row.packed,
+    )  # fmt: skip
+
+
+async def store_vector(tx: Tx, row: Written, embedding: Embedding, model: str) -> None:
+    """The vector of a memory whose text changed; the trigger removed the old one."""
+    image = row.image
+    await tx.execute(
+        QUERIES["memory_vector_insert"], image["tenant_id"], UUID(image["memory_id"]), model, image["user_id"], audience_of(image),
+        life_of(image), HalfVector(embedding.sentence), embedding.tokens,
+    )  # fmt: skip
+
+
+async def copy_vectors(tx: Tx, source: UUID, target: UUID) -> None:
+    await tx.execute(QUERIES["memory_vectors_copy"], tx.scope.tenant_id, source, target)
+
+
+async def is_indexed(tx: Tx, memory_id: UUID, model: str) -> bool:
+    row = await tx.fetch_row(QUERIES["memory_is_indexed"], tx.scope.tenant_id, memory_id, model)
+    return row is not None and row["indexed"]
+
+
+async def get(tx: Tx, memory_id: UUID) -> Memory | None:
+    row = await tx.fetch_row(QUERIES["memory_get"], tx.scope.tenant_id, memory_id)
+    return None if row is None else memory_from_row(row)
+
+
+async def find(tx: Tx, namespace: str, key: str, now: datetime) -> Memory | None:
+    row = await tx.fetch_row(QUERIES["memory_find"], tx.scope.tenant_id, namespace, key, tx.scope.user_id, now)
+    return None if row is None else memory_from_row(row)
+
+
+async def lock(tx: Tx, memory_id: UUID) -> Image | None:
+    row = await tx.fetch_row(QUERIES["memory_lock"], tx.scope.tenant_id, memory_id, tx.scope.user_id)
+    return None if row is None else image_from_row(row)
+
+
+async def lock_same(tx: Tx, image: Image) -> Image | None:
+    """The current row of the same key, or of the same content where there is no key."""
+    if image["key"] is not None:
+        row = await tx.fetch_row(QUERIES["memory_lock_by_key"], tx.scope.tenant_id, tx.scope.user_id, image["namespace"], image["key"])
+    else:
+        content_hash = bytes.fromhex(image["content_hash"][2:])
+        row = await tx.fetch_row(QUERIES["memory_lock_by_content"], tx.scope.tenant_id, tx.scope.user_id, content_hash)
+    return None if row is None else image_from_row(row)
+
+
+async def lock_older(tx: Tx, memory_id: UUID) -> list[Image]:
+    rows = await tx.fetch(QUERIES["memory_lock_older"], tx.scope.tenant_id, memory_id)
+    return [image_from_row(row) for row in rows]
+
+
+async def page(
+    tx: Tx, *, condition: Condition, lives: Sequence[str], after: tuple[datetime, UUID] | None, limit: int, now: datetime
+) -> list[Memory]:
+    """One keyset page, newest first. The values of `condition` are bound from $8 on."""
+    created_at, memory_id = after or (None, None)
+    statement = QUERIES["memories_list"].where(condition)
+    rows = await tx.fetch(
+        statement, tx.scope.tenant_id, tx.scope.user_id, created_at, memory_id, limit, now, list(lives), *condition.values
+    )
+    return [memory_from_row(row) for row in rows]
+
+
+async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
+    await tx.execute(QUERIES["memories_delete"], tx.scope.tenant_id, list(memory_ids))
+
+
+async def redact_events(tx: Tx, memory_id: UUID) -> None:
+    await tx.fetch(QUERIES["memory_redact_events"], memory_id)
+
+
+async def overdue(tx: Tx, deleted_before: datetime) -> list[UUID]:
+    rows = await tx.fetch(QUERIES["memories_overdue"], tx.scope.tenant_id, tx.scope.user_id, deleted_before)
+    return [row["memory_id"] for row in rows]
+
+
+async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
+    """Add to the access counts; memories that are gone by now are left out."""
+    ordered = sorted(reads)
+    await tx.execute(
+        QUERIES["memories_count_access"], tx.scope.tenant_id, ordered, [reads[each][0] for each in ordered], [reads[each][1] for each in ordered]
+    )
+
+
+def memory_from_row(row: Row) -> Memory:
+    """A row as the model that callers see. It was validated when it was written."""
+    values = dict(row)
+    values.pop("content_hash", None)
+    values["metadata"] = json.loads(values["metadata"])
+    values["value"] = None if values["value"] is None else json.loads(values["value"])
+    values["tags"] = tuple(values["tags"])
+    return Memory.model_construct(**values)
+
+
+def memory_from_image(image: Image) -> Memory:
+    """An image as the model that callers see."""
+    values: dict[str, Any] = {name: value for name, value in image.items() if name != "content_hash"}
+    for name in _TIMES:
+        values[name] = None if values[name] is None else datetime.fromisoformat(values[name])
+    for name in _IDS:
+        values[name] = None if values[name] is None else UUID(values[name])
+    values["tags"] = tuple(values["tags"])
+    return Memory.model_construct(**values)
+
+
+def image_from_row(row: Row) -> Image:
+    values: Image = dict(row)
+    values["metadata"] = json.loads(values["metadata"])
+    values["value"] = None if values["value"] is None else json.loads(values["value"])
+    values["content_hash"] = "\\x" + values["content_hash"].hex()
+    for name in _TIMES:
+        values[name] = None if values[name] is None else values[name].isoformat()
+    for name in _IDS:
+        values[name] = None if values[name] is None else str(values[name])
+    return values
+
+
+def _length(packed: bytes) -> int:
+    """How many words a memory has, repeats included: the length that BM25 compares."""
+    return sum(packed[4::5])

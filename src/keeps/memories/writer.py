@@ -1,0 +1,107 @@
+"""Writes of one process, gathered: many callers, one multi-row statement, one commit.
+
+Each tenant has a lane. While one transaction of a lane runs, further writes wait in it and go together in the next;
+nobody ever waits for company. Every caller gets the receipt or the error of its own write: one that conflicts fails
+alone, and when a whole transaction fails, its writes are tried one by one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from keeps.db.session import Database, Tx
+from keeps.memories.store import Written
+from keeps.scope import Scope
+from keeps_client.errors import KeepsError
+from keeps_client.models import Receipt
+
+MAX_GATHERED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One memory on its way: what is stored if it is new, and how it is reconciled if it is not."""
+
+    scope: Scope
+    row: Written
+    given: frozenset[str]
+    if_version: int | None
+
+
+Apply = Callable[[Tx, list[Write]], Awaitable[list[Receipt | KeepsError]]]
+
+
+@dataclass(slots=True)
+class _Lane:
+    waiting: list[tuple[Write, asyncio.Future[Receipt]]] = field(default_factory=list[tuple[Write, "asyncio.Future[Receipt]"]])
+    task: asyncio.Task[None] | None = None
+
+
+class Writer:
+    """Gathers single writes. `apply` stores writes of one user and answers each with a receipt or an error."""
+
+    def __init__(self, database: Database, apply: Apply) -> None:
+        self._database = database
+        self._apply = apply
+        self._lanes: dict[str, _Lane] = {}
+
+    async def write(self, write: Write) -> Receipt:
+        """Store one memory; returns when it is committed."""
+        lane = self._lanes.setdefault(write.scope.tenant_id, _Lane())
+        future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        lane.waiting.append((write, future))
+        if lane.task is None or lane.task.done():
+            lane.task = asyncio.get_running_loop().create_task(self._drain(write.scope.tenant_id, lane))
+        return await future
+
+    async def close(self) -> None:
+        """Wait for what is on its way."""
+        await asyncio.gather(*(lane.task for lane in self._lanes.values() if lane.task is not None))
+
+    async def _drain(self, tenant_id: str, lane: _Lane) -> None:
+        while lane.waiting:
+            batch, lane.waiting = lane.waiting[:MAX_GATHERED], lane.waiting[MAX_GATHERED:]
+            await self._commit(batch)
+        self._lanes.pop(tenant_id, None)
+
+    async def _commit(self, batch: list[tuple[Write, asyncio.Future[Receipt]]]) -> None:
+        # Sorting keeps the order within a user; each user's writes make one statement.
+        batch = sorted(batch, key=lambda each: each[0].scope.user_id)
+        try:
+            answers = await self._database.write(batch[0][0].scope, lambda tx: self._apply_all(tx, [write for write, _ in batch]))
+        except KeepsError as error:
+            if len(batch) == 1 or error.code == "unavailable":
+                _settle(batch, [error] * len(batch))
+            else:
+                for each in batch:
+                    await self._commit([each])
+            return
+        except BaseException as error:  # noqa: BLE001  a defect of ours must reach whoever waits, not vanish in a task
+            if len(batch) == 1:
+                _settle(batch, [error])
+            else:
+                for each in batch:
+                    await self._commit([each])
+            return
+        _settle(batch, answers)
+
+    async def _apply_all(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
+        answers: list[Receipt | KeepsError] = []
+        for _, group in groupby(writes, key=lambda write: write.scope.user_id):
+            same_user = list(group)
+            await tx.become(same_user[0].scope)
+            answers.extend(await self._apply(tx, same_user))
+        return answers
+
+
+def _settle(batch: list[tuple[Write, asyncio.Future[Receipt]]], answers: list[Receipt | KeepsError] | list[BaseException]) -> None:
+    for (_, future), answer in zip(batch, answers, strict=True):
+        if future.done():
+            continue
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

@@ -1,0 +1,1 @@
+"""Ports to models, and their adapters."""

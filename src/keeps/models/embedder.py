@@ -1,0 +1,53 @@
+"""The port: from texts to vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """The vectors of one stored text.
+
+    `sentence`: unit length, (dimensions,). `tokens`: packed token vectors for the second stage (see
+    `token_vectors.py`), or None where the model gives none.
+    """
+
+    sentence: Floats
+    tokens: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryEmbedding:
+    """The vectors of one question. `tokens`: (n, reduced dimensions), row i belonging to the word `words[i]`."""
+
+    sentence: Floats
+    tokens: Floats | None
+    words: tuple[str, ...]
+
+
+class Embedder(Protocol):
+    """What Keeps asks of an embedding model. Calls never run inside a transaction."""
+
+    @property
+    def model(self) -> str:
+        """The tag that vectors are stored under; another tag means vectors that do not compare."""
+        ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """One embedding for each text, in order. Raises UnavailableError or NotConfiguredError."""
+        ...
+
+    async def embed_query(self, text: str) -> QueryEmbedding: ...
+
+    async def close(self) -> None: ...

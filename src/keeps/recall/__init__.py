@@ -1,0 +1,1 @@
+"""Recall: one question, several arms, one ranking, and why."""

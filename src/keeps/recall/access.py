@@ -1,0 +1,58 @@
+"""Readings, counted in memory and written in batches: recall itself never writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from keeps.db.session import Database
+from keeps.memories import store
+from keeps.scope import Scope
+from keeps_client.errors import KeepsError
+
+FLUSH_SECONDS = 5.0
+MAX_BUFFERED = 10_000
+
+
+class AccessBuffer:
+    """Counts who read what. Bounded: beyond 10,000 memories further readings are dropped, since they only guide decay."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._reads: dict[tuple[str, str], dict[UUID, tuple[int, datetime]]] = {}
+        self._size = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, scope: Scope, memory_ids: Iterable[UUID], at: datetime) -> None:
+        reads = self._reads.setdefault((scope.tenant_id, scope.user_id), {})
+        for memory_id in memory_ids:
+            if memory_id in reads:
+                reads[memory_id] = (reads[memory_id][0] + 1, at)
+            elif self._size < MAX_BUFFERED:
+                reads[memory_id] = (1, at)
+                self._size += 1
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._flush_later())
+
+    async def flush(self) -> None:
+        """Write what is counted so far. What cannot be written is dropped."""
+        reads, self._reads, self._size = self._reads, {}, 0
+        for (tenant_id, user_id), counted in reads.items():
+            if counted:
+                try:
+                    await self._database.write(Scope(tenant_id, user_id), lambda tx, c=counted: store.count_access(tx, c))
+                except KeepsError:
+                    return
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self.flush()
+
+    async def _flush_later(self) -> None:
+        while self._size:
+            await asyncio.sleep(FLUSH_SECONDS)
+            await self.flush()

@@ -1,0 +1,83 @@
+"""The arguments of recall that select memories, as one SQL condition. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from keeps.db.statements import Condition
+from keeps.memories.filters import compile_filters
+from keeps.scope import Scope
+from keeps_client.models import RecallRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which memories may answer: their lives, by index; and whether a further condition applies."""
+
+    lives: tuple[str, ...]
+    request: RecallRequest
+    scope: Scope
+    now: datetime
+    always: bool
+
+    def condition(self, first_parameter: int) -> Condition | None:
+        """The condition with values bound from `$first_parameter` on; None where the lives say it all."""
+        return _condition(self.request, self.scope, self.now, first_parameter) if self.always or _selects(self.request) else None
+
+    def is_current(self, valid_from: datetime, valid_to: datetime | None, expires_at: datetime | None) -> bool:
+        """What the unfiltered arms leave to be checked of each candidate: time passes without writing rows."""
+        moment = self.request.as_of or self.now
+        if valid_from > moment or (expires_at is not None and expires_at <= self.now):
+            return False
+        return self.request.include_superseded or valid_to is None or valid_to > moment
+
+
+def select(request: RecallRequest, scope: Scope, now: datetime, *, always: bool = False) -> Selection:
+    lives = ["current"]
+    if request.include_superseded or request.as_of is not None:
+        lives.append("superseded")
+    if request.include_archived:
+        lives.append("archived")
+    return Selection(tuple(lives), request, scope, now, always)
+
+
+def _selects(request: RecallRequest) -> bool:
+    """Whether the request narrows the answer beyond the lives."""
+    narrowed = (
+        request.kinds, request.layers, request.content_types, request.agent_id, request.session_id, request.namespace, request.tags,
+        request.filters, request.min_importance, request.since, request.until, request.as_of,
+    )  # fmt: skip
+    return any(each is not None for each in narrowed) or request.scope != "all"
+
+
+def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parameter: int) -> Condition:
+    filters = compile_filters(request.filters, first_parameter)
+    sql = [f"({filters.sql})"]
+    values = list(filters.values)
+
+    def add(template: str, value: object) -> None:
+        values.append(value)
+        sql.append(template.format(f"${first_parameter + len(values) - 1}"))
+
+    for column, wanted in (("kind", request.kinds), ("layer", request.layers), ("content_type", request.content_types)):
+        if wanted is not None:
+            add(f"memories.{column} = ANY ({{}}::text[])", list(wanted))
+    for column, one in (("agent_id", request.agent_id), ("session_id", request.session_id), ("namespace", request.namespace)):
+        if one is not None:
+            add(f"memories.{column} = {{}}::text", one)
+    if request.tags is not None:
+        add("memories.tags @> {}::text[]" if request.tags_match == "all" else "memories.tags && {}::text[]", list(request.tags))
+    if request.min_importance is not None:
+        add("memories.importance >= {}::double precision", request.min_importance)
+    if request.since is not None:
+        add("memories.valid_from >= {}::timestamptz", request.since)
+    if request.until is not None:
+        add("memories.valid_from < {}::timestamptz", request.until)
+    if request.scope != "all":
+        add("memories.user_id = {}::text" if request.scope == "own" else "memories.user_id <> {}::text", scope.user_id)
+    add("(memories.expires_at IS NULL OR memories.expires_at > {}::timestamptz)", now)
+    add("memories.valid_from <= {}::timestamptz", request.as_of or now)
+    if not request.include_superseded:
+        add("(memories.valid_to IS NULL OR memories.valid_to > {}::timestamptz)", request.as_of or now)
+    return Condition(" AND ".join(sql), tuple(values))

@@ -1,0 +1,49 @@
+"""What a question says besides its words: whom it names, and when. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from keeps.text.words import words_of
+
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTH_NAMES = {name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])} | {"sept": 9}
+_MONTH = r"(january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)"
+_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)", re.IGNORECASE)
+_MONTH_ONLY = re.compile(rf"\b(?:in|of|during|since|until|by|last|this|early|late|mid)[ -]{_MONTH}\b|\b{_MONTH},? ?(?:19|20)\d\d\b", re.IGNORECASE)
+_YEAR = re.compile(r"\b(19\d\d|20\d\d)\b")
+_ISO = re.compile(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b")
+
+
+def named_in(query_words: frozenset[str], speaker: str | None) -> bool:
+    """Whether the question names the speaker, by any part of the name of three letters or more."""
+    if not speaker:
+        return False
+    return any(part in query_words for part in words_of(speaker) if len(part) >= 3)
+
+
+def dates_in(query: str) -> list[tuple[int | None, int | None, int | None]]:
+    """The dates that a question mentions, as (year, month, day) with None for what it leaves open."""
+    found: list[tuple[int | None, int | None, int | None]] = []
+    years = [int(year) for year in _YEAR.findall(query)]
+    year = years[0] if len(years) == 1 else None
+    for whole_year, month, day in _ISO.findall(query):
+        if 1 <= int(month) <= 12:
+            found.append((int(whole_year), int(month), int(day) if day else None))
+    for day, month, other_month, other_day in _DAY_MONTH.findall(query):
+        found.append((year, _MONTH_NAMES[(month or other_month).lower()], int(day or other_day)))
+    if not found:
+        found.extend((year, _MONTH_NAMES[(first or second).lower()], None) for first, second in _MONTH_ONLY.findall(query))
+    if not found and year is not None:
+        found.append((year, None, None))
+    return found
+
+
+def date_match(dates: list[tuple[int | None, int | None, int | None]], moment: datetime) -> float:
+    """1 where a memory's time fits a mentioned date in all it says, 0.5 where only year and month fit, else 0."""
+    best = 0.0
+    for year, month, day in dates:
+        if (year is None or year == moment.year) and (month is None or month == moment.month):
+            best = max(best, 1.0 if day is None or day == moment.day else 0.5)
+    return best

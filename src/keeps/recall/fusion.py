@@ -1,0 +1,138 @@
+"""From what the arms measured to one ranking. Pure; every constant of recall stands here.
+
+Scores of our own arms are normalised between the worst (0) and the best (1) candidate and added: on LoCoMo, rank
+fusion was worse than BM25 alone. The late-interaction score leads, words and meaning help, and in a conversation the
+turns around a turn speak for it. All constants are round and flat: small changes of any move no data set by much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+Scores = npt.NDArray[np.float64]
+
+TOKENS_WEIGHT = 1.0
+"""Late interaction: MaxSim over token vectors, less `LENGTH_PENALTY · ln(tokens / 64)` for long memories."""
+VECTOR_WEIGHT = 0.3
+TEXT_WEIGHT = 0.2
+FIRST_STAGE_WEIGHT = 0.5
+"""Where a memory has no token vectors (another model, or not indexed yet), words and vector count half each."""
+LENGTH_PENALTY = 0.1
+LENGTH_TOKENS = 64
+NEXT_TURN_WEIGHT, SECOND_TURN_WEIGHT = 0.2, 0.1
+SESSION_WEIGHT = 0.2
+SPEAKER_WEIGHT = 0.1
+DATE_WEIGHT = 0.2
+IMPORTANCE_WEIGHT = 0.1
+RECENCY_WEIGHT = 0.02
+RECENCY_DAYS = 30.0
+KEY_WEIGHT = 2.0
+SAME_TOPIC_SIMILARITY = 0.7
+NEWER_FIRST_MARGIN = 0.1
+
+
+@dataclass(slots=True)
+class Candidates:
+    """What is known of n candidates: lists and arrays of length n. NaN where an arm says nothing of a candidate."""
+
+    keys: list[bytes]
+    text: Scores
+    vector: Scores
+    tokens: Scores
+    token_counts: Scores
+    session: Scores
+    speaker: Scores
+    date: Scores
+    importance: Scores
+    age_days: Scores
+    key_match: Scores
+    valid_from: list[datetime]
+    sentences: npt.NDArray[np.float32]
+    neighbours: dict[int, list[tuple[int, float]]] = field(default_factory=dict[int, list[tuple[int, float]]])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One arm or boost over all candidates."""
+
+    name: str
+    raw: Scores
+    normalised: Scores
+    weight: Scores
+    points: Scores
+
+
+def normalise(values: Scores) -> Scores:
+    """Between the smallest (0) and the largest (1); what is unknown counts as the smallest; all equal give 0."""
+    known = values[~np.isnan(values)]
+    if not len(known) or known.max() - known.min() <= 1e-12:
+        return np.where(np.isnan(values) | (values <= 0), 0.0, 1.0) if len(known) else np.zeros(len(values))
+    return np.nan_to_num((values - known.min()) / (known.max() - known.min()), nan=0.0)
+
+
+def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
+    """Total scores, the parts that add up to them, and the positions of candidates, best first."""
+    has_tokens = ~np.isnan(candidates.tokens)
+    penalty = LENGTH_PENALTY * np.log(np.maximum(1.0, candidates.token_counts / LENGTH_TOKENS))
+    late = candidates.tokens - penalty
+    parts = [
+        _part("tokens", candidates.tokens, normalise(late), np.where(has_tokens, TOKENS_WEIGHT, 0.0)),
+        _part("vector", candidates.vector, normalise(candidates.vector), np.where(has_tokens, VECTOR_WEIGHT, FIRST_STAGE_WEIGHT)),
+        _part("text", candidates.text, normalise(candidates.text), np.where(has_tokens, TEXT_WEIGHT, FIRST_STAGE_WEIGHT)),
+    ]
+    base = np.sum([part.points for part in parts], axis=0)
+    fade = np.minimum(1.0, LENGTH_TOKENS / np.maximum(candidates.token_counts, 1.0))
+    parts += [
+        _part("neighbours", around := _around(base, candidates.neighbours), around, fade),
+        _part("session", candidates.session, candidates.session, SESSION_WEIGHT * fade),
+        _part("speaker", candidates.speaker, candidates.speaker, SPEAKER_WEIGHT),
+        _part("date", candidates.date, candidates.date, DATE_WEIGHT),
+        _part("importance", candidates.importance, candidates.importance, IMPORTANCE_WEIGHT),
+        _part("recency", candidates.age_days, np.exp(-candidates.age_days / RECENCY_DAYS), RECENCY_WEIGHT),
+        _part("key", candidates.key_match, candidates.key_match, KEY_WEIGHT),
+    ]
+    total = np.sum([part.points for part in parts], axis=0)
+    order = sorted(range(len(total)), key=lambda position: (-total[position], candidates.keys[position]))
+    return total, parts, newer_first(order, total, candidates)
+
+
+def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, depth: int = 30) -> list[int]:
+    """Among the best, of two memories on the same matter and with almost the same score, the newer comes first.
+
+    Somebody who asks wants to know how things are now, and what is said twice with other words is often a change.
+    """
+    best = list(order[:depth])
+    if len(best) < 2:
+        return list(order)
+    sentences = candidates.sentences[best]
+    similar = sentences @ sentences.T >= SAME_TOPIC_SIMILARITY
+    place = {position: index for index, position in enumerate(best)}
+    result = list(best)
+    for index in range(1, len(best)):
+        newer = best[index]
+        for older in best[:index]:
+            close = total[older] - total[newer] <= NEWER_FIRST_MARGIN and similar[place[older], place[newer]]
+            if close and candidates.valid_from[older] < candidates.valid_from[newer] and result.index(older) < result.index(newer):
+                result.remove(newer)
+                result.insert(result.index(older), newer)
+                break
+    return result + list(order[depth:])
+
+
+def _around(base: Scores, neighbours: dict[int, list[tuple[int, float]]]) -> Scores:
+    """What the turns around each candidate add: their scores over the mean, by nearness."""
+    mean = base.mean() if len(base) else 0.0
+    added = np.zeros(len(base))
+    for position, others in neighbours.items():
+        added[position] = sum(weight * (base[other] - mean) for other, weight in others)
+    return added
+
+
+def _part(name: str, raw: Scores, normalised: Scores, weight: Scores | float) -> Part:
+    weights = np.broadcast_to(np.asarray(weight, dtype=np.float64), normalised.shape)
+    return Part(name, raw, normalised, weights, normalised * weights)

@@ -1,0 +1,118 @@
+-- The arms of recall. All run in one read-only transaction as the asking scope.
+
+-- name: recall_statistics
+-- How many memories an audience has and how long they are, for BM25. Asked with the term that every memory has.
+SELECT count(*) AS memories, COALESCE(sum(term_count), 0)::bigint AS words FROM keeps.memory_terms WHERE tenant_id = $1
+
+-- name: recall_text
+-- All memories that hold a wanted term (app.terms, by policy), as parallel lists: 16-byte ids, packed terms with their
+-- sizes, lengths in words, and hashed sessions.
+SELECT COALESCE(string_agg(uuid_send(found.memory_id), ''), '') AS ids, COALESCE(string_agg(found.packed, ''), '') AS packed,
+       array_agg(octet_length(found.packed)) AS sizes, array_agg(found.term_count) AS lengths,
+       array_agg(CASE WHEN found.session_id IS NULL THEN 0 ELSE hashtextextended(found.session_id, 0) END) AS sessions
+FROM (SELECT memory_id, packed, term_count, session_id
+      FROM keeps.memory_terms
+      WHERE tenant_id = $1 AND life = ANY ($2::text[])
+      LIMIT $3) AS found
+
+-- name: recall_text_filtered
+-- The same among memories that pass a filter, which comes before the limit.
+SELECT COALESCE(string_agg(uuid_send(found.memory_id), ''), '') AS ids, COALESCE(string_agg(found.packed, ''), '') AS packed,
+       array_agg(octet_length(found.packed)) AS sizes, array_agg(found.term_count) AS lengths,
+       array_agg(CASE WHEN found.session_id IS NULL THEN 0 ELSE hashtextextended(found.session_id, 0) END) AS sessions
+FROM (SELECT memory_terms.memory_id, memory_terms.packed, memory_terms.term_count, memory_terms.session_id
+      FROM keeps.memory_terms
+      JOIN keeps.memories ON memories.tenant_id = memory_terms.tenant_id AND memories.memory_id = memory_terms.memory_id
+      WHERE memory_terms.tenant_id = $1 AND memory_terms.life = ANY ($2::text[]) AND memories.tenant_id = $1
+        AND /*:condition*/ true
+      LIMIT $3) AS found
+
+-- name: recall_vector
+-- The nearest memories. First pass: the distance of sign bits over the whole audience, read index-only; then the exact
+-- distance of the best of those. $4 question · $5 how many pass · $6 how many return
+WITH near AS MATERIALIZED (
+    SELECT memory_id
+    FROM keeps.memory_vectors
+    WHERE tenant_id = $1 AND model = $2 AND life = ANY ($3::text[])
+    ORDER BY bits <~> binary_quantize($4::halfvec)::bit varying
+    LIMIT $5
+)
+SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
+FROM near JOIN keeps.memory_vectors
+  ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = near.memory_id AND memory_vectors.model = $2
+ORDER BY memory_vectors.embedding <=> $4::halfvec
+LIMIT $6
+
+-- name: recall_vector_filtered
+-- The same among memories that pass a filter, which comes before the limit.
+WITH near AS MATERIALIZED (
+    SELECT memory_vectors.memory_id
+    FROM keeps.memory_vectors
+    JOIN keeps.memories ON memories.tenant_id = memory_vectors.tenant_id AND memories.memory_id = memory_vectors.memory_id
+    WHERE memory_vectors.tenant_id = $1 AND memory_vectors.model = $2 AND memory_vectors.life = ANY ($3::text[]) AND memories.tenant_id = $1
+      AND /*:condition*/ true
+    ORDER BY memory_vectors.bits <~> binary_quantize($4::halfvec)::bit varying
+    LIMIT $5
+)
+SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
+FROM near JOIN keeps.memory_vectors
+  ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = near.memory_id AND memory_vectors.model = $2
+ORDER BY memory_vectors.embedding <=> $4::halfvec
+LIMIT $6
+
+-- name: recall_fuzzy
+-- Memories with a word that looks like $2, a word that nobody wrote: probably a misspelt name. Newest first, bounded.
+SELECT memory_id, similarity
+FROM (SELECT memory_id, word_similarity($2, COALESCE(metadata ->> 'speaker', '') || ' ' || left(content, 1000)) AS similarity
+      FROM (SELECT memory_id, metadata, content FROM keeps.memories
+            WHERE tenant_id = $1 AND deleted_at IS NULL AND superseded_by IS NULL
+            ORDER BY created_at DESC, memory_id DESC
+            LIMIT 5000) AS newest) AS compared
+WHERE similarity >= $3
+ORDER BY similarity DESC
+LIMIT 100
+
+-- name: recall_key
+-- The memory that has exactly this key.
+SELECT memory_id FROM keeps.memories
+WHERE tenant_id = $1 AND namespace = $2 AND key = $3 AND deleted_at IS NULL AND superseded_by IS NULL
+LIMIT 10
+
+-- name: recall_neighbours
+-- The two turns before and after each of some turns, nearest first, in their conversations.
+SELECT turn.memory_id,
+       ARRAY(SELECT other.memory_id FROM keeps.memories AS other
+             WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
+               AND (other.valid_from, other.memory_id) < (turn.valid_from, turn.memory_id)
+               AND other.deleted_at IS NULL AND other.superseded_by IS NULL
+             ORDER BY other.valid_from DESC, other.memory_id DESC LIMIT 2) AS before,
+       ARRAY(SELECT other.memory_id FROM keeps.memories AS other
+             WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
+               AND (other.valid_from, other.memory_id) > (turn.valid_from, turn.memory_id)
+               AND other.deleted_at IS NULL AND other.superseded_by IS NULL
+             ORDER BY other.valid_from, other.memory_id LIMIT 2) AS after
+FROM keeps.memories AS turn
+WHERE turn.tenant_id = $1 AND turn.memory_id = ANY ($2::uuid[]) AND turn.session_id IS NOT NULL
+
+-- name: recall_candidates
+-- What scoring needs of each candidate.
+SELECT memories.memory_id, memories.session_id, memories.kind, memories.role, memories.metadata ->> 'speaker' AS speaker,
+       memories.valid_from, memories.valid_to, memories.expires_at, memories.updated_at, memories.importance,
+       octet_length(memories.content) AS content_bytes, memory_vectors.embedding, memory_vectors.tokens
+FROM keeps.memories
+LEFT JOIN keeps.memory_vectors
+  ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id AND memory_vectors.model = $3
+WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
+
+-- name: recall_candidates_filtered
+-- Those of some memories that pass a filter: neighbours must pass it, too.
+SELECT memories.memory_id FROM keeps.memories
+WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[]) AND /*:condition*/ true
+
+-- name: recall_memories
+-- The hits, whole.
+SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type, role,
+       trigger_condition, procedure_type, metadata, tags, source, importance, visibility, valid_from, valid_to, superseded_by,
+       expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])

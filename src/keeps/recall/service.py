@@ -1,0 +1,284 @@
+"""Recall: arms over the index, one ranking, the hits with the reasons."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+
+from keeps.clock import Clock
+from keeps.db.session import Database, Tx
+from keeps.models.embedder import Embedder, QueryEmbedding
+from keeps.models.token_vectors import TOKEN_BYTES, max_similarity
+from keeps.recall import bm25, cues, fusion, store
+from keeps.recall.access import AccessBuffer
+from keeps.recall.bm25 import TextMatches
+from keeps.recall.conditions import Selection, select
+from keeps.recall.fusion import Candidates, Part
+from keeps.recall.store import Candidate
+from keeps.scope import Scope
+from keeps.text.words import count_terms, stem, terms_of, words_of
+from keeps_client.errors import KeepsError
+from keeps_client.models import Explanation, Hit, RecallRequest, RecallResult
+
+ARM_DEPTH = 100
+FIRST_PASS = 200
+EXPANDED = 30
+STATISTICS_SECONDS = 30.0
+LOOKS_LIKE = 0.45
+STOP_WORD_SHARE = 0.5
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the arms found, by memory."""
+
+    text: dict[UUID, float]
+    session: dict[UUID, float]
+    vector: dict[UUID, float]
+    keys: set[UUID]
+    idf: dict[str, float]
+    total: int
+
+
+class RecallService:
+    """Answers questions. Reads only; readings are counted in a buffer and written later."""
+
+    def __init__(self, database: Database, embedder: Embedder | None, access: AccessBuffer, clock: Clock) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._access = access
+        self._clock = clock
+        self._statistics: dict[tuple[str, str], tuple[float, tuple[int, int]]] = {}
+
+    async def recall(self, scope: Scope, request: RecallRequest) -> RecallResult:
+        """The memories that best answer `request.query`, best first.
+
+        Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`.
+        """
+        started = time.perf_counter()
+        query, partial = await self._embed(request.query)
+        now = self._clock()
+        async with self._database.scoped(scope) as tx:
+            selection = select(request, scope, now)
+            ranked = await self._ranked(tx, request, selection, query)
+            if len(ranked.hits) < request.limit and ranked.dropped and selection.condition(1) is None:
+                # Rows whose time is over filled the arms: ask again with the time as a filter, before the limits.
+                ranked = await self._ranked(tx, request, select(request, scope, now, always=True), query)
+            memories = await store.memories(tx, [memory_id for memory_id, _, _ in ranked.hits])
+        hits = [
+            Hit.model_construct(
+                memory=memories[memory_id], score=score, provider_id="postgres", tier="indexed" if ranked.indexed(memory_id) else "persistent",
+                explanation=ranked.explanation(position) if request.explain else None,
+            )
+            for memory_id, score, position in ranked.hits
+            if memory_id in memories
+        ]  # fmt: skip
+        self._access.add(scope, [hit.memory.memory_id for hit in hits], now)
+        return RecallResult.model_construct(hits=hits, took_ms=(time.perf_counter() - started) * 1e3, partial=partial, failed_providers=["embedder"] if partial else [])
+
+    async def _embed(self, text: str) -> tuple[QueryEmbedding | None, bool]:
+        if self._embedder is None:
+            return None, False
+        try:
+            return await self._embedder.embed_query(text), False
+        except KeepsError:
+            return None, True
+
+    async def _ranked(self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None) -> _Ranked:
+        depth = max(ARM_DEPTH, request.limit)
+        found = await self._arms(tx, request, selection, query, depth)
+        first = _first_stage(found, depth)
+        turns = await store.neighbours(tx, first[:EXPANDED]) if first else {}
+        around = {other for before, after in turns.values() for other in (*before, *after)} - set(first)
+        condition = selection.condition(3)
+        if around and condition is not None:
+            around = await store.passing(tx, list(around), condition)
+        wanted = [*first, *sorted(around)]
+        model = self._embedder.model if self._embedder else ""
+        rows = {row.memory_id: row for row in await store.candidates(tx, wanted, model)}
+        current = [
+            rows[each] for each in wanted
+            if each in rows and selection.is_current(rows[each].valid_from, rows[each].valid_to, rows[each].expires_at)
+        ]  # fmt: skip
+        candidates = self._measure(current, request.query, query, found, turns)
+        total, parts, order = fusion.rank(candidates)
+        hits = [(current[position].memory_id, float(total[position]), position) for position in order[: request.limit]]
+        return _Ranked(hits, parts, current, dropped=len(rows) > len(current), terms=_matched(request.query, found))
+
+    async def _arms(self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None, depth: int) -> _Found:
+        counts = count_terms(request.query)
+        terms = list(counts)
+        memories, words = await self._audience_statistics(tx)
+        matches = await store.text_matches(tx, terms, selection.lives, selection.condition(4)) if terms else None
+        found = _Found({}, {}, {}, set(), {}, memories)
+        if matches is not None:
+            _score_text(found, matches, terms, counts, words / max(memories, 1))
+            await self._misspelt(tx, found, request.query, query, selection)
+        if query is not None and self._embedder is not None:
+            found.vector = await store.nearest(
+                tx, self._embedder.model, query.sentence, selection.lives, selection.condition(7), first_pass=max(FIRST_PASS, 2 * depth), limit=depth
+            )
+        namespace, _, key = request.query.strip().rpartition("/")
+        if key and " " not in key and (namespace or request.namespace):
+            found.keys = set(await store.with_key(tx, namespace or request.namespace or "", key))
+        return found
+
+    async def _misspelt(self, tx: Tx, found: _Found, text: str, query: QueryEmbedding | None, selection: Selection) -> None:
+        """Words of the question that no memory has and no dictionary knows may be misspelt names."""
+        pieces = Counter(query.words) if query is not None else Counter[str]()
+        for word in dict.fromkeys(words_of(text)):
+            known = found.idf.get(stem(word))
+            written = next((piece for piece in pieces if piece.lower() == word), None)
+            if known is None or known < found.idf.get("", 0.0) or len(word) < 4 or not word.isalpha() or (written and pieces[written] < 2):
+                continue
+            similar = await store.looks_like(tx, word, LOOKS_LIKE)
+            if similar and (condition := selection.condition(3)) is not None:
+                allowed = await store.passing(tx, list(similar), condition)
+                similar = {each: value for each, value in similar.items() if each in allowed}
+            for memory_id, similarity in similar.items():
+                found.text[memory_id] = found.text.get(memory_id, 0.0) + known * similarity
+
+    async def _audience_statistics(self, tx: Tx) -> tuple[int, int]:
+        """Kept for half a minute: a ranking does not change by the few memories that come in meanwhile."""
+        who = (tx.scope.tenant_id, tx.scope.user_id)
+        known = self._statistics.get(who)
+        if known is not None and time.monotonic() < known[0]:
+            return known[1]
+        started = time.monotonic()
+        answer = await store.statistics(tx)
+        took = time.monotonic() - started
+        if len(self._statistics) >= 10_000:
+            self._statistics.clear()
+        # An audience so large that counting it takes long is counted the less often.
+        if answer[0] >= 100:
+            self._statistics[who] = (time.monotonic() + max(STATISTICS_SECONDS, took * 1_000), answer)
+        return answer
+
+    def _measure(
+        self, rows: Sequence[Candidate], text: str, query: QueryEmbedding | None, found: _Found, turns: dict[UUID, tuple[list[UUID], list[UUID]]]
+    ) -> Candidates:
+        now = self._clock()
+        count = len(rows)
+        names = frozenset(words_of(text))
+        dates = cues.dates_in(text)
+        sentences = np.zeros((count, query.sentence.shape[0] if query is not None else 1), dtype=np.float32)
+        vector = np.full(count, np.nan)
+        tokens = np.full(count, np.nan)
+        if query is not None:
+            for position, row in enumerate(rows):
+                if row.sentence is not None:
+                    sentences[position] = row.sentence
+            has_vector = np.array([row.sentence is not None for row in rows], dtype=bool)
+            vector = np.where(has_vector, sentences @ query.sentence, np.nan).astype(np.float64)
+            if query.tokens is not None:
+                late = max_similarity(query.tokens, _token_weights(query.words, found), [row.tokens or b"" for row in rows])
+                tokens = np.where([bool(row.tokens) for row in rows], late, np.nan).astype(np.float64)
+        ids = [row.memory_id for row in rows]
+        return Candidates(
+            keys=[each.bytes for each in ids],
+            text=np.array([found.text.get(each, 0.0) for each in ids], dtype=np.float64),
+            vector=vector,
+            tokens=tokens,
+            token_counts=np.array([len(row.tokens or b"") // TOKEN_BYTES for row in rows], dtype=np.float64),
+            session=np.array([found.session.get(each, 0.0) for each in ids], dtype=np.float64),
+            speaker=np.array([cues.named_in(names, row.speaker) for row in rows], dtype=np.float64),
+            date=np.array([cues.date_match(dates, row.valid_from) for row in rows], dtype=np.float64),
+            importance=np.array([row.importance for row in rows], dtype=np.float64),
+            age_days=np.array([max(0.0, (now - row.valid_from).total_seconds() / 86_400) for row in rows], dtype=np.float64),
+            key_match=np.array([each in found.keys for each in ids], dtype=np.float64),
+            valid_from=[row.valid_from for row in rows],
+            sentences=sentences,
+            neighbours=_positions(ids, turns),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    hits: list[tuple[UUID, float, int]]
+    parts: list[Part]
+    rows: list[Candidate]
+    dropped: bool
+    terms: list[str]
+
+    def indexed(self, memory_id: UUID) -> bool:
+        return any(row.memory_id == memory_id and row.sentence is not None for row in self.rows)
+
+    def explanation(self, position: int) -> Explanation:
+        parts: list[Explanation.Part] = []
+        for part in self.parts:
+            raw = float(part.raw[position])
+            if part.weight[position] and (part.points[position] or part.name in ("tokens", "vector", "text")):
+                parts.append(
+                    Explanation.Part(
+                        name=part.name, raw=None if np.isnan(raw) else raw, normalised=float(part.normalised[position]),
+                        weight=float(part.weight[position]), points=float(part.points[position]),
+                        rank=1 + int((part.points > part.points[position]).sum()),
+                    )
+                )  # fmt: skip
+        return Explanation(parts=parts, matched_terms=self.terms)
+
+
+def _score_text(found: _Found, matches: TextMatches, terms: list[str], counts: Counter[str], average_length: float) -> None:
+    found_in = (matches.frequencies > 0).sum(axis=0).astype(np.float64)
+    idf = bm25.inverse_frequencies(found_in, found.total)
+    found.idf = dict(zip(terms, idf.tolist(), strict=True))
+    found.idf[""] = float(bm25.inverse_frequencies(np.zeros(1), found.total)[0])
+    if not matches.ids:
+        return
+    query_counts = np.array([counts[term] for term in terms], dtype=np.float64)
+    ids = [UUID(bytes=each) for each in matches.ids]
+    found.text = dict(zip(ids, bm25.score(matches, idf, average_length, query_counts).tolist(), strict=True))
+    found.session = dict(zip(ids, bm25.score_sessions(matches, query_counts).tolist(), strict=True))
+
+
+def _token_weights(words: Sequence[str], found: _Found) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """The square root of each word's rarity; stop words count as words that half the memories have."""
+    common = float(bm25.inverse_frequencies(np.array([found.total * STOP_WORD_SHARE]), found.total)[0])
+    weights: list[float] = []
+    for word in words:
+        terms = terms_of(word)
+        weights.append(found.idf.get(terms[0], common) if terms else common)
+    return np.sqrt(np.array(weights, dtype=np.float32))
+
+
+def _first_stage(found: _Found, depth: int) -> list[UUID]:
+    """The best of each arm, best first by the mean of their normalised scores."""
+    by_text = sorted(found.text, key=lambda each: (-found.text[each], each))[:depth]
+    pool = list(dict.fromkeys([*sorted(found.keys), *by_text, *found.vector]))
+    if not pool:
+        return []
+    text = fusion.normalise(np.array([found.text.get(each, 0.0) for each in pool], dtype=np.float64))
+    vector = fusion.normalise(np.array([found.vector.get(each, np.nan) for each in pool], dtype=np.float64))
+    both = text + vector + np.array([2.0 * (each in found.keys) for each in pool])
+    return [pool[position] for position in np.argsort(-both, kind="stable")]
+
+
+def _positions(ids: Sequence[UUID], turns: dict[UUID, tuple[list[UUID], list[UUID]]]) -> dict[int, list[tuple[int, float]]]:
+    """For each candidate the candidates around it in its conversation, and their weights, from the known stretches."""
+    place = {each: position for position, each in enumerate(ids)}
+    following: dict[UUID, UUID] = {}
+    for turn, (before, after) in turns.items():
+        stretch = [*reversed(before), turn, *after]
+        following.update(zip(stretch, stretch[1:], strict=False))
+    found: dict[int, list[tuple[int, float]]] = {}
+
+    def join(one: UUID, other: UUID, weight: float) -> None:
+        if one in place and other in place:
+            found.setdefault(place[one], []).append((place[other], weight))
+            found.setdefault(place[other], []).append((place[one], weight))
+
+    for turn, after in following.items():
+        join(turn, after, fusion.NEXT_TURN_WEIGHT)
+        if after in following:
+            join(turn, following[after], fusion.SECOND_TURN_WEIGHT)
+    return found
+
+
+def _matched(text: str, found: _Found) -> list[str]:
+    rarest = found.idf.get("", 0.0)
+    return [term for term in dict.fromkeys(terms_of(text)) if found.idf.get(term, rarest) < rarest]

@@ -1,0 +1,116 @@
+"""Statements of recall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from pgvector import HalfVector
+
+from keeps.db.session import Tx
+from keeps.db.statements import Condition, Statements
+from keeps.memories.store import memory_from_row
+from keeps.models.embedder import Floats
+from keeps.recall.bm25 import TextMatches, read_matches
+from keeps.text.packing import EVERY_MEMORY, hash_term, salt_of
+from keeps_client.models import Memory
+
+QUERIES = Statements("keeps.recall")
+MAX_TEXT_MATCHES = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One row of `recall_candidates`. `sentence` and `tokens` are None where the memory has no vector yet."""
+
+    memory_id: UUID
+    session_id: str | None
+    kind: str
+    role: str | None
+    speaker: str | None
+    valid_from: datetime
+    valid_to: datetime | None
+    expires_at: datetime | None
+    updated_at: datetime
+    importance: float
+    sentence: Floats | None
+    tokens: bytes | None
+
+
+async def statistics(tx: Tx) -> tuple[int, int]:
+    """How many memories this scope can find, and how many words they have."""
+    await tx.search_terms([hash_term(EVERY_MEMORY, salt) for salt in salts(tx)])
+    row = await tx.fetch_row(QUERIES["recall_statistics"], tx.scope.tenant_id)
+    return (0, 0) if row is None else (row["memories"], row["words"])
+
+
+async def text_matches(tx: Tx, terms: Sequence[str], lives: Sequence[str], condition: Condition | None) -> TextMatches:
+    """All memories that hold one of the terms (at most 50,000)."""
+    hashes = [[hash_term(term, salt) for salt in salts(tx)] for term in terms]
+    await tx.search_terms([each for pair in hashes for each in pair])
+    statement = QUERIES["recall_text"] if condition is None else QUERIES["recall_text_filtered"].where(condition)
+    values = () if condition is None else condition.values
+    row = await tx.fetch_row(statement, tx.scope.tenant_id, list(lives), MAX_TEXT_MATCHES, *values)
+    if row is None or not row["ids"]:
+        return read_matches(b"", b"", [], [], [], hashes)
+    return read_matches(row["ids"], row["packed"], row["sizes"], row["lengths"], row["sessions"], hashes)
+
+
+async def nearest(
+    tx: Tx, model: str, sentence: Floats, lives: Sequence[str], condition: Condition | None, *, first_pass: int, limit: int
+) -> dict[UUID, float]:
+    """The nearest memories by cosine similarity. `condition` binds its values from $7 on."""
+    statement = QUERIES["recall_vector"] if condition is None else QUERIES["recall_vector_filtered"].where(condition)
+    values = () if condition is None else condition.values
+    rows = await tx.fetch(statement, tx.scope.tenant_id, model, list(lives), HalfVector(sentence), first_pass, limit, *values)
+    return {row["memory_id"]: row["similarity"] for row in rows}
+
+
+async def looks_like(tx: Tx, word: str, least: float) -> dict[UUID, float]:
+    rows = await tx.fetch(QUERIES["recall_fuzzy"], tx.scope.tenant_id, word, least)
+    return {row["memory_id"]: row["similarity"] for row in rows}
+
+
+async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
+    return [row["memory_id"] for row in await tx.fetch(QUERIES["recall_key"], tx.scope.tenant_id, namespace, key)]
+
+
+async def neighbours(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, tuple[list[UUID], list[UUID]]]:
+    """For turns of a conversation: up to two turns before and two after, nearest first."""
+    rows = await tx.fetch(QUERIES["recall_neighbours"], tx.scope.tenant_id, list(memory_ids))
+    return {row["memory_id"]: (row["before"], row["after"]) for row in rows}
+
+
+async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Candidate]:
+    rows = await tx.fetch(QUERIES["recall_candidates"], tx.scope.tenant_id, list(memory_ids), model)
+    return [
+        Candidate(
+            row["memory_id"], row["session_id"], row["kind"], row["role"], row["speaker"], row["valid_from"], row["valid_to"],
+            row["expires_at"], row["updated_at"], row["importance"], _floats(row["embedding"]), row["tokens"],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+async def passing(tx: Tx, memory_ids: Sequence[UUID], condition: Condition) -> set[UUID]:
+    """Those of the memories that pass a filter. `condition` binds its values from $3 on."""
+    rows = await tx.fetch(QUERIES["recall_candidates_filtered"].where(condition), tx.scope.tenant_id, list(memory_ids), *condition.values)
+    return {row["memory_id"] for row in rows}
+
+
+async def memories(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    rows = await tx.fetch(QUERIES["recall_memories"], tx.scope.tenant_id, list(memory_ids))
+    return {row["memory_id"]: memory_from_row(row) for row in rows}
+
+
+def salts(tx: Tx) -> list[int]:
+    """Of the audiences that this scope belongs to: its own, and the whole tenant."""
+    return [salt_of(tx.scope.tenant_id, tx.scope.user_id), salt_of(tx.scope.tenant_id, "")]
+
+
+def _floats(stored: Any) -> Floats | None:
+    return None if stored is None else stored.to_numpy().astype(np.float32)

@@ -1,0 +1,32 @@
+"""Alembic's entry: runs the revisions and then policies.sql, in one transaction, over SQLAlchemy's asyncpg engine."""
+
+from __future__ import annotations
+
+import asyncio
+
+from alembic import context
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from keeps.schema.files import run_sql_file
+
+
+def _migrate(connection: Connection) -> None:
+    context.configure(connection=connection, version_table_schema="keeps")
+    with context.begin_transaction():
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('keeps.migrate'))"))
+        context.run_migrations()
+        run_sql_file(connection, "policies.sql")
+
+
+async def _run() -> None:
+    engine = create_async_engine(context.config.attributes["url"], poolclass=NullPool)
+    try:
+        async with engine.connect() as connection:
+            await connection.run_sync(_migrate)
+    finally:
+        await engine.dispose()
+
+
+asyncio.run(_run())

@@ -1,0 +1,147 @@
+-- Every row-level security policy and every grant of Keeps. Runs as keeps_owner after each migration. Idempotent.
+--
+-- The wall: a row is visible to keeps_app only when the transaction's app.current_tenant names its tenant, and
+-- app.current_user its owner, or its visibility is 'tenant'. Nothing is writable but one's own rows. A setting that
+-- is absent or empty reads as NULL, matches nothing, and the planner skips the scan ("One-Time Filter").
+-- Forced, so that the owner is bound by it as well; policies name roles, so any other role sees nothing.
+
+GRANT USAGE ON SCHEMA keeps TO keeps_app;
+REVOKE ALL ON ALL TABLES IN SCHEMA keeps FROM keeps_app;
+
+-- tenants
+ALTER TABLE keeps.tenants ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.tenants FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE (last_sequence) ON keeps.tenants TO keeps_app;
+DROP POLICY IF EXISTS tenants_own ON keeps.tenants;
+CREATE POLICY tenants_own ON keeps.tenants TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+
+-- users
+ALTER TABLE keeps.users ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.users FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT ON keeps.users TO keeps_app;
+DROP POLICY IF EXISTS users_own ON keeps.users;
+CREATE POLICY users_own ON keeps.users TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+
+-- memories: read one's own and the tenant's, write one's own
+ALTER TABLE keeps.memories ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.memories FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.memories TO keeps_app;
+DROP POLICY IF EXISTS memories_read ON keeps.memories;
+CREATE POLICY memories_read ON keeps.memories FOR SELECT TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
+           AND (user_id = NULLIF(current_setting('app.current_user', true), '') OR visibility = 'tenant'));
+DROP POLICY IF EXISTS memories_insert ON keeps.memories;
+CREATE POLICY memories_insert ON keeps.memories FOR INSERT TO keeps_app
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+                AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS memories_update ON keeps.memories;
+CREATE POLICY memories_update ON keeps.memories FOR UPDATE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS memories_delete ON keeps.memories;
+CREATE POLICY memories_delete ON keeps.memories FOR DELETE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+
+-- memory_access: whoever may see a memory may count a reading of it
+ALTER TABLE keeps.memory_access ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.memory_access FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE ON keeps.memory_access TO keeps_app;
+DROP POLICY IF EXISTS memory_access_visible ON keeps.memory_access;
+CREATE POLICY memory_access_visible ON keeps.memory_access TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND EXISTS (SELECT FROM keeps.memories
+                       WHERE memories.tenant_id = memory_access.tenant_id
+                         AND memories.memory_id = memory_access.memory_id));
+
+-- memory_terms: audience is the owner, or '' for the whole tenant. The term filter stands in the policy because a
+-- filter of the query itself may not use an index under RLS: && is not leakproof, so PostgreSQL would first check the
+-- policy on every row. No app.terms, no rows.
+ALTER TABLE keeps.memory_terms ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.memory_terms FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.memory_terms TO keeps_app;
+DROP POLICY IF EXISTS memory_terms_search ON keeps.memory_terms;
+CREATE POLICY memory_terms_search ON keeps.memory_terms FOR SELECT TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
+           AND (terms && CAST(NULLIF(current_setting('app.terms', true), '') AS integer[])));
+DROP POLICY IF EXISTS memory_terms_insert ON keeps.memory_terms;
+CREATE POLICY memory_terms_insert ON keeps.memory_terms FOR INSERT TO keeps_app
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+                AND user_id = NULLIF(current_setting('app.current_user', true), '')
+                AND audience = ANY (ARRAY['', user_id]));
+DROP POLICY IF EXISTS memory_terms_follow ON keeps.memory_terms;
+CREATE POLICY memory_terms_follow ON keeps.memory_terms TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+
+-- memory_vectors
+ALTER TABLE keeps.memory_vectors ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.memory_vectors FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.memory_vectors TO keeps_app;
+DROP POLICY IF EXISTS memory_vectors_read ON keeps.memory_vectors;
+CREATE POLICY memory_vectors_read ON keeps.memory_vectors FOR SELECT TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
+DROP POLICY IF EXISTS memory_vectors_insert ON keeps.memory_vectors;
+CREATE POLICY memory_vectors_insert ON keeps.memory_vectors FOR INSERT TO keeps_app
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+                AND user_id = NULLIF(current_setting('app.current_user', true), '')
+                AND audience = ANY (ARRAY['', user_id]));
+DROP POLICY IF EXISTS memory_vectors_update ON keeps.memory_vectors;
+CREATE POLICY memory_vectors_update ON keeps.memory_vectors FOR UPDATE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''))
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+                AND user_id = NULLIF(current_setting('app.current_user', true), '')
+                AND audience = ANY (ARRAY['', user_id]));
+DROP POLICY IF EXISTS memory_vectors_delete ON keeps.memory_vectors;
+CREATE POLICY memory_vectors_delete ON keeps.memory_vectors FOR DELETE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS memory_vectors_follow ON keeps.memory_vectors;
+CREATE POLICY memory_vectors_follow ON keeps.memory_vectors TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+
+-- events: append and read; never changed by keeps_app
+ALTER TABLE keeps.events ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.events FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT ON keeps.events TO keeps_app;
+DROP POLICY IF EXISTS events_read ON keeps.events;
+CREATE POLICY events_read ON keeps.events FOR SELECT TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
+           AND (user_id = NULLIF(current_setting('app.current_user', true), '') OR visibility = 'tenant'));
+DROP POLICY IF EXISTS events_append ON keeps.events;
+CREATE POLICY events_append ON keeps.events FOR INSERT TO keeps_app
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+                AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS events_redact ON keeps.events;
+CREATE POLICY events_redact ON keeps.events TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+
+-- The owner counts over all tenants, inside keeps.users_to_index and keeps.installation_counts only: these return ids and
+-- counts, and keeps_app cannot become the owner.
+DROP POLICY IF EXISTS tenants_count ON keeps.tenants;
+CREATE POLICY tenants_count ON keeps.tenants FOR SELECT TO keeps_owner USING (true);
+DROP POLICY IF EXISTS users_count ON keeps.users;
+CREATE POLICY users_count ON keeps.users FOR SELECT TO keeps_owner USING (true);
+DROP POLICY IF EXISTS memories_count ON keeps.memories;
+CREATE POLICY memories_count ON keeps.memories FOR SELECT TO keeps_owner USING (true);
+DROP POLICY IF EXISTS memory_vectors_count ON keeps.memory_vectors;
+CREATE POLICY memory_vectors_count ON keeps.memory_vectors FOR SELECT TO keeps_owner USING (true);
+DROP POLICY IF EXISTS events_count ON keeps.events;
+CREATE POLICY events_count ON keeps.events FOR SELECT TO keeps_owner USING (true);
+
+-- functions
+GRANT EXECUTE ON FUNCTION keeps.users_to_index(text, integer) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
+GRANT SELECT ON keeps.alembic_version TO keeps_app;

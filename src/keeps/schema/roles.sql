@@ -1,0 +1,14 @@
+-- What PostgreSQL's administrator does once for a database. Idempotent. Passwords are set apart.
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'keeps_owner') THEN
+        CREATE ROLE keeps_owner LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE;
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'keeps_app') THEN
+        CREATE ROLE keeps_app LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE;
+    END IF;
+END
+$$;
+CREATE EXTENSION IF NOT EXISTS vector;
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE SCHEMA IF NOT EXISTS keeps AUTHORIZATION keeps_owner;

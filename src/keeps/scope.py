@@ -1,0 +1,49 @@
+"""Who is asking. Nothing reaches the database without a `Scope`."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+
+from keeps_client.errors import ValidationFailedError
+
+DEFAULT_TENANT_ID = "00000000-0000-0000-0000-000000000000"
+DEFAULT_USER_ID = "default"
+_LIMITS = {"tenant_id": 64, "user_id": 255, "agent_id": 255, "session_id": 255}
+
+
+def check_id(name: str, value: object) -> str:
+    """Return `value` if it can be an id: 1 to n printable characters, no surrounding space.
+
+    Raises ValidationFailedError naming the field otherwise.
+    """
+    limit = _LIMITS[name]
+    if not isinstance(value, str):
+        raise ValidationFailedError(f"{name} must be text, not {type(value).__name__}")
+    if not 1 <= len(value) <= limit:
+        raise ValidationFailedError(f"{name} must have 1 to {limit} characters; this one has {len(value)}")
+    if value != value.strip() or any(unicodedata.category(character) in {"Cc", "Cs"} for character in value):
+        raise ValidationFailedError(f"{name} must not begin or end with a space or hold control characters")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The tenant and user for whom everything is done, and the agent and session that act.
+
+    `tenant_id` is the hard wall, `user_id` owns what is written. Both are text ids; a UUID works as its text.
+    """
+
+    tenant_id: str = DEFAULT_TENANT_ID
+    user_id: str = DEFAULT_USER_ID
+    agent_id: str | None = None
+    session_id: str | None = None
+    roles: frozenset[str] = field(default=frozenset({"writer"}))
+
+    def __post_init__(self) -> None:
+        check_id("tenant_id", self.tenant_id)
+        check_id("user_id", self.user_id)
+        if self.agent_id is not None:
+            check_id("agent_id", self.agent_id)
+        if self.session_id is not None:
+            check_id("session_id", self.session_id)

@@ -1,0 +1,1 @@
+"""Local replicas of tenants and users, filled when they first appear."""

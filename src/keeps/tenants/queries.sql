@@ -1,0 +1,7 @@
+-- Tenants and users: local replicas, so that foreign keys hold and deletions cascade.
+
+-- name: tenant_ensure
+INSERT INTO keeps.tenants (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING
+
+-- name: user_ensure
+INSERT INTO keeps.users (tenant_id, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING

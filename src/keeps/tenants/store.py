@@ -1,0 +1,14 @@
+"""Statements on tenants and users."""
+
+from __future__ import annotations
+
+from keeps.db.session import Tx
+from keeps.db.statements import Statements
+
+QUERIES = Statements("keeps.tenants")
+
+
+async def ensure_user(tx: Tx) -> None:
+    """Make the tenant and user of this transaction, unless they are there. Safe against races."""
+    await tx.execute(QUERIES["tenant_ensure"], tx.scope.tenant_id)
+    await tx.execute(QUERIES["user_ensure"], tx.scope.tenant_id, tx.scope.user_id)

@@ -1,0 +1,1 @@
+"""Words: what a text is searched by. Pure."""
