@@ -38,7 +38,13 @@ async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Em
         access = AccessBuffer(database)
         indexer = Indexer(database, chosen, clock)
         closing: list[Any] = [part for part in (chosen, database, server) if part is not None]
-        keeps = Keeps(MemoryService(database, chosen, clock), RecallService(database, chosen, access, clock), indexer, access, closing)
+        keeps = Keeps(
+            MemoryService(database, chosen, clock),
+            RecallService(database, chosen, access, clock),
+            indexer,
+            access,
+            closing,
+        )
         undo.pop_all()
         return keeps
 
@@ -54,7 +60,10 @@ def choose_embedder(settings: Settings) -> Embedder | None:
             from keeps.models.openai import OpenAIEmbedder
 
             return OpenAIEmbedder(
-                settings.embedding_model, base_url=settings.embedding_base_url, api_key=settings.embedding_api_key, dimensions=settings.embedding_dimensions
+                settings.embedding_model,
+                base_url=settings.embedding_base_url,
+                api_key=settings.embedding_api_key,
+                dimensions=settings.embedding_dimensions,
             )
         case "none":
             return None

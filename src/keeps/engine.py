@@ -15,7 +15,17 @@ from keeps.recall.access import AccessBuffer
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps_client.errors import ValidationFailedError
-from keeps_client.models import Event, Filters, Memory, MemoryChange, NewMemory, Page, RecallRequest, RecallResult, Receipt
+from keeps_client.models import (
+    Event,
+    Filters,
+    Memory,
+    MemoryChange,
+    NewMemory,
+    Page,
+    RecallRequest,
+    RecallResult,
+    Receipt,
+)
 from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
 
 Index = Literal["now", "later"]
@@ -25,11 +35,18 @@ MANY = 64
 class Keeps:
     """An open memory: one database, any number of scopes.
 
-        async with Keeps.open() as keeps:
-            memory = keeps.memory(Scope(tenant_id="acme", user_id="alice"))
+    async with Keeps.open() as keeps:
+        memory = keeps.memory(Scope(tenant_id="acme", user_id="alice"))
     """
 
-    def __init__(self, memories: MemoryService, recall: RecallService, indexer: Indexer, access: AccessBuffer, closing: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        memories: MemoryService,
+        recall: RecallService,
+        indexer: Indexer,
+        access: AccessBuffer,
+        closing: Sequence[Any],
+    ) -> None:
         self.indexer = indexer
         self._memories = memories
         self._recall = recall
@@ -53,6 +70,10 @@ class Keeps:
         """What the index says about itself: model, pending rows, lag, counts."""
         return await self.indexer.status()
 
+    async def server_version(self) -> str:
+        """PostgreSQL's and pgvector's versions, for people."""
+        return await self.indexer.server_version()
+
     async def close(self) -> None:
         """Finish what is on its way and let go of the database; the last one out stops an embedded server."""
         await self._memories.close()
@@ -64,7 +85,9 @@ class Keeps:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.close()
 
 
@@ -89,7 +112,9 @@ class OpeningKeeps:
         self._opened = await self._open()
         return self._opened
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._opened is not None:
             await self._opened.close()
 
@@ -137,7 +162,9 @@ class ScopedMemory:
         Raises ValidationFailedError (nothing is stored), ConflictError (`if_version`), UnavailableError.
         """
         if infer:
-            raise ValidationFailedError("infer=True needs an LLM, which this version of Keeps does not use yet; store the text itself")
+            raise ValidationFailedError(
+                "infer=True needs an LLM, which this version of Keeps does not use yet; store the text itself"
+            )
         given = {
             "kind": (kind, "semantic"), "content_type": (content_type, "fact"), "namespace": (namespace, None), "key": (key, None),
             "value": (value, None), "tags": (_listed(tags), ()), "importance": (importance, None), "metadata": (metadata, None),
@@ -152,13 +179,16 @@ class ScopedMemory:
             self._indexer.notice(self.scope)
         return receipt
 
-    async def remember_many(self, items: Sequence[NewMemory | dict[str, Any]], *, index: Index | None = None) -> list[Receipt]:
+    async def remember_many(
+        self, items: Sequence[NewMemory | dict[str, Any]], *, index: Index | None = None
+    ) -> list[Receipt]:
         """Store up to 1,000 memories in one transaction, or none; one receipt for each, in order.
 
         `index`: "later" leaves the vectors to the background, the default for more than 64 items.
         """
         news: list[NewMemory] = [
-            item if isinstance(item, NewMemory) else validated(NewMemory, item, where=f"item {position}: ") for position, item in enumerate(items)
+            item if isinstance(item, NewMemory) else validated(NewMemory, item, where=f"item {position}: ")
+            for position, item in enumerate(items)
         ]
         index_now = _now(index) if index is not None else len(news) <= MANY
         receipts = await self._memories.remember_many(self.scope, news, index_now=index_now)
@@ -178,19 +208,33 @@ class ScopedMemory:
         """Memories, newest first, a page at a time: pass `next_cursor` on for the next."""
         return await self._memories.list(self.scope, filters=filters, limit=limit, cursor=cursor)
 
-    async def update(self, memory_id: UUID | str, *, if_version: int | None = None, index: Index = "now", **changes: Any) -> Receipt:
+    async def update(
+        self, memory_id: UUID | str, *, if_version: int | None = None, index: Index = "now", **changes: Any
+    ) -> Receipt:
         """Change the named fields (those of MemoryChange). New content supersedes the old, which stays readable."""
         change: MemoryChange = validated(MemoryChange, changes)
-        receipt = await self._memories.update(self.scope, _uuid(memory_id), change, if_version=if_version, index_now=_now(index))
+        receipt = await self._memories.update(
+            self.scope, _uuid(memory_id), change, if_version=if_version, index_now=_now(index)
+        )
         if not receipt.indexed:
             self._indexer.notice(self.scope)
         return receipt
 
-    async def forget(self, memory_id: UUID | str | None = None, *, namespace: str | None = None, key: str | None = None, hard: bool = False) -> Receipt:
+    async def forget(
+        self,
+        memory_id: UUID | str | None = None,
+        *,
+        namespace: str | None = None,
+        key: str | None = None,
+        hard: bool = False,
+    ) -> Receipt:
         """Forget by id or by key: hidden at once, restorable for 30 days. `hard` removes it, its older truths, their
         vectors and the contents of their events now, for good."""
         wanted = None if memory_id is None else _uuid(memory_id)
-        plain = (None if namespace is None else _plain("namespace", namespace), None if key is None else _plain("key", key))
+        plain = (
+            None if namespace is None else _plain("namespace", namespace),
+            None if key is None else _plain("key", key),
+        )
         return await self._memories.forget(self.scope, wanted, *plain, hard=hard)
 
     async def restore(self, memory_id: UUID | str) -> Receipt:
@@ -257,7 +301,7 @@ def _uuid(value: UUID | str) -> UUID:
 
 
 def _plain(name: str, value: str) -> str:
-    if not isinstance(value, str) or not value or "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not value or "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
         raise ValidationFailedError(f"{name} must be non-empty text without NUL or lone surrogates")
     return value
 

@@ -35,7 +35,9 @@ class Settings:
         return f"Settings({where}, embedder={self.embedder})"
 
 
-def load_settings(environment: Mapping[str, str] | None = None, *, home: Path | str | None = None, database_url: str | None = None) -> Settings:
+def load_settings(
+    environment: Mapping[str, str] | None = None, *, home: Path | str | None = None, database_url: str | None = None
+) -> Settings:
     """Settings from arguments, then KEEPS_* variables, then keeps.toml in the current folder.
 
     Raises ValidationFailedError for a value that cannot be used, naming it.
@@ -51,11 +53,15 @@ def load_settings(environment: Mapping[str, str] | None = None, *, home: Path | 
 
     embedder = setting("embedder") or "local"
     if embedder not in get_args(EmbedderName):
-        raise ValidationFailedError(f"KEEPS_EMBEDDER is {embedder!r}; it must be one of {', '.join(get_args(EmbedderName))}")
+        raise ValidationFailedError(
+            f"KEEPS_EMBEDDER is {embedder!r}; it must be one of {', '.join(get_args(EmbedderName))}"
+        )
     dimensions = setting("embedding_dimensions")
     url = database_url or setting("database_url")
     if url is not None and not url.startswith(("postgresql://", "postgres://")):
-        raise ValidationFailedError("KEEPS_DATABASE_URL is not a PostgreSQL URL; write postgresql://keeps_app:password@host/database")
+        raise ValidationFailedError(
+            "KEEPS_DATABASE_URL is not a PostgreSQL URL; write postgresql://keeps_app:password@host/database"
+        )
     model_dir = setting("model_dir")
     return Settings(
         home=Path(home or setting("home") or _default_home()),

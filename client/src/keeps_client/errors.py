@@ -1,15 +1,15 @@
 """Errors of Keeps, the same in process and over HTTP.
 
-    KeepsError                     code                 HTTP status
-    ├── ValidationFailedError      validation_failed    422
-    ├── UnauthenticatedError       unauthenticated      401
-    ├── ForbiddenError             forbidden            403
-    ├── NotFoundError              not_found            404   someone else's row looks like this, too
-    ├── ConflictError              conflict             409   carries the current version and value
-    ├── PayloadTooLargeError       payload_too_large    413
-    ├── RateLimitedError           rate_limited         429   carries retry_after_seconds
-    ├── NotConfiguredError         not_configured       501   says which extra or setting is missing
-    └── UnavailableError           unavailable          503   try again: the database cannot be reached
+KeepsError                     code                 HTTP status
+├── ValidationFailedError      validation_failed    422
+├── UnauthenticatedError       unauthenticated      401
+├── ForbiddenError             forbidden            403
+├── NotFoundError              not_found            404   someone else's row looks like this, too
+├── ConflictError              conflict             409   carries the current version and value
+├── PayloadTooLargeError       payload_too_large    413
+├── RateLimitedError           rate_limited         429   carries retry_after_seconds
+├── NotConfiguredError         not_configured       501   says which extra or setting is missing
+└── UnavailableError           unavailable          503   try again: the database cannot be reached
 """
 
 from __future__ import annotations

@@ -28,7 +28,11 @@ LOST = (
 
 def constraint_of(error: BaseException) -> str | None:
     """The name of the constraint that refused a row, if one did."""
-    return getattr(error, "constraint_name", None) if isinstance(error, asyncpg.IntegrityConstraintViolationError) else None
+    return (
+        getattr(error, "constraint_name", None)
+        if isinstance(error, asyncpg.IntegrityConstraintViolationError)
+        else None
+    )
 
 
 def translated(error: BaseException) -> KeepsError | None:

@@ -8,12 +8,11 @@ from typing import Any, cast
 import asyncpg
 from pgvector.asyncpg import register_vector
 
+from keeps.db.errors import LOST, translated
 from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
 
-from keeps.db.errors import LOST, translated
 
-
-async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float = 60.0) -> asyncpg.Pool[asyncpg.Record]:
+async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float = 60.0) -> asyncpg.Pool:
     """A pool on `url`. Raises UnavailableError or ValidationFailedError that say what is wrong with the address.
 
     Behind a pooler such as PgBouncer in transaction mode, named prepared statements would reach servers that do not
@@ -52,9 +51,13 @@ def explained(error: BaseException, url: str) -> KeepsError:
     if isinstance(error, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
         return UnavailableError(f"the database refused the user or password of {where}")
     if isinstance(error, asyncpg.ClientConfigurationError | ValueError):
-        return ValidationFailedError(f"KEEPS_DATABASE_URL is not a PostgreSQL URL: {where}; write postgresql://keeps_app:password@host/database")
+        return ValidationFailedError(
+            f"KEEPS_DATABASE_URL is not a PostgreSQL URL: {where}; write postgresql://keeps_app:password@host/database"
+        )
     if isinstance(error, LOST):
-        return UnavailableError(f"no PostgreSQL answers at {where} ({type(error).__name__}); is it running, and is the address right?")
+        return UnavailableError(
+            f"no PostgreSQL answers at {where} ({type(error).__name__}); is it running, and is the address right?"
+        )
     return translated(error) or UnavailableError(f"cannot connect to {where}: {type(error).__name__}")
 
 
@@ -70,11 +73,13 @@ async def _behind_a_pooler(url: str) -> bool:
         await connection.close()
 
 
-async def _prepare_connection(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+async def _prepare_connection(connection: asyncpg.Connection) -> None:
     try:
         await register_vector(cast("Any", connection))
     except ValueError:
-        raise UnavailableError("this database has no extension vector; run keeps migrate as its administrator") from None
+        raise UnavailableError(
+            "this database has no extension vector; run keeps migrate as its administrator"
+        ) from None
 
 
 async def _nothing_to_reset(connection: object) -> None:

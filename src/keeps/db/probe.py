@@ -26,18 +26,30 @@ async def probe(database: Database) -> None:
             "tenants apart. Connect as keeps_app (keeps migrate --admin-url … makes it)"
         )
     if server["vector_version"] is None or tuple(map(int, server["vector_version"].split(".")[:2])) < (0, 8):
-        raise UnavailableError(f"pgvector 0.8 or newer is needed, found {server['vector_version']}; run keeps migrate --admin-url … as its administrator")
+        raise UnavailableError(
+            f"pgvector 0.8 or newer is needed, found {server['vector_version']}; run keeps migrate --admin-url … as its administrator"
+        )
     if not server["has_schema"]:
-        raise UnavailableError("this database has no Keeps tables, or this role may not use them; run keeps migrate --admin-url …")
+        raise UnavailableError(
+            "this database has no Keeps tables, or this role may not use them; run keeps migrate --admin-url …"
+        )
     (schema,) = await database.privileged_read(_QUERIES["schema_version"])
     if schema["version_num"] != HEAD:
-        raise UnavailableError(f"the schema is at revision {schema['version_num']}, this Keeps needs {HEAD}; run keeps migrate --admin-url …")
+        raise UnavailableError(
+            f"the schema is at revision {schema['version_num']}, this Keeps needs {HEAD}; run keeps migrate --admin-url …"
+        )
     tables = await database.privileged_read(_QUERIES["tables"])
     for table in tables:
         if not (table["row_security"] and table["forced"]):
-            raise UnavailableError(f"refusing to serve: row-level security is not enabled and forced on keeps.{table['name']}; run keeps migrate")
+            raise UnavailableError(
+                f"refusing to serve: row-level security is not enabled and forced on keeps.{table['name']}; run keeps migrate"
+            )
         if table["owned"]:
-            raise UnavailableError(f"refusing to serve: role {role} owns keeps.{table['name']} or may become its owner; connect as keeps_app")
+            raise UnavailableError(
+                f"refusing to serve: role {role} owns keeps.{table['name']} or may become its owner; connect as keeps_app"
+            )
     (seen,) = await database.privileged_read(_QUERIES["rows_without_tenant"])
     if seen["seen"]:
-        raise UnavailableError(f"refusing to serve: role {role} sees rows without a tenant; run keeps migrate to restore the policies")
+        raise UnavailableError(
+            f"refusing to serve: role {role} sees rows without a tenant; run keeps migrate to restore the policies"
+        )

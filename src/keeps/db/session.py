@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -86,11 +86,11 @@ class Tx:
 class Database:
     """A pool and the door to it."""
 
-    def __init__(self, pool: asyncpg.Pool[asyncpg.Record]) -> None:
+    def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
 
     @asynccontextmanager
-    async def scoped(self, scope: Scope) -> AsyncIterator[Tx]:
+    async def scoped(self, scope: Scope) -> AsyncGenerator[Tx]:
         """A read-only transaction as `scope`.
 
         Raises UnavailableError when no connection is free in time or the server is gone.
@@ -110,17 +110,21 @@ class Database:
                     return await work(tx)
             except _TryAgainError as error:
                 if attempt == MAX_ATTEMPTS:
-                    raise UnavailableError("the database was too busy with other writers; nothing was written. Try again") from error
+                    raise UnavailableError(
+                        "the database was too busy with other writers; nothing was written. Try again"
+                    ) from error
                 await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))
         raise AssertionError("unreachable")
 
     @asynccontextmanager
-    async def _transaction(self, scope: Scope, enter: Statement, begin: str) -> AsyncIterator[Tx]:
+    async def _transaction(self, scope: Scope, enter: Statement, begin: str) -> AsyncGenerator[Tx]:
         forbid_inside_transaction("another transaction")
         try:
             connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS)
         except TimeoutError:
-            raise UnavailableError(f"no database connection became free in {ACQUIRE_TIMEOUT_SECONDS:.0f} s; too many callers at once") from None
+            raise UnavailableError(
+                f"no database connection became free in {ACQUIRE_TIMEOUT_SECONDS:.0f} s; too many callers at once"
+            ) from None
         except (asyncpg.PostgresError, *LOST) as error:
             raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
         token = _inside.set(True)

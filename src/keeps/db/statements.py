@@ -38,7 +38,9 @@ class Statements:
     def __init__(self, package: str, file_name: str = "queries.sql") -> None:
         text = files(package).joinpath(file_name).read_text(encoding="utf-8")
         parts = _NAME.split(text)
-        self._by_name = {name: Statement(name, body.strip()) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+        self._by_name = {
+            name: Statement(name, body.strip()) for name, body in zip(parts[1::2], parts[2::2], strict=True)
+        }
 
     def __getitem__(self, name: str) -> Statement:
         return self._by_name[name]

@@ -32,3 +32,11 @@ DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2 AND model
 
 -- name: installation_counts
 SELECT tenants, users, memories, events, vectors FROM keeps.installation_counts()
+
+-- name: users_with_other_models
+-- Over all tenants, ids only.
+SELECT tenant_id, user_id FROM keeps.users_with_other_models($1)
+
+-- name: server_version
+SELECT 'PostgreSQL ' || current_setting('server_version') || ', pgvector ' || (SELECT extversion FROM pg_extension WHERE extname = 'vector')
+       || ', as role ' || current_user AS versions

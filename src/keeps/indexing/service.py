@@ -37,6 +37,7 @@ class Indexer:
         self._clock = clock
         self._waiting: dict[tuple[str, str], Scope] = {}
         self._wake = asyncio.Event()
+        self._turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     def notice(self, scope: Scope) -> None:
@@ -50,34 +51,42 @@ class Indexer:
 
     async def settle(self) -> None:
         """Wait until everything noticed so far is indexed."""
-        while self._waiting and self._task is not None and not self._task.done():
-            await asyncio.wait({self._task, asyncio.create_task(asyncio.sleep(0.05))}, return_when=asyncio.FIRST_COMPLETED)
+        if self._task is not None:
+            await asyncio.wait({self._task})
 
     async def index_user(self, scope: Scope, progress: Callable[[int], None] | None = None) -> int:
         """Index all that one user has waiting; returns how many vectors were stored."""
         if self._embedder is None:
             return 0
         stored = 0
-        while True:
-            async with self._database.scoped(scope) as tx:
-                memories = await store.memories_to_index(tx, self._embedder.model, BATCH)
-            if not memories:
-                return stored
-            embeddings = await self._embedder.embed([memory.text for memory in memories])
-            model = self._embedder.model
-            done = await self._database.write(scope, lambda tx, m=memories, e=embeddings: store.insert_vectors(tx, model, m, e))
+        while (done := await self._index_batch(scope, self._embedder)) is not None:
             stored += done
             if progress:
                 progress(done)
+        return stored
+
+    async def _index_batch(self, scope: Scope, embedder: Embedder) -> int | None:
+        """One batch; None when nothing waits. One at a time, so that nothing is embedded twice."""
+        async with self._turn:
+            async with self._database.scoped(scope) as tx:
+                memories = await store.memories_to_index(tx, embedder.model, BATCH)
+            if not memories:
+                return None
+            embeddings = await embedder.embed([memory.text for memory in memories])
+            return await self._database.write(
+                scope, lambda tx: store.insert_vectors(tx, embedder.model, memories, embeddings)
+            )
 
     async def users_to_index(self) -> list[PendingUser]:
         return [] if self._embedder is None else await store.users_to_index(self._database, self._embedder.model)
 
-    async def drop_other_models(self, scope: Scope) -> None:
-        """Remove the vectors that the model before left; call it when the new ones are complete."""
-        if self._embedder is not None:
-            model = self._embedder.model
-            await self._database.write(scope, lambda tx: store.delete_other_models(tx, model))
+    async def drop_other_models(self) -> None:
+        """Remove the vectors that models before this one left; call it when the new ones are complete."""
+        if self._embedder is None:
+            return
+        model = self._embedder.model
+        for tenant_id, user_id in await store.users_with_other_models(self._database, model):
+            await self._database.write(Scope(tenant_id, user_id), lambda tx: store.delete_other_models(tx, model))
 
     async def status(self) -> IndexStatus:
         waiting = await self.users_to_index()
@@ -90,6 +99,9 @@ class Indexer:
             counts=await store.counts(self._database),
         )
 
+    async def server_version(self) -> str:
+        return await store.server_version(self._database)
+
     async def close(self) -> None:
         if self._task is not None and not self._task.done():
             self._task.cancel()
@@ -97,15 +109,14 @@ class Indexer:
 
     async def _run(self) -> None:
         while self._waiting:
-            (who, scope) = next(iter(self._waiting.items()))
+            who, scope = self._waiting.popitem()
             try:
                 await self.index_user(scope)
             except KeepsError:
                 # The database or the model is away: what waits stays in the database, and we try again.
+                self._waiting.setdefault(who, scope)
                 self._wake.clear()
                 try:
                     await asyncio.wait_for(self._wake.wait(), RETRY_SECONDS)
                 except TimeoutError:
                     pass
-                continue
-            self._waiting.pop(who, None)

@@ -61,7 +61,10 @@ async def counts(database: Database) -> Counts:
 async def memories_to_index(tx: Tx, model: str, at_most: int) -> list[PendingMemory]:
     rows = await tx.fetch(QUERIES["memories_to_index"], tx.scope.tenant_id, tx.scope.user_id, model, at_most)
     return [
-        PendingMemory(row["memory_id"], row["version"], embedded_text({**dict(row), "metadata": json.loads(row["metadata"])})) for row in rows
+        PendingMemory(
+            row["memory_id"], row["version"], embedded_text({**dict(row), "metadata": json.loads(row["metadata"])})
+        )
+        for row in rows
     ]
 
 
@@ -81,3 +84,13 @@ async def insert_vectors(tx: Tx, model: str, memories: Sequence[PendingMemory], 
 
 async def delete_other_models(tx: Tx, model: str) -> None:
     await tx.execute(QUERIES["vectors_of_other_models_delete"], tx.scope.tenant_id, tx.scope.user_id, model)
+
+
+async def users_with_other_models(database: Database, model: str) -> list[tuple[str, str]]:
+    rows = await database.privileged_read(QUERIES["users_with_other_models"], model)
+    return [(row["tenant_id"], row["user_id"]) for row in rows]
+
+
+async def server_version(database: Database) -> str:
+    (row,) = await database.privileged_read(QUERIES["server_version"])
+    return row["versions"]

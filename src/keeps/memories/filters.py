@@ -109,20 +109,26 @@ class _Compiler:
 
     def field(self, name: str, operations: JsonValue) -> str:
         if not isinstance(operations, dict) or not operations:
-            raise ValidationFailedError(f'field {name!r} needs an operator, such as {{"{name}": {{"eq": …}}}}; there are {", ".join(OPERATORS)}')
+            raise ValidationFailedError(
+                f'field {name!r} needs an operator, such as {{"{name}": {{"eq": …}}}}; there are {", ".join(OPERATORS)}'
+            )
         pieces: list[str] = []
         for operator, value in operations.items():
             self.conditions += 1
             if self.conditions > _MAX_CONDITIONS:
                 raise ValidationFailedError(f"more than {_MAX_CONDITIONS} conditions in one filter")
             if operator not in OPERATORS:
-                raise ValidationFailedError(f"unknown operator {operator!r} on {name!r}; there are {', '.join(OPERATORS)}")
+                raise ValidationFailedError(
+                    f"unknown operator {operator!r} on {name!r}; there are {', '.join(OPERATORS)}"
+                )
             if name.startswith("metadata."):
                 pieces.append(self.path(name.split(".")[1:], operator, value))
             elif name in COLUMNS:
                 pieces.append(self.column(name, COLUMNS[name], operator, value))
             else:
-                raise ValidationFailedError(f"unknown field {name!r}; there are {', '.join(COLUMNS)} and metadata.<path>")
+                raise ValidationFailedError(
+                    f"unknown field {name!r}; there are {', '.join(COLUMNS)} and metadata.<path>"
+                )
         return " AND ".join(pieces)
 
     def column(self, name: str, kind: str, operator: str, value: JsonValue) -> str:
@@ -165,7 +171,9 @@ class _Compiler:
             case "nin":
                 return f"NOT {column} && {bound}"
             case _:
-                raise ValidationFailedError(f"{operator} does not apply to 'tags'; use eq, ne, contains, in, nin or exists")
+                raise ValidationFailedError(
+                    f"{operator} does not apply to 'tags'; use eq, ne, contains, in, nin or exists"
+                )
 
     def json(self, column: str, name: str, operator: str, value: JsonValue) -> str:
         bound = self.bind(json.dumps(value), _JSON)
@@ -177,7 +185,9 @@ class _Compiler:
             case "contains":
                 return f"{column} @> {bound}"
             case _:
-                raise ValidationFailedError(f"{operator} does not apply to {name!r}; use eq, ne, contains or exists, or metadata.<path>")
+                raise ValidationFailedError(
+                    f"{operator} does not apply to {name!r}; use eq, ne, contains or exists, or metadata.<path>"
+                )
 
     def path(self, path: list[str], operator: str, value: JsonValue) -> str:
         if not all(path):

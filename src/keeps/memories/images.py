@@ -107,7 +107,8 @@ def embedded_text(image: Mapping[str, Any]) -> str:
 def searched_terms(image: Mapping[str, Any]) -> Counter[str]:
     """The words that are searched: the embedded text, the tags, and the words of the key."""
     counts = count_terms(embedded_text(image))
-    named = " ".join([*image["tags"], image["key"] or ""])
+    key = "" if image["kind"] == "episodic" else image["key"] or ""  # of an experience, a key is only an address
+    named = " ".join([*image["tags"], key])
     for term in count_terms(named):
         counts.setdefault(term, 1)
     return counts

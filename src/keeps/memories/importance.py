@@ -16,8 +16,14 @@ _RAISES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
         (r"\b(must(n't)?|never|always|deadline|due|required|important|critical|do not|don't ever)\b", 0.15),
         (r"\b(prefer\w*|favou?rite|love[sd]?|hate[sd]?|dislike\w*|wants?|goal|plan(s|ned|ning)?)\b", 0.10),
         (r"\b(decided|decision|agreed|approved|promised|signed|moved|married|hired|quit|bought)\b", 0.10),
-        (r"\b(my|our|his|her|their) (name|birthday|address|wife|husband|partner|son|daughter|mother|father|team|boss)\b", 0.10),
-        (r"\b\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b|\b(january|february|march|april|june|july|august|september|october|november|december)\b", 0.05),
+        (
+            r"\b(my|our|his|her|their) (name|birthday|address|wife|husband|partner|son|daughter|mother|father|team|boss)\b",
+            0.10,
+        ),
+        (
+            r"\b\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b|\b(january|february|march|april|june|july|august|september|october|november|december)\b",
+            0.05,
+        ),
     )
 )
 _CHATTER = re.compile(

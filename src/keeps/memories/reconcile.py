@@ -48,13 +48,18 @@ def reconcile(stored: Image, new: Image, given: frozenset[str], copy_id: UUID, n
     `given`: the fields that the caller named; the others keep what is stored. `copy_id`: the id for the older truth.
     """
     expired = stored["expires_at"] is not None and datetime.fromisoformat(stored["expires_at"]) <= now
-    same_truth = (stored["content"], stored["value"]) == (new["content"], new["value"] if "value" in given else stored["value"])
+    same_truth = (stored["content"], stored["value"]) == (
+        new["content"],
+        new["value"] if "value" in given else stored["value"],
+    )
     if same_truth and not expired:
         changed = {name: new[name] for name in _ATTRIBUTES if name in given and new[name] != stored[name]}
         if {"ttl_days", "expires_at"} & given and new["expires_at"] != stored["expires_at"]:
             changed["expires_at"] = new["expires_at"]
         return Replace(_next_version(stored, changed, now), None) if changed else Keep(stored)
-    if "valid_from" in given and datetime.fromisoformat(new["valid_from"]) < datetime.fromisoformat(stored["valid_from"]):
+    if "valid_from" in given and datetime.fromisoformat(new["valid_from"]) < datetime.fromisoformat(
+        stored["valid_from"]
+    ):
         older = {**new, "superseded_by": stored["memory_id"], "valid_to": stored["valid_from"]}
         return StoreOlder(older)
     kept = {name: stored[name] for name in _ATTRIBUTES if name not in given}
@@ -84,7 +89,9 @@ def check_version(stored: Image | None, expected: int | None) -> None:
     """Raise ConflictError unless the stored version is the expected one; 0 expects that nothing is stored."""
     found = 0 if stored is None else int(stored["version"])
     if expected is not None and expected != found:
-        current = None if stored is None else {name: stored[name] for name in ("memory_id", "content", "value", "version")}
+        current = (
+            None if stored is None else {name: stored[name] for name in ("memory_id", "content", "value", "version")}
+        )
         was = "nothing is stored there" if stored is None else f"version {found} is stored"
         raise ConflictError(f"expected version {expected}, but {was}", current_version=found or None, current=current)
 
@@ -92,7 +99,13 @@ def check_version(stored: Image | None, expected: int | None) -> None:
 def older_copy(stored: Image, valid_to: str, copy_id: UUID, now: datetime) -> Image:
     """The truth that ends at `valid_to`: a row of its own, superseded by the one that keeps the id."""
     ended = max(datetime.fromisoformat(valid_to), datetime.fromisoformat(stored["valid_from"])).isoformat()
-    return {**stored, "memory_id": str(copy_id), "superseded_by": stored["memory_id"], "valid_to": ended, "updated_at": now.isoformat()}
+    return {
+        **stored,
+        "memory_id": str(copy_id),
+        "superseded_by": stored["memory_id"],
+        "valid_to": ended,
+        "updated_at": now.isoformat(),
+    }
 
 
 def _next_version(stored: Image, changed: dict[str, Any], now: datetime) -> Image:

@@ -64,7 +64,9 @@ class MemoryService:
     async def remember_many(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Receipt]:
         """Store all items in one transaction, or none. One receipt for each, in order."""
         if len(items) > MAX_BATCH_ITEMS:
-            raise ValidationFailedError(f"a batch has at most {MAX_BATCH_ITEMS:,} items, this one {len(items):,}; split it")
+            raise ValidationFailedError(
+                f"a batch has at most {MAX_BATCH_ITEMS:,} items, this one {len(items):,}; split it"
+            )
         if not items:
             return []
         writes = await self._prepare(scope, items, index_now=index_now)
@@ -93,17 +95,22 @@ class MemoryService:
         after = _read_cursor(cursor) if cursor else None
         async with self._database.scoped(scope) as tx:
             memories = await store.page(
-                tx, condition=condition, lives=["current", "archived", *asked], after=after, limit=limit + 1, now=self._clock()
+                tx,
+                condition=condition,
+                lives=["current", "archived", *asked],
+                after=after,
+                limit=limit + 1,
+                now=self._clock(),
             )
         more = len(memories) > limit
         return Page(items=memories[:limit], next_cursor=_write_cursor(memories[limit - 1]) if more else None)
 
-    async def update(self, scope: Scope, memory_id: UUID, change: MemoryChange, *, if_version: int | None, index_now: bool) -> Receipt:
+    async def update(
+        self, scope: Scope, memory_id: UUID, change: MemoryChange, *, if_version: int | None, index_now: bool
+    ) -> Receipt:
         """Change some fields. New content supersedes the old, which stays readable."""
         named: dict[str, Any] = {
-            name: value
-            for name, value in change.model_dump(mode="json").items()
-            if name in change.model_fields_set
+            name: value for name, value in change.model_dump(mode="json").items() if name in change.model_fields_set
         }
         if "tags" in named:
             named["tags"] = list(dict.fromkeys(named["tags"]))
@@ -128,14 +135,18 @@ class MemoryService:
                 case Keep():
                     return await self._unchanged(tx, stored)
                 case Replace(image, older):
-                    if image["valid_to"] is not None and datetime.fromisoformat(image["valid_to"]) < datetime.fromisoformat(image["valid_from"]):
+                    if image["valid_to"] is not None and datetime.fromisoformat(
+                        image["valid_to"]
+                    ) < datetime.fromisoformat(image["valid_from"]):
                         raise ValidationFailedError("valid_to must not be before valid_from")
                     fits = embedding if embedded_text(image) == embedded_text(preview) else None
                     return await self._store_replacement(tx, stored, written(image, fits), older)
 
         return await self._database.write(scope, work)
 
-    async def forget(self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool) -> Receipt:
+    async def forget(
+        self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
+    ) -> Receipt:
         """Hide a memory and its older truths for 30 days, or with `hard` remove them and redact their events now."""
 
         async def work(tx: Tx) -> Receipt:
@@ -182,15 +193,21 @@ class MemoryService:
                 raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
             if stored["superseded_by"] is None and (taken := await store.lock_same(tx, stored)) is not None:
                 raise ConflictError(
-                    f"its {'key' if stored['key'] else 'content'} is in use again, by memory {taken['memory_id']}", current=taken["memory_id"]
+                    f"its {'key' if stored['key'] else 'content'} is in use again, by memory {taken['memory_id']}",
+                    current=taken["memory_id"],
                 )
-            together = [each for each in await store.lock_older(tx, memory_id) if each["deleted_at"] == stored["deleted_at"]]
+            together = [
+                each for each in await store.lock_older(tx, memory_id) if each["deleted_at"] == stored["deleted_at"]
+            ]
             images = [
-                {**image, "deleted_at": None, "updated_at": now.isoformat(), "version": image["version"] + 1} for image in (stored, *together)
+                {**image, "deleted_at": None, "updated_at": now.isoformat(), "version": image["version"] + 1}
+                for image in (stored, *together)
             ]
             rows = [Written(image, new_id(), [], b"", None) for image in images]
             await store.replace(tx, rows, "memory.restored")
-            return _receipt("restored", images[0], rows[0].event_id, indexed=await store.is_indexed(tx, memory_id, self.model))
+            return _receipt(
+                "restored", images[0], rows[0].event_id, indexed=await store.is_indexed(tx, memory_id, self.model)
+            )
 
         return await self._database.write(scope, work)
 
@@ -233,7 +250,11 @@ class MemoryService:
         receipts: list[Receipt] = []
         for position, answer in enumerate(await self._apply(tx, writes)):
             if isinstance(answer, ConflictError):
-                raise ConflictError(f"item {position}: {answer.detail}; nothing was stored", current_version=answer.current_version, current=answer.current)
+                raise ConflictError(
+                    f"item {position}: {answer.detail}; nothing was stored",
+                    current_version=answer.current_version,
+                    current=answer.current,
+                )
             if isinstance(answer, KeepsError):
                 raise answer
             receipts.append(answer)
@@ -253,7 +274,9 @@ class MemoryService:
         answers: list[Receipt | KeepsError] = []
         for write in writes:
             if write.row.image["memory_id"] in inserted:
-                answers.append(_receipt("created", write.row.image, write.row.event_id, indexed=write.row.embedding is not None))
+                answers.append(
+                    _receipt("created", write.row.image, write.row.event_id, indexed=write.row.embedding is not None)
+                )
                 continue
             try:
                 answers.append(await self._meet(tx, write))
@@ -274,6 +297,13 @@ class MemoryService:
             case Replace(image, older):
                 return await self._store_replacement(tx, stored, written(image, write.row.embedding), older)
             case StoreOlder(image):
+                for known in await store.lock_older(tx, UUID(stored["memory_id"])):
+                    if (known["content"], known["value"], known["valid_from"]) == (
+                        image["content"],
+                        image["value"],
+                        image["valid_from"],
+                    ):
+                        return await self._unchanged(tx, known)
                 row = written(image, write.row.embedding)
                 await store.insert_many(tx, [row], self.model)
                 return _receipt("superseded", image, row.event_id, indexed=row.embedding is not None)
@@ -293,7 +323,9 @@ class MemoryService:
         return _receipt("updated", row.image, row.event_id, indexed=indexed)
 
     async def _unchanged(self, tx: Tx, image: Image) -> Receipt:
-        return _receipt("unchanged", image, None, indexed=await store.is_indexed(tx, UUID(image["memory_id"]), self.model))
+        return _receipt(
+            "unchanged", image, None, indexed=await store.is_indexed(tx, UUID(image["memory_id"]), self.model)
+        )
 
     async def _erase(self, tx: Tx, stored: Image, older: list[Image]) -> Receipt:
         now = self._clock()
@@ -302,7 +334,15 @@ class MemoryService:
         for erased in ids:
             await store.redact_events(tx, erased)
         news = [
-            NewEvent(new_id(), "memory.erased", str(erased), now, stored["visibility"], stored["agent_id"], {"memory_id": str(erased)})
+            NewEvent(
+                new_id(),
+                "memory.erased",
+                str(erased),
+                now,
+                stored["visibility"],
+                stored["agent_id"],
+                {"memory_id": str(erased)},
+            )
             for erased in ids
         ]
         await events.append(tx, news)
@@ -316,7 +356,11 @@ class MemoryService:
             for erased in ids:
                 await store.redact_events(tx, erased)
             await events.append(
-                tx, [NewEvent(new_id(), "memory.erased", str(erased), now, "private", None, {"memory_id": str(erased)}) for erased in ids]
+                tx,
+                [
+                    NewEvent(new_id(), "memory.erased", str(erased), now, "private", None, {"memory_id": str(erased)})
+                    for erased in ids
+                ],
             )
 
 
@@ -333,14 +377,21 @@ def validated(model: type[BaseModel], arguments: dict[str, Any], *, where: str =
 def validation_failed(error: ValidationError, where: str = "") -> ValidationFailedError:
     """pydantic's findings as ours, without the values."""
     errors = [
-        {"field": ".".join(str(part) for part in each["loc"]), "message": each["msg"].removeprefix("Value error, ")} for each in error.errors(include_input=False, include_url=False)
+        {"field": ".".join(str(part) for part in each["loc"]), "message": each["msg"].removeprefix("Value error, ")}
+        for each in error.errors(include_input=False, include_url=False)
     ]
-    return ValidationFailedError(where + "; ".join(f"{each['field'] or 'input'}: {each['message']}" for each in errors), errors)
+    return ValidationFailedError(
+        where + "; ".join(f"{each['field'] or 'input'}: {each['message']}" for each in errors), errors
+    )
 
 
 def _receipt(status: Any, image: Image, event_id: UUID | None, *, indexed: bool) -> Receipt:
     return Receipt.model_construct(
-        status=status, memory_id=UUID(image["memory_id"]), memory=store.memory_from_image(image), event_id=event_id, indexed=indexed
+        status=status,
+        memory_id=UUID(image["memory_id"]),
+        memory=store.memory_from_image(image),
+        event_id=event_id,
+        indexed=indexed,
     )
 
 

@@ -43,7 +43,8 @@ def written(image: Image, embedding: Embedding | None) -> Written:
 async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[str]:
     """Store rows with events, words and vectors; returns the ids of those whose key and content were free."""
     images = [
-        {**row.image, "event_id": str(row.event_id), "terms": row.terms, "term_count": _length(row.packed)} for row in rows
+        {**row.image, "event_id": str(row.event_id), "terms": row.terms, "term_count": _length(row.packed)}
+        for row in rows
     ]
     vectors = [(UUID(row.image["memory_id"]), row.embedding) for row in rows if row.embedding is not None]
     found = await tx.fetch(
@@ -109,7 +110,9 @@ async def lock(tx: Tx, memory_id: UUID) -> Image | None:
 async def lock_same(tx: Tx, image: Image) -> Image | None:
     """The current row of the same key, or of the same content where there is no key."""
     if image["key"] is not None:
-        row = await tx.fetch_row(QUERIES["memory_lock_by_key"], tx.scope.tenant_id, tx.scope.user_id, image["namespace"], image["key"])
+        row = await tx.fetch_row(
+            QUERIES["memory_lock_by_key"], tx.scope.tenant_id, tx.scope.user_id, image["namespace"], image["key"]
+        )
     else:
         content_hash = bytes.fromhex(image["content_hash"][2:])
         row = await tx.fetch_row(QUERIES["memory_lock_by_content"], tx.scope.tenant_id, tx.scope.user_id, content_hash)
@@ -122,13 +125,27 @@ async def lock_older(tx: Tx, memory_id: UUID) -> list[Image]:
 
 
 async def page(
-    tx: Tx, *, condition: Condition, lives: Sequence[str], after: tuple[datetime, UUID] | None, limit: int, now: datetime
+    tx: Tx,
+    *,
+    condition: Condition,
+    lives: Sequence[str],
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+    now: datetime,
 ) -> list[Memory]:
     """One keyset page, newest first. The values of `condition` are bound from $8 on."""
     created_at, memory_id = after or (None, None)
     statement = QUERIES["memories_list"].where(condition)
     rows = await tx.fetch(
-        statement, tx.scope.tenant_id, tx.scope.user_id, created_at, memory_id, limit, now, list(lives), *condition.values
+        statement,
+        tx.scope.tenant_id,
+        tx.scope.user_id,
+        created_at,
+        memory_id,
+        limit,
+        now,
+        list(lives),
+        *condition.values,
     )
     return [memory_from_row(row) for row in rows]
 
@@ -150,7 +167,11 @@ async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
     """Add to the access counts; memories that are gone by now are left out."""
     ordered = sorted(reads)
     await tx.execute(
-        QUERIES["memories_count_access"], tx.scope.tenant_id, ordered, [reads[each][0] for each in ordered], [reads[each][1] for each in ordered]
+        QUERIES["memories_count_access"],
+        tx.scope.tenant_id,
+        ordered,
+        [reads[each][0] for each in ordered],
+        [reads[each][1] for each in ordered],
     )
 
 

@@ -8,7 +8,7 @@ alone, and when a whole transaction fails, its writes are tried one by one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -36,7 +36,9 @@ Apply = Callable[[Tx, list[Write]], Awaitable[list[Receipt | KeepsError]]]
 
 @dataclass(slots=True)
 class _Lane:
-    waiting: list[tuple[Write, asyncio.Future[Receipt]]] = field(default_factory=list[tuple[Write, "asyncio.Future[Receipt]"]])
+    waiting: list[tuple[Write, asyncio.Future[Receipt]]] = field(
+        default_factory=list[tuple[Write, "asyncio.Future[Receipt]"]]
+    )
     task: asyncio.Task[None] | None = None
 
 
@@ -71,7 +73,9 @@ class Writer:
         # Sorting keeps the order within a user; each user's writes make one statement.
         batch = sorted(batch, key=lambda each: each[0].scope.user_id)
         try:
-            answers = await self._database.write(batch[0][0].scope, lambda tx: self._apply_all(tx, [write for write, _ in batch]))
+            answers = await self._database.write(
+                batch[0][0].scope, lambda tx: self._apply_all(tx, [write for write, _ in batch])
+            )
         except KeepsError as error:
             if len(batch) == 1 or error.code == "unavailable":
                 _settle(batch, [error] * len(batch))
@@ -97,7 +101,7 @@ class Writer:
         return answers
 
 
-def _settle(batch: list[tuple[Write, asyncio.Future[Receipt]]], answers: list[Receipt | KeepsError] | list[BaseException]) -> None:
+def _settle(batch: list[tuple[Write, asyncio.Future[Receipt]]], answers: Sequence[Receipt | BaseException]) -> None:
     for (_, future), answer in zip(batch, answers, strict=True):
         if future.done():
             continue

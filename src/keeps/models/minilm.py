@@ -111,7 +111,9 @@ class _Runtime:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         options.enable_cpu_mem_arena = True
-        self._session: Any = onnxruntime.InferenceSession(str(find_model(model_dir)), options, providers=["CPUExecutionProvider"])
+        self._session: Any = onnxruntime.InferenceSession(
+            str(find_model(model_dir)), options, providers=["CPUExecutionProvider"]
+        )
         self._tokenizer: Any = Tokenizer.from_str(read_tokenizer())
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()

@@ -18,27 +18,27 @@ import numpy.typing as npt
 from keeps.models.embedder import Floats
 
 DIMENSIONS = 128
-TOKEN_BYTES = 1 + DIMENSIONS // 2
+HALF = DIMENSIONS // 2
+TOKEN_BYTES = 1 + HALF
 
 
 def pack_tokens(vectors: Floats) -> bytes:
-    """Pack (n, 128) float vectors of at most unit length."""
+    """Pack (n, 128) float vectors of at most unit length. Byte i holds dimension i low and dimension 64 + i high."""
     largest = np.abs(vectors).max(axis=1, initial=0.0) if len(vectors) else np.zeros(0, dtype=np.float32)
     scale = np.clip(np.ceil(largest * 255), 1, 255).astype(np.uint8)
     levels = np.rint(vectors / (scale[:, None].astype(np.float32) / 255) * 7).astype(np.int8) + 8
     nibbles = np.clip(levels, 1, 15).astype(np.uint8)
     packed = np.empty((len(vectors), TOKEN_BYTES), dtype=np.uint8)
     packed[:, 0] = scale
-    packed[:, 1:] = nibbles[:, 0::2] | nibbles[:, 1::2] << 4
+    packed[:, 1:] = nibbles[:, :HALF] | nibbles[:, HALF:] << 4
     return packed.tobytes()
 
 
 def unpack_tokens(packed: bytes) -> Floats:
     """The vectors of `pack_tokens`, (n, 128), to within half a level."""
     rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, TOKEN_BYTES)
-    vectors = _PAIRS[rows[:, 1:]].reshape(len(rows), DIMENSIONS)
-    vectors *= (rows[:, 0].astype(np.float32) / (255 * 7))[:, None]
-    return vectors
+    levels = np.concatenate((rows[:, 1:] & 15, rows[:, 1:] >> 4), axis=1).astype(np.float32) - 8
+    return (levels * rows[:, :1] / (255 * 7)).astype(np.float32)
 
 
 def max_similarity(query: Floats, weights: Floats, memories: Sequence[bytes]) -> npt.NDArray[np.float32]:
@@ -51,17 +51,12 @@ def max_similarity(query: Floats, weights: Floats, memories: Sequence[bytes]) ->
     if not filled or not len(query) or not weights.sum():
         return scores
     lengths = np.array([len(memories[index]) // TOKEN_BYTES for index in filled])
-    similarities = unpack_tokens(b"".join(memories[index] for index in filled)) @ query.T
+    rows = np.frombuffer(b"".join(memories[index] for index in filled), dtype=np.uint8).reshape(-1, TOKEN_BYTES)
+    # Scale and offset are applied to the products, not to the vectors: there are far fewer of them.
+    low, high = (rows[:, 1:] & 15).astype(np.float32), (rows[:, 1:] >> 4).astype(np.float32)
+    similarities = low @ query[:, :HALF].T + high @ query[:, HALF:].T - 8 * query.sum(axis=1)
+    similarities *= rows[:, :1].astype(np.float32) / (255 * 7)
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
     best = np.maximum.reduceat(similarities, starts, axis=0)
     scores[filled] = best @ weights / weights.sum()
     return scores
-
-
-def _pairs() -> Floats:
-    """For each byte, the two numbers that its nibbles stand for."""
-    values = np.arange(256)
-    return np.stack((values & 15, values >> 4), axis=1).astype(np.float32) - 8
-
-
-_PAIRS = _pairs()

@@ -42,7 +42,9 @@ class AccessBuffer:
         for (tenant_id, user_id), counted in reads.items():
             if counted:
                 try:
-                    await self._database.write(Scope(tenant_id, user_id), lambda tx, c=counted: store.count_access(tx, c))
+                    await self._database.write(
+                        Scope(tenant_id, user_id), lambda tx, c=counted: store.count_access(tx, c)
+                    )
                 except KeepsError:
                     return
 

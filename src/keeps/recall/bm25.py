@@ -30,7 +30,12 @@ class TextMatches:
 
 
 def read_matches(
-    ids: bytes, packed: bytes, sizes: Sequence[int], lengths: Sequence[int], sessions: Sequence[int], term_hashes: Sequence[Sequence[int]]
+    ids: bytes,
+    packed: bytes,
+    sizes: Sequence[int],
+    lengths: Sequence[int],
+    sessions: Sequence[int],
+    term_hashes: Sequence[Sequence[int]],
 ) -> TextMatches:
     """Frequencies from packed rows. `term_hashes[j]`: the hashes of term j, one for each audience that was asked."""
     count = len(lengths)

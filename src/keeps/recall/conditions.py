@@ -23,7 +23,11 @@ class Selection:
 
     def condition(self, first_parameter: int) -> Condition | None:
         """The condition with values bound from `$first_parameter` on; None where the lives say it all."""
-        return _condition(self.request, self.scope, self.now, first_parameter) if self.always or _selects(self.request) else None
+        return (
+            _condition(self.request, self.scope, self.now, first_parameter)
+            if self.always or _selects(self.request)
+            else None
+        )
 
     def is_current(self, valid_from: datetime, valid_to: datetime | None, expires_at: datetime | None) -> bool:
         """What the unfiltered arms leave to be checked of each candidate: time passes without writing rows."""
@@ -63,11 +67,18 @@ def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parame
     for column, wanted in (("kind", request.kinds), ("layer", request.layers), ("content_type", request.content_types)):
         if wanted is not None:
             add(f"memories.{column} = ANY ({{}}::text[])", list(wanted))
-    for column, one in (("agent_id", request.agent_id), ("session_id", request.session_id), ("namespace", request.namespace)):
+    for column, one in (
+        ("agent_id", request.agent_id),
+        ("session_id", request.session_id),
+        ("namespace", request.namespace),
+    ):
         if one is not None:
             add(f"memories.{column} = {{}}::text", one)
     if request.tags is not None:
-        add("memories.tags @> {}::text[]" if request.tags_match == "all" else "memories.tags && {}::text[]", list(request.tags))
+        add(
+            "memories.tags @> {}::text[]" if request.tags_match == "all" else "memories.tags && {}::text[]",
+            list(request.tags),
+        )
     if request.min_importance is not None:
         add("memories.importance >= {}::double precision", request.min_importance)
     if request.since is not None:

@@ -7,11 +7,30 @@ from datetime import datetime
 
 from keeps.text.words import words_of
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _MONTH_NAMES = {name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])} | {"sept": 9}
 _MONTH = r"(january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)"
-_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)", re.IGNORECASE)
-_MONTH_ONLY = re.compile(rf"\b(?:in|of|during|since|until|by|last|this|early|late|mid)[ -]{_MONTH}\b|\b{_MONTH},? ?(?:19|20)\d\d\b", re.IGNORECASE)
+_DAY_MONTH = re.compile(
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)",
+    re.IGNORECASE,
+)
+_MONTH_ONLY = re.compile(
+    rf"\b(?:in|of|during|since|until|by|last|this|early|late|mid)[ -]{_MONTH}\b|\b{_MONTH},? ?(?:19|20)\d\d\b",
+    re.IGNORECASE,
+)
 _YEAR = re.compile(r"\b(19\d\d|20\d\d)\b")
 _ISO = re.compile(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b")
 
@@ -34,7 +53,9 @@ def dates_in(query: str) -> list[tuple[int | None, int | None, int | None]]:
     for day, month, other_month, other_day in _DAY_MONTH.findall(query):
         found.append((year, _MONTH_NAMES[(month or other_month).lower()], int(day or other_day)))
     if not found:
-        found.extend((year, _MONTH_NAMES[(first or second).lower()], None) for first, second in _MONTH_ONLY.findall(query))
+        found.extend(
+            (year, _MONTH_NAMES[(first or second).lower()], None) for first, second in _MONTH_ONLY.findall(query)
+        )
     if not found and year is not None:
         found.append((year, None, None))
     return found

@@ -82,8 +82,15 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
     late = candidates.tokens - penalty
     parts = [
         _part("tokens", candidates.tokens, normalise(late), np.where(has_tokens, TOKENS_WEIGHT, 0.0)),
-        _part("vector", candidates.vector, normalise(candidates.vector), np.where(has_tokens, VECTOR_WEIGHT, FIRST_STAGE_WEIGHT)),
-        _part("text", candidates.text, normalise(candidates.text), np.where(has_tokens, TEXT_WEIGHT, FIRST_STAGE_WEIGHT)),
+        _part(
+            "vector",
+            candidates.vector,
+            normalise(candidates.vector),
+            np.where(has_tokens, VECTOR_WEIGHT, FIRST_STAGE_WEIGHT),
+        ),
+        _part(
+            "text", candidates.text, normalise(candidates.text), np.where(has_tokens, TEXT_WEIGHT, FIRST_STAGE_WEIGHT)
+        ),
     ]
     base = np.sum([part.points for part in parts], axis=0)
     fade = np.minimum(1.0, LENGTH_TOKENS / np.maximum(candidates.token_counts, 1.0))
@@ -117,7 +124,11 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
         newer = best[index]
         for older in best[:index]:
             close = total[older] - total[newer] <= NEWER_FIRST_MARGIN and similar[place[older], place[newer]]
-            if close and candidates.valid_from[older] < candidates.valid_from[newer] and result.index(older) < result.index(newer):
+            if (
+                close
+                and candidates.valid_from[older] < candidates.valid_from[newer]
+                and result.index(older) < result.index(newer)
+            ):
                 result.remove(newer)
                 result.insert(result.index(older), newer)
                 break

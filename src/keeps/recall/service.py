@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from uuid import UUID
 
 import numpy as np
@@ -25,9 +27,9 @@ from keeps.text.words import count_terms, stem, terms_of, words_of
 from keeps_client.errors import KeepsError
 from keeps_client.models import Explanation, Hit, RecallRequest, RecallResult
 
-ARM_DEPTH = 100
+ARM_DEPTH = 60
 FIRST_PASS = 200
-EXPANDED = 30
+EXPANDED = 25
 STATISTICS_SECONDS = 30.0
 LOOKS_LIKE = 0.45
 STOP_WORD_SHARE = 0.5
@@ -35,10 +37,10 @@ STOP_WORD_SHARE = 0.5
 
 @dataclass(slots=True)
 class _Found:
-    """What the arms found, by memory."""
+    """What the arms found, by memory. `text` and `session` know a memory by the bytes of its id: they are many."""
 
-    text: dict[UUID, float]
-    session: dict[UUID, float]
+    text: dict[bytes, float]
+    session: dict[bytes, float]
     vector: dict[UUID, float]
     keys: set[UUID]
     idf: dict[str, float]
@@ -79,7 +81,12 @@ class RecallService:
             if memory_id in memories
         ]  # fmt: skip
         self._access.add(scope, [hit.memory.memory_id for hit in hits], now)
-        return RecallResult.model_construct(hits=hits, took_ms=(time.perf_counter() - started) * 1e3, partial=partial, failed_providers=["embedder"] if partial else [])
+        return RecallResult.model_construct(
+            hits=hits,
+            took_ms=(time.perf_counter() - started) * 1e3,
+            partial=partial,
+            failed_providers=["embedder"] if partial else [],
+        )
 
     async def _embed(self, text: str) -> tuple[QueryEmbedding | None, bool]:
         if self._embedder is None:
@@ -89,8 +96,10 @@ class RecallService:
         except KeepsError:
             return None, True
 
-    async def _ranked(self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None) -> _Ranked:
-        depth = max(ARM_DEPTH, request.limit)
+    async def _ranked(
+        self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None
+    ) -> _Ranked:
+        depth = max(ARM_DEPTH, 2 * request.limit)
         found = await self._arms(tx, request, selection, query, depth)
         first = _first_stage(found, depth)
         turns = await store.neighbours(tx, first[:EXPANDED]) if first else {}
@@ -110,7 +119,9 @@ class RecallService:
         hits = [(current[position].memory_id, float(total[position]), position) for position in order[: request.limit]]
         return _Ranked(hits, parts, current, dropped=len(rows) > len(current), terms=_matched(request.query, found))
 
-    async def _arms(self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None, depth: int) -> _Found:
+    async def _arms(
+        self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None, depth: int
+    ) -> _Found:
         counts = count_terms(request.query)
         terms = list(counts)
         memories, words = await self._audience_statistics(tx)
@@ -121,27 +132,41 @@ class RecallService:
             await self._misspelt(tx, found, request.query, query, selection)
         if query is not None and self._embedder is not None:
             found.vector = await store.nearest(
-                tx, self._embedder.model, query.sentence, selection.lives, selection.condition(7), first_pass=max(FIRST_PASS, 2 * depth), limit=depth
+                tx,
+                self._embedder.model,
+                query.sentence,
+                selection.lives,
+                selection.condition(7),
+                first_pass=max(FIRST_PASS, 2 * depth),
+                limit=depth,
             )
         namespace, _, key = request.query.strip().rpartition("/")
         if key and " " not in key and (namespace or request.namespace):
             found.keys = set(await store.with_key(tx, namespace or request.namespace or "", key))
         return found
 
-    async def _misspelt(self, tx: Tx, found: _Found, text: str, query: QueryEmbedding | None, selection: Selection) -> None:
+    async def _misspelt(
+        self, tx: Tx, found: _Found, text: str, query: QueryEmbedding | None, selection: Selection
+    ) -> None:
         """Words of the question that no memory has and no dictionary knows may be misspelt names."""
         pieces = Counter(query.words) if query is not None else Counter[str]()
         for word in dict.fromkeys(words_of(text)):
             known = found.idf.get(stem(word))
             written = next((piece for piece in pieces if piece.lower() == word), None)
-            if known is None or known < found.idf.get("", 0.0) or len(word) < 4 or not word.isalpha() or (written and pieces[written] < 2):
+            if (
+                known is None
+                or known < found.idf.get("", 0.0)
+                or len(word) < 4
+                or not word.isalpha()
+                or (written and pieces[written] < 2)
+            ):
                 continue
             similar = await store.looks_like(tx, word, LOOKS_LIKE)
             if similar and (condition := selection.condition(3)) is not None:
                 allowed = await store.passing(tx, list(similar), condition)
                 similar = {each: value for each, value in similar.items() if each in allowed}
             for memory_id, similarity in similar.items():
-                found.text[memory_id] = found.text.get(memory_id, 0.0) + known * similarity
+                found.text[memory_id.bytes] = found.text.get(memory_id.bytes, 0.0) + known * similarity
 
     async def _audience_statistics(self, tx: Tx) -> tuple[int, int]:
         """Kept for half a minute: a ranking does not change by the few memories that come in meanwhile."""
@@ -160,7 +185,12 @@ class RecallService:
         return answer
 
     def _measure(
-        self, rows: Sequence[Candidate], text: str, query: QueryEmbedding | None, found: _Found, turns: dict[UUID, tuple[list[UUID], list[UUID]]]
+        self,
+        rows: Sequence[Candidate],
+        text: str,
+        query: QueryEmbedding | None,
+        found: _Found,
+        turns: dict[UUID, tuple[list[UUID], list[UUID]]],
     ) -> Candidates:
         now = self._clock()
         count = len(rows)
@@ -176,20 +206,24 @@ class RecallService:
             has_vector = np.array([row.sentence is not None for row in rows], dtype=bool)
             vector = np.where(has_vector, sentences @ query.sentence, np.nan).astype(np.float64)
             if query.tokens is not None:
-                late = max_similarity(query.tokens, _token_weights(query.words, found), [row.tokens or b"" for row in rows])
+                late = max_similarity(
+                    query.tokens, _token_weights(query.words, found), [row.tokens or b"" for row in rows]
+                )
                 tokens = np.where([bool(row.tokens) for row in rows], late, np.nan).astype(np.float64)
         ids = [row.memory_id for row in rows]
         return Candidates(
             keys=[each.bytes for each in ids],
-            text=np.array([found.text.get(each, 0.0) for each in ids], dtype=np.float64),
+            text=np.array([found.text.get(each.bytes, 0.0) for each in ids], dtype=np.float64),
             vector=vector,
             tokens=tokens,
             token_counts=np.array([len(row.tokens or b"") // TOKEN_BYTES for row in rows], dtype=np.float64),
-            session=np.array([found.session.get(each, 0.0) for each in ids], dtype=np.float64),
+            session=np.array([found.session.get(each.bytes, 0.0) for each in ids], dtype=np.float64),
             speaker=np.array([cues.named_in(names, row.speaker) for row in rows], dtype=np.float64),
             date=np.array([cues.date_match(dates, row.valid_from) for row in rows], dtype=np.float64),
             importance=np.array([row.importance for row in rows], dtype=np.float64),
-            age_days=np.array([max(0.0, (now - row.valid_from).total_seconds() / 86_400) for row in rows], dtype=np.float64),
+            age_days=np.array(
+                [max(0.0, (now - row.valid_from).total_seconds() / 86_400) for row in rows], dtype=np.float64
+            ),
             key_match=np.array([each in found.keys for each in ids], dtype=np.float64),
             valid_from=[row.valid_from for row in rows],
             sentences=sentences,
@@ -223,7 +257,9 @@ class _Ranked:
         return Explanation(parts=parts, matched_terms=self.terms)
 
 
-def _score_text(found: _Found, matches: TextMatches, terms: list[str], counts: Counter[str], average_length: float) -> None:
+def _score_text(
+    found: _Found, matches: TextMatches, terms: list[str], counts: Counter[str], average_length: float
+) -> None:
     found_in = (matches.frequencies > 0).sum(axis=0).astype(np.float64)
     idf = bm25.inverse_frequencies(found_in, found.total)
     found.idf = dict(zip(terms, idf.tolist(), strict=True))
@@ -231,9 +267,8 @@ def _score_text(found: _Found, matches: TextMatches, terms: list[str], counts: C
     if not matches.ids:
         return
     query_counts = np.array([counts[term] for term in terms], dtype=np.float64)
-    ids = [UUID(bytes=each) for each in matches.ids]
-    found.text = dict(zip(ids, bm25.score(matches, idf, average_length, query_counts).tolist(), strict=True))
-    found.session = dict(zip(ids, bm25.score_sessions(matches, query_counts).tolist(), strict=True))
+    found.text = dict(zip(matches.ids, bm25.score(matches, idf, average_length, query_counts).tolist(), strict=True))
+    found.session = dict(zip(matches.ids, bm25.score_sessions(matches, query_counts).tolist(), strict=True))
 
 
 def _token_weights(words: Sequence[str], found: _Found) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
@@ -248,23 +283,27 @@ def _token_weights(words: Sequence[str], found: _Found) -> np.ndarray[tuple[int]
 
 def _first_stage(found: _Found, depth: int) -> list[UUID]:
     """The best of each arm, best first by the mean of their normalised scores."""
-    by_text = sorted(found.text, key=lambda each: (-found.text[each], each))[:depth]
+    by_text = [
+        UUID(bytes=each) for each in heapq.nsmallest(depth, found.text, key=lambda each: (-found.text[each], each))
+    ]
     pool = list(dict.fromkeys([*sorted(found.keys), *by_text, *found.vector]))
     if not pool:
         return []
-    text = fusion.normalise(np.array([found.text.get(each, 0.0) for each in pool], dtype=np.float64))
+    text = fusion.normalise(np.array([found.text.get(each.bytes, 0.0) for each in pool], dtype=np.float64))
     vector = fusion.normalise(np.array([found.vector.get(each, np.nan) for each in pool], dtype=np.float64))
     both = text + vector + np.array([2.0 * (each in found.keys) for each in pool])
     return [pool[position] for position in np.argsort(-both, kind="stable")]
 
 
-def _positions(ids: Sequence[UUID], turns: dict[UUID, tuple[list[UUID], list[UUID]]]) -> dict[int, list[tuple[int, float]]]:
+def _positions(
+    ids: Sequence[UUID], turns: dict[UUID, tuple[list[UUID], list[UUID]]]
+) -> dict[int, list[tuple[int, float]]]:
     """For each candidate the candidates around it in its conversation, and their weights, from the known stretches."""
     place = {each: position for position, each in enumerate(ids)}
     following: dict[UUID, UUID] = {}
     for turn, (before, after) in turns.items():
         stretch = [*reversed(before), turn, *after]
-        following.update(zip(stretch, stretch[1:], strict=False))
+        following.update(pairwise(stretch))
     found: dict[int, list[tuple[int, float]]] = {}
 
     def join(one: UUID, other: UUID, weight: float) -> None:

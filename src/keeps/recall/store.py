@@ -61,12 +61,21 @@ async def text_matches(tx: Tx, terms: Sequence[str], lives: Sequence[str], condi
 
 
 async def nearest(
-    tx: Tx, model: str, sentence: Floats, lives: Sequence[str], condition: Condition | None, *, first_pass: int, limit: int
+    tx: Tx,
+    model: str,
+    sentence: Floats,
+    lives: Sequence[str],
+    condition: Condition | None,
+    *,
+    first_pass: int,
+    limit: int,
 ) -> dict[UUID, float]:
     """The nearest memories by cosine similarity. `condition` binds its values from $7 on."""
     statement = QUERIES["recall_vector"] if condition is None else QUERIES["recall_vector_filtered"].where(condition)
     values = () if condition is None else condition.values
-    rows = await tx.fetch(statement, tx.scope.tenant_id, model, list(lives), HalfVector(sentence), first_pass, limit, *values)
+    rows = await tx.fetch(
+        statement, tx.scope.tenant_id, model, list(lives), HalfVector(sentence), first_pass, limit, *values
+    )
     return {row["memory_id"]: row["similarity"] for row in rows}
 
 
@@ -98,7 +107,9 @@ async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Can
 
 async def passing(tx: Tx, memory_ids: Sequence[UUID], condition: Condition) -> set[UUID]:
     """Those of the memories that pass a filter. `condition` binds its values from $3 on."""
-    rows = await tx.fetch(QUERIES["recall_candidates_filtered"].where(condition), tx.scope.tenant_id, list(memory_ids), *condition.values)
+    rows = await tx.fetch(
+        QUERIES["recall_candidates_filtered"].where(condition), tx.scope.tenant_id, list(memory_ids), *condition.values
+    )
     return {row["memory_id"] for row in rows}
 
 

@@ -213,6 +213,12 @@ CREATE FUNCTION keeps.users_to_index(wanted_model text, at_most integer)
     LIMIT at_most
 $$;
 
+-- Which users have vectors of models other than `kept_model`: ids only, for the clean-up after a change of model.
+CREATE FUNCTION keeps.users_with_other_models(kept_model text) RETURNS TABLE (tenant_id text, user_id text)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    SELECT DISTINCT memory_vectors.tenant_id, memory_vectors.user_id FROM memory_vectors WHERE model <> kept_model
+$$;
+
 -- How much there is, over all tenants: counts only, for `keeps status`.
 CREATE FUNCTION keeps.installation_counts() RETURNS TABLE (tenants bigint, users bigint, memories bigint, events bigint, vectors jsonb)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -220,4 +226,5 @@ CREATE FUNCTION keeps.installation_counts() RETURNS TABLE (tenants bigint, users
            (SELECT count(*) FROM events),
            (SELECT COALESCE(jsonb_object_agg(model, found), '{}') FROM (SELECT model, count(*) AS found FROM memory_vectors GROUP BY model) AS counted)
 $$;
-REVOKE ALL ON FUNCTION keeps.follow_memory(), keeps.redact_memory_events(uuid), keeps.users_to_index(text, integer), keeps.installation_counts() FROM PUBLIC;
+REVOKE ALL ON FUNCTION keeps.follow_memory(), keeps.redact_memory_events(uuid), keeps.users_to_index(text, integer),
+    keeps.users_with_other_models(text), keeps.installation_counts() FROM PUBLIC;

@@ -126,8 +126,8 @@ CREATE POLICY events_redact ON keeps.events TO keeps_owner
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
            AND user_id = NULLIF(current_setting('app.current_user', true), ''));
 
--- The owner counts over all tenants, inside keeps.users_to_index and keeps.installation_counts only: these return ids and
--- counts, and keeps_app cannot become the owner.
+-- The owner counts over all tenants, inside a few functions only (keeps.users_to_index and its like): these return ids
+-- and counts, and keeps_app cannot become the owner.
 DROP POLICY IF EXISTS tenants_count ON keeps.tenants;
 CREATE POLICY tenants_count ON keeps.tenants FOR SELECT TO keeps_owner USING (true);
 DROP POLICY IF EXISTS users_count ON keeps.users;
@@ -141,6 +141,7 @@ CREATE POLICY events_count ON keeps.events FOR SELECT TO keeps_owner USING (true
 
 -- functions
 GRANT EXECUTE ON FUNCTION keeps.users_to_index(text, integer) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.users_with_other_models(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;

@@ -38,7 +38,11 @@ def terms_of(text: str) -> list[str]:
         if _is_cjk(run[0]):
             terms.extend(run)
             terms.extend(run[index : index + 2] for index in range(len(run) - 1))
-        elif run not in STOP_WORDS and len(run) <= _MAX_WORD_CHARACTERS and not (len(run) == 1 and run.isalpha() and run.isascii()):
+        elif (
+            run not in STOP_WORDS
+            and len(run) <= _MAX_WORD_CHARACTERS
+            and not (len(run) == 1 and run.isalpha() and run.isascii())
+        ):
             terms.append(stem(run))
     return terms
 

@@ -1,10 +1,10 @@
 """KEEPS_HOME: a folder that holds one database, opened by any number of threads and processes at once.
 
-    lock                 held by whoever starts or stops the server
-    leases/              one file for each user of the server, locked while that user lives
-    secrets.json         passwords of the three roles, readable by the owner of the home only
-    server/              what the server's user owns: postgres/ (the data), postgres.log, socket/
-    server.location      instead of server/, where root's home is private: the folder that has these three
+lock                 held by whoever starts or stops the server
+leases/              one file for each user of the server, locked while that user lives
+secrets.json         passwords of the three roles, readable by the owner of the home only
+server/              what the server's user owns: postgres/ (the data), postgres.log, socket/
+server.location      instead of server/, where root's home is private: the folder that has these three
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from keeps.db.embedded import server as servers
 from keeps.db.embedded.binaries import SYSTEM_FOLDER, RunUser, choose_run_user, open_system_folder, usable_binaries
 from keeps.db.embedded.lease import Lease, home_lock, live_leases
 from keeps.db.embedded.server import DataFolder
-from keeps.schema.files import HEAD, read_sql_file
+from keeps.db.provision import DATABASE, provision
+from keeps.schema.files import HEAD
 from keeps.schema.migrate import migrate
 from keeps_client.errors import UnavailableError
 
-DATABASE = "keeps"
 START_TIMEOUT_SECONDS = 600.0
 MAX_SOCKET_PATH_BYTES = 90  # the system's limit is 107, and ".s.PGSQL.5432" comes on top
 
@@ -66,7 +66,7 @@ class EmbeddedPostgres:
 
         Raises UnavailableError, which says what to do, when that is impossible.
         """
-        opened = await asyncio.to_thread(cls._open_blocking, home.expanduser().absolute(), timeout_seconds)
+        opened = await asyncio.to_thread(cls._open_blocking, home, timeout_seconds)
         try:
             await opened._provision(timeout_seconds)
         except BaseException:
@@ -76,6 +76,7 @@ class EmbeddedPostgres:
 
     @classmethod
     def _open_blocking(cls, home: Path, timeout_seconds: float) -> EmbeddedPostgres:
+        home = home.expanduser().absolute()
         user = choose_run_user()
         _make_home(home)
         with home_lock(home, timeout_seconds):
@@ -122,7 +123,11 @@ class EmbeddedPostgres:
     async def _is_current(self) -> bool:
         try:
             connection = await asyncpg.connect(self.app_url, timeout=60)
-        except (asyncpg.InvalidCatalogNameError, asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError):
+        except (
+            asyncpg.InvalidCatalogNameError,
+            asyncpg.InvalidPasswordError,
+            asyncpg.InvalidAuthorizationSpecificationError,
+        ):
             return False
         try:
             return await connection.fetchval("SELECT version_num FROM keeps.alembic_version") == HEAD
@@ -151,24 +156,6 @@ class EmbeddedPostgres:
         await self.close()
 
 
-async def provision(maintenance_url: str, database_url: str, passwords: dict[str, str]) -> None:
-    """As PostgreSQL's administrator: the database, the extensions, and the two roles with their passwords."""
-    connection = await asyncpg.connect(maintenance_url, timeout=60)
-    try:
-        if not await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1", DATABASE):
-            await connection.execute(f"CREATE DATABASE {DATABASE}")
-    finally:
-        await connection.close()
-    connection = await asyncpg.connect(database_url, timeout=60)
-    try:
-        await connection.execute(read_sql_file("roles.sql"))
-        for role in ("keeps_owner", "keeps_app"):
-            statement = await connection.fetchval("SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)", role, passwords[role])
-            await connection.execute(statement)
-    finally:
-        await connection.close()
-
-
 def inspect_home(home: Path) -> HomeReport:
     """Look at a home without changing or starting anything."""
     home = home.expanduser().absolute()
@@ -177,7 +164,16 @@ def inspect_home(home: Path) -> HomeReport:
     notes: list[str] = []
     place = _server_place(home)
     if place is None:
-        return HomeReport(home, home / "server" / "postgres", exists=False, running_pid=None, lease_pids=[], run_user=user.name, binaries=binaries, notes=notes)
+        return HomeReport(
+            home,
+            home / "server" / "postgres",
+            exists=False,
+            running_pid=None,
+            lease_pids=[],
+            run_user=user.name,
+            binaries=binaries,
+            notes=notes,
+        )
     data = place / "postgres"
     if home not in place.parents:
         notes.append(f"user {user.name}, as whom PostgreSQL runs, cannot enter the home; the data is in {data}")
@@ -195,7 +191,9 @@ def _make_home(home: Path) -> None:
         home.mkdir(mode=0o755, parents=True, exist_ok=True)
         (home / "leases").mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise UnavailableError(f"cannot make KEEPS_HOME {home}: {error.strerror}; choose a folder you may write to") from None
+        raise UnavailableError(
+            f"cannot make KEEPS_HOME {home}: {error.strerror}; choose a folder you may write to"
+        ) from None
     if not os.access(home, os.W_OK | os.X_OK):
         raise UnavailableError(f"KEEPS_HOME {home} is not yours to write to; choose another folder")
 

@@ -10,7 +10,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from keeps_client.errors import UnavailableError
@@ -19,7 +19,7 @@ POLL_SECONDS = 0.02
 
 
 @contextlib.contextmanager
-def home_lock(folder: Path, timeout_seconds: float) -> Iterator[None]:
+def home_lock(folder: Path, timeout_seconds: float) -> Generator[None]:
     """Hold the one lock of a home: whoever has it may start or stop the server, or make the data folder.
 
     Raises UnavailableError after `timeout_seconds`: another process has been starting or recovering all that time.

@@ -89,7 +89,13 @@ def make_data(folder: DataFolder, superuser_password: str) -> None:
     ]
     try:
         done: Any = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, check=False, cwd="/", env=_environment(), **folder.user.popen_arguments()
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            env=_environment(),
+            **folder.user.popen_arguments(),
         )
         if done.returncode != 0:
             raise UnavailableError(f"could not make a database in {folder.data}: {done.stderr.strip()[-800:]}")

@@ -1,0 +1,52 @@
+# Every verb a contributor types. The environment is .venv; nothing is installed anywhere else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
+SOURCES := src client/src tests benchmarks tools
+DATA ?= ../shared/bench
+
+.PHONY: install demo test check format bench clean
+
+install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
+
+$(BIN)/python:
+	@# Debian's Python comes without ensurepip; then virtualenv makes the environment, from a folder of our own.
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
+	    rm -rf $(VENV); \
+	    $(PYTHON) -m pip install --quiet --disable-pip-version-check --target .cache/virtualenv virtualenv && \
+	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(VENV); }
+
+$(STAMP): $(BIN)/python pyproject.toml client/pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable .
+	@touch $@
+
+$(DEV_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable '.[dev,openai]'
+	@touch $@
+
+demo: $(STAMP)  ## three months of conversations: remember, recall, explain, correct, forget, the wall
+	$(BIN)/keeps demo
+
+test: $(DEV_STAMP)  ## the whole suite, on a real PostgreSQL, as keeps_app
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory test
+
+format: $(DEV_STAMP)  ## put the code into shape
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+bench: $(STAMP)  ## speed beside a floor of the same run; quality where DATA holds the scorers
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable '.[bench]'
+	$(BIN)/keeps bench speed
+	@if [ -f $(DATA)/benchlib.py ]; then $(BIN)/keeps bench quality --data $(DATA); else echo "no scorers in DATA=$(DATA): quality left out"; fi
+
+clean:  ## remove what the verbs above made
+	rm -rf $(VENV) .cache .ruff_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""The command line. One file a family of commands; `main.py` joins them."""

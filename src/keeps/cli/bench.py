@@ -1,0 +1,57 @@
+"""bench: quality and speed, from a checkout of the repository."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from keeps.cli.context import Home, Json
+from keeps_client.errors import NotConfiguredError
+
+bench_app = typer.Typer(
+    no_args_is_help=True,
+    help="Measure recall quality and speed (needs a checkout of the repository).",
+    pretty_exceptions_enable=False,
+)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(bench_app, name="bench")
+
+
+@bench_app.command()
+def quality(
+    data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
+    only: Annotated[
+        str, typer.Option(help="Which, joined by commas: locomo, beam, prefeval, prefeval-all, scifact, facts.")
+    ] = "locomo,prefeval,scifact,beam",
+    arms: Annotated[bool, typer.Option(help="Repeat with parts switched off.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Quality of recall on public data sets. Exit code 1 where a target is missed."""
+    raise typer.Exit(_benchmark("quality").run(data, only.split(","), arms=arms, as_json=as_json, home=home))
+
+
+@bench_app.command()
+def speed(
+    sizes: Annotated[str, typer.Option(help="How many memories, joined by commas.")] = "10000,100000",
+    million: Annotated[bool, typer.Option("--1m", help="A million, too (takes long).")] = False,
+    peers: Annotated[bool, typer.Option(help="Beside LangGraph's store, where it is installed.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Speed, beside raw asyncpg in the same run, as ratios."""
+    chosen = [int(size) for size in sizes.split(",")] + ([1_000_000] if million else [])
+    raise typer.Exit(_benchmark("speed").run(chosen, peers=peers, as_json=as_json))
+
+
+def _benchmark(name: str) -> Any:
+    try:
+        return import_module(f"keeps_benchmarks.{name}")
+    except ImportError as error:
+        raise NotConfiguredError(
+            f"the benchmarks come with the repository: clone it and run make bench ({error})"
+        ) from None

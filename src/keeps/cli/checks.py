@@ -1,0 +1,161 @@
+"""The checks of `keeps doctor`: each finds one thing, and says how to mend it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from keeps.settings import Settings
+from keeps_client.errors import KeepsError
+
+State = Literal["ok", "note", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding. `note` is nothing wrong, but worth knowing."""
+
+    name: str
+    state: State
+    finding: str
+
+
+async def run_checks(settings: Settings) -> list[Check]:
+    """All checks, in the order in which one depends on another. Nothing is written but what opening a home makes."""
+    checks = [_python()]
+    if settings.database_url is None:
+        checks += _embedded(settings)
+    checks.append(_model(settings))
+    if any(check.state == "failed" for check in checks if check.name != "model"):
+        return checks
+    return checks + await _database(settings)
+
+
+def _python() -> Check:
+    return Check(
+        "python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}, user {os.geteuid()}"
+    )
+
+
+def _embedded(settings: Settings) -> list[Check]:
+    from keeps.db.embedded import inspect_home
+
+    try:
+        report = inspect_home(settings.home)
+    except KeepsError as error:
+        return [Check("home", "failed", error.detail)]
+    checks: list[Check] = []
+    state = "running" if report.running_pid else "not running" if report.exists else "nothing stored yet"
+    checks.append(
+        Check(
+            "home",
+            "ok",
+            f"{report.home}: {state}"
+            + (
+                f", process {report.running_pid}, used by {report.lease_pids or 'nobody'}" if report.running_pid else ""
+            ),
+        )
+    )
+    checks.append(Check("programs", "ok", f"PostgreSQL from {report.binaries}, as user {report.run_user}"))
+    checks += [Check("home", "note", note) for note in report.notes]
+    if report.running_pid and not report.lease_pids:
+        checks.append(
+            Check(
+                "server",
+                "note",
+                "runs although nobody uses it: its last user was killed. The next Keeps that opens this home takes it over",
+            )
+        )
+    folder = next((each for each in (report.data, *report.data.parents) if each.exists()), Path("/"))
+    free = shutil.disk_usage(folder).free
+    if free < 1 << 30:
+        checks.append(
+            Check(
+                "disk",
+                "failed" if free < 100 << 20 else "note",
+                f"only {free >> 20} MiB free for {report.data}; make room",
+            )
+        )
+    else:
+        checks.append(Check("disk", "ok", f"{free / 2**30:.0f} GiB free"))
+    return checks
+
+
+def _model(settings: Settings) -> Check:
+    from keeps.models.artifacts import find_model, read_tokenizer
+
+    match settings.embedder:
+        case "none":
+            return Check("model", "note", "KEEPS_EMBEDDER=none: memories are found by their words, not their meaning")
+        case "openai":
+            if (
+                not settings.embedding_api_key
+                and not settings.embedding_base_url
+                and not os.environ.get("OPENAI_API_KEY")
+            ):
+                return Check(
+                    "model",
+                    "failed",
+                    "KEEPS_EMBEDDER=openai needs KEEPS_EMBEDDING_API_KEY or OPENAI_API_KEY, or KEEPS_EMBEDDING_BASE_URL for a server of your own",
+                )
+            return Check(
+                "model", "ok", f"{settings.embedding_model} at {settings.embedding_base_url or 'the default URL'}"
+            )
+        case "local":
+            try:
+                path = find_model(settings.model_dir)
+                read_tokenizer()
+            except KeepsError as error:
+                return Check("model", "failed", error.detail)
+            return Check("model", "ok", f"all-MiniLM-L6-v2 from {path}, checksum right")
+
+
+async def _database(settings: Settings) -> list[Check]:
+    from keeps.bootstrap import open_keeps
+
+    try:
+        keeps = await open_keeps(settings)
+    except KeepsError as error:
+        return [Check("database", "failed", error.detail)]
+    try:
+        index = await keeps.status()
+        version = await keeps.server_version()
+    except KeepsError as error:
+        return [Check("database", "failed", error.detail)]
+    finally:
+        await keeps.close()
+    checks = [
+        Check("database", "ok", version),
+        Check(
+            "isolation",
+            "ok",
+            "row-level security is enabled and forced on every table; keeps_app sees nothing without a tenant and cannot bypass it",
+        ),
+        Check(
+            "contents",
+            "ok",
+            f"{index.counts.memories:,} memories of {index.counts.users:,} users in {index.counts.tenants:,} tenants; {index.counts.events:,} events",
+        ),
+    ]
+    others = sorted(model for model in index.counts.vectors if model != index.model)
+    if index.pending:
+        checks.append(
+            Check(
+                "index",
+                "note",
+                f"{index.pending:,} memories wait for a vector of {index.model} (found by words meanwhile); run keeps reindex",
+            )
+        )
+    else:
+        checks.append(Check("index", "ok", f"complete, model {index.model}"))
+    if others:
+        checks.append(
+            Check(
+                "index", "note", f"vectors of other models take room: {', '.join(others)}; keeps reindex removes them"
+            )
+        )
+    return checks

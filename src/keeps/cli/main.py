@@ -1,0 +1,44 @@
+"""`keeps`: joins the commands, and turns errors into messages and exit codes (0 fine, 1 failed, 2 usage)."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from keeps.cli import bench, demo, importing, memories, operations
+from keeps.cli.context import err
+from keeps_client.errors import KeepsError, ValidationFailedError
+
+app = typer.Typer(
+    name="keeps", help="One memory for AI agents: isolated by the database, searchable without an LLM.", no_args_is_help=True,
+    add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+)  # fmt: skip
+
+
+@app.callback(invoke_without_command=True)
+def version(show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True)) -> None:
+    if show:
+        from keeps import __version__
+
+        print(f"keeps {__version__}")
+        raise typer.Exit
+
+
+for module in (demo, memories, importing, operations, bench):
+    module.register(app)
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        app()
+    except KeepsError as error:
+        err.print(f"[bold red]{error.code}[/]: ", end="")
+        err.print(error.detail, markup=False, highlight=False)
+        sys.exit(2 if isinstance(error, ValidationFailedError) else 1)
+    except KeyboardInterrupt:
+        err.print("stopped")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)

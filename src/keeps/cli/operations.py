@@ -1,0 +1,181 @@
+"""migrate, doctor, status, reindex."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import asdict
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from keeps.cli.context import DatabaseUrl, Home, Json, Target, err, out, print_json, run
+from keeps_client.errors import ValidationFailedError
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(status)
+    app.command()(doctor)
+    app.command()(migrate)
+    app.command()(reindex)
+
+
+def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """What is stored, what the index says of itself, and who uses the server. Starts nothing."""
+
+    async def work() -> int:
+        from keeps.db.embedded import inspect_home
+        from keeps.db.pool import address_of
+        from keeps.settings import load_settings
+
+        settings = load_settings(home=home, database_url=database_url)
+        report: dict[str, Any] = {}
+        if settings.database_url:
+            report["database"] = address_of(settings.database_url)
+        else:
+            found = inspect_home(settings.home)
+            report |= {
+                "home": str(found.home),
+                "data": str(found.data),
+                "server": f"running, process {found.running_pid}" if found.running_pid else "not running",
+            }
+            report["used_by_processes"] = found.lease_pids
+            if not found.exists:
+                report["server"] = "nothing stored here yet"
+            if not found.running_pid:
+                _print_report(report, as_json=as_json)
+                return 0
+        async with Target(home, database_url).open() as keeps:
+            index = await keeps.status()
+        report |= {
+            "tenants": index.counts.tenants, "users": index.counts.users, "memories": index.counts.memories, "events": index.counts.events,
+            "model": index.model, "vectors": index.counts.vectors, "pending": index.pending, "lag_seconds": round(index.lag_seconds, 1),
+        }  # fmt: skip
+        _print_report(report, as_json=as_json)
+        return 0
+
+    run(work)
+
+
+def doctor(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Check everything that can be wrong, and say how to mend it. Exit code 1 if something is."""
+
+    async def work() -> int:
+        from keeps.cli.checks import run_checks
+        from keeps.settings import load_settings
+
+        checks = await run_checks(load_settings(home=home, database_url=database_url))
+        if as_json:
+            print_json([asdict(check) for check in checks])
+        else:
+            for check in checks:
+                mark = {"ok": "[green]✓[/]", "note": "[yellow]•[/]", "failed": "[bold red]✗[/]"}[check.state]
+                out.print(f"{mark} [bold]{check.name}[/]  ", end="")
+                out.print(check.finding, markup=False, highlight=False)
+        return 1 if any(check.state == "failed" for check in checks) else 0
+
+    run(work)
+
+
+def migrate(
+    admin_url: Annotated[
+        str | None,
+        typer.Option(
+            help="PostgreSQL as its administrator, to make roles, extensions and tables: postgresql://postgres:…@host/database"
+        ),
+    ] = None,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Bring the database to the newest schema. For your own PostgreSQL, give --admin-url once; it prints the URL to serve with."""
+
+    async def work() -> None:
+        from keeps.db.provision import provision
+        from keeps.schema.migrate import HEAD
+        from keeps.schema.migrate import migrate as run_migrations
+        from keeps.settings import load_settings
+
+        if admin_url is None:
+            if load_settings(home=home, database_url=database_url).database_url:
+                raise ValidationFailedError(
+                    "keeps_app may not change tables: give --admin-url, the URL of the database's administrator"
+                )
+            async with Target(home, None).open():
+                out.print(f"schema is at revision {HEAD}")
+            return
+        parts = urlsplit(admin_url)
+        database = parts.path.strip("/")
+        if not database:
+            raise ValidationFailedError("--admin-url names no database; write postgresql://postgres:…@host/database")
+        passwords = {
+            "keeps_owner": os.environ.get("KEEPS_OWNER_PASSWORD") or secrets.token_urlsafe(24),
+            "keeps_app": os.environ.get("KEEPS_APP_PASSWORD") or secrets.token_urlsafe(24),
+        }
+        await provision(None, admin_url, passwords)
+        where = parts.netloc.rpartition("@")[2]
+
+        def url(role: str) -> str:
+            return urlunsplit(parts._replace(netloc=f"{role}:{quote(passwords[role], safe='')}@{where}"))
+
+        await run_migrations(url("keeps_owner"))
+        err.print(f"schema is at revision {HEAD}; the password of keeps_app was set. Serve with:")
+        print(f"KEEPS_DATABASE_URL={url('keeps_app')}")
+
+    run(work)
+
+
+def reindex(
+    drop_old: Annotated[
+        bool,
+        typer.Option(
+            "--drop-old/--keep-old", help="Remove the vectors of other models when the new ones are complete."
+        ),
+    ] = True,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Make the vectors that are missing, as after a change of the embedding model. Recall goes on meanwhile; can be repeated."""
+
+    async def work() -> None:
+        from keeps.scope import Scope
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        stored = 0
+        async with Target(home, database_url).open() as keeps:
+            with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
+                task = bar.add_task("indexing", total=(await keeps.status()).pending)
+                while waiting := await keeps.indexer.users_to_index():
+                    before = stored
+                    for each in waiting:
+                        stored += await keeps.indexer.index_user(
+                            Scope(each.tenant_id, each.user_id), lambda count: bar.advance(task, count)
+                        )
+                    if stored == before:
+                        break
+            if drop_old:
+                await keeps.indexer.drop_other_models()
+            index = await keeps.status()
+        if as_json:
+            print_json({"stored": stored, "model": index.model, "pending": index.pending})
+        else:
+            out.print(f"[bold]{stored:,}[/] vectors stored; model {index.model}; {index.pending:,} pending")
+
+    run(work)
+
+
+def _print_report(report: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+        return
+    for name, value in report.items():
+        shown = (
+            f"{value:,}"
+            if isinstance(value, int)
+            else ", ".join(f"{k} {v:,}" for k, v in value.items())
+            if isinstance(value, dict)
+            else value
+        )
+        out.print(f"[dim]{name.replace('_', ' '):>18}[/]  {shown}")

@@ -1,0 +1,1 @@
+"""The conversations of `keeps demo`, written for it."""

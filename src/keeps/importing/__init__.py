@@ -1,0 +1,1 @@
+"""Bringing in what exists: chats, LoCoMo, Markdown, plain text."""

@@ -1,0 +1,67 @@
+"""An import: records into batches, and the fate of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from keeps.engine import ScopedMemory
+from keeps.importing.formats import Record
+from keeps_client.errors import ValidationFailedError
+
+BATCH = 250
+
+
+@dataclass(slots=True)
+class Summary:
+    """What became of an import: receipts counted by status, and each rejected record with its reason."""
+
+    statuses: Counter[str] = field(default_factory=Counter[str])
+    rejected: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    @property
+    def stored(self) -> int:
+        return sum(self.statuses.values())
+
+
+async def run_import(
+    memory: ScopedMemory, records: Iterable[Record], progress: Callable[[int], None] | None = None
+) -> Summary:
+    """Store all good records, in transactions of 250; vectors follow in the background.
+
+    A record that breaks a rule is rejected alone. Can be stopped and run again: what is stored already is `unchanged`.
+    """
+    summary = Summary()
+    batch: list[Record] = []
+    for record in records:
+        if record.memory is None:
+            summary.rejected.append((record.place, record.problem or "cannot be stored"))
+            continue
+        batch.append(record)
+        if len(batch) == BATCH:
+            await _store(memory, batch, summary)
+            batch = []
+            if progress:
+                progress(BATCH)
+    if batch:
+        await _store(memory, batch, summary)
+        if progress:
+            progress(len(batch))
+    return summary
+
+
+async def _store(memory: ScopedMemory, batch: list[Record], summary: Summary) -> None:
+    try:
+        receipts = await memory.remember_many(
+            [record.memory for record in batch if record.memory is not None], index="later"
+        )
+    except ValidationFailedError as error:
+        if len(batch) == 1:
+            summary.rejected.append((batch[0].place, error.detail.removeprefix("item 0: ")))
+            return
+        half = len(batch) // 2
+        await _store(memory, batch[:half], summary)
+        await _store(memory, batch[half:], summary)
+        return
+    summary.statuses.update(receipt.status for receipt in receipts)
