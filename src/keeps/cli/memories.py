@@ -206,7 +206,7 @@ def update(
         "importance": importance,
         "visibility": visibility,
     }
-    given = {name: value for name, value in changes.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
 
     async def work() -> None:
         async with Target(home, database_url, tenant, user, agent).memory() as memory:

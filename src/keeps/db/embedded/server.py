@@ -121,7 +121,7 @@ def running_postmaster(data: Path) -> psutil.Process | None:
 
 def start(folder: DataFolder, socket_folder: Path, timeout_seconds: float) -> psutil.Process:
     """Start the server and return its process at once; `wait_until_ready` follows. Clears what a crash left first."""
-    _bury_the_dead(folder.data, timeout_seconds)
+    _bury_the_dead(folder.data, socket_folder, timeout_seconds)
     options = {**SETTINGS, "unix_socket_directories": _quoted_list_item(str(socket_folder))}
     command = [str(folder.binaries / "bin" / "postgres"), "-D", str(folder.data)]
     for name, value in options.items():
@@ -195,11 +195,11 @@ def log_tail(log: Path, characters: int = 600) -> str:
         return f"(cannot be read: {error})"
 
 
-def _bury_the_dead(data: Path, timeout_seconds: float) -> None:
-    """Make sure that no process of a killed server still works on the data, then remove its pid file.
+def _bury_the_dead(data: Path, socket_folder: Path, timeout_seconds: float) -> None:
+    """Make sure that no process of a killed server still works on the data, then remove its lock files.
 
-    PostgreSQL itself would refuse to start where the pid was reused by another process of the same user; and it is
-    safe to remove the file only when nobody works in the folder any more.
+    PostgreSQL itself would refuse to start where the pid was reused by another process of the same user, or is a
+    zombie that nobody reaps; and it is safe to remove the files only when nobody works in the folder any more.
     """
     deadline = time.monotonic() + timeout_seconds
     asked = False
@@ -213,6 +213,8 @@ def _bury_the_dead(data: Path, timeout_seconds: float) -> None:
                     process.send_signal(signal.SIGQUIT)
         time.sleep(POLL_SECONDS)
     (data / "postmaster.pid").unlink(missing_ok=True)
+    for leftover in socket_folder.glob(".s.PGSQL.*"):
+        leftover.unlink(missing_ok=True)
 
 
 def _works_in(process: psutil.Process, data: Path) -> bool:

@@ -1,0 +1,141 @@
+"""A real PostgreSQL for the run: one migrated template, cloned once; one tenant a test; everything as keeps_app."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from keeps.db.embedded import EmbeddedPostgres
+from keeps.db.pool import open_pool
+from keeps.db.session import Database
+from keeps.engine import Keeps, ScopedMemory
+from keeps.models.minilm import MiniLM
+from keeps.scope import Scope
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def new_home() -> Iterator[Callable[..., Path]]:
+    """Folders for databases, removed after the run with the data that the launcher put elsewhere."""
+    root = Path(tempfile.mkdtemp(prefix="keeps-test-"))
+    root.chmod(0o755)
+
+    def make(name: str = "home") -> Path:
+        return root / f"{name}-{uuid4().hex[:8]}"
+
+    yield make
+    for location in root.rglob("server.location"):
+        shutil.rmtree(location.read_text().strip(), ignore_errors=True)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+async def server(anyio_backend: str, new_home: Callable[..., Path]) -> AsyncIterator[EmbeddedPostgres]:
+    opened = await EmbeddedPostgres.open(new_home("run"))
+    yield opened
+    await opened.close()
+
+
+@asynccontextmanager
+async def admin(server: EmbeddedPostgres, database: str = "postgres") -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(server.url("postgres", database))
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(scope="session")
+async def app_url(server: EmbeddedPostgres) -> str:
+    """The database of the run, cloned from the migrated one, as keeps_app."""
+    async with admin(server) as connection:
+        await connection.execute("CREATE DATABASE keeps_test TEMPLATE keeps")
+    return server.url("keeps_app", "keeps_test")
+
+
+@pytest.fixture(scope="session")
+async def fresh_database(server: EmbeddedPostgres) -> Callable[[], object]:
+    """Makes another clone, for tests that count or break things; returns its name."""
+
+    async def make() -> str:
+        name = f"keeps_{uuid4().hex[:8]}"
+        async with admin(server) as connection:
+            await connection.execute(f"CREATE DATABASE {name} TEMPLATE keeps")
+        return name
+
+    return make
+
+
+@pytest.fixture(scope="session")
+async def embedder(anyio_backend: str) -> AsyncIterator[MiniLM]:
+    """The real model, loaded once for the run."""
+    model = MiniLM()
+    yield model
+    await model.close()
+
+
+class _Shared:
+    """An embedder that engines may close, while the run goes on using it."""
+
+    def __init__(self, inner: MiniLM) -> None:
+        self.model, self.dimensions = inner.model, inner.dimensions
+        self.embed, self.embed_query = inner.embed, inner.embed_query
+
+    async def close(self) -> None: ...
+
+
+@pytest.fixture(scope="session")
+def shared(embedder: MiniLM) -> _Shared:
+    return _Shared(embedder)
+
+
+@pytest.fixture(scope="session")
+async def keeps(app_url: str, shared: _Shared) -> AsyncIterator[Keeps]:
+    async with Keeps.open(database_url=app_url, embedder=shared) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+async def database(app_url: str) -> AsyncIterator[Database]:
+    opened = Database(await open_pool(app_url, size=4))
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def tenant() -> str:
+    return f"tenant-{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def memory(keeps: Keeps, tenant: str) -> ScopedMemory:
+    """Alice's memory, in a tenant of this test's own."""
+    return keeps.memory(Scope(tenant, "alice"))
+
+
+@pytest.fixture
+async def raw(app_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A bare connection as keeps_app, for what an application with a defect might send."""
+    connection = await asyncpg.connect(app_url)
+    yield connection
+    await connection.close()
+
+
+async def until(condition: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+    """Wait until `condition` holds; fail saying what did not come about."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline, f"not within {seconds} s: {what}"
+        await asyncio.sleep(0.02)

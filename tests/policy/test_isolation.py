@@ -1,0 +1,240 @@
+"""The wall, attacked with raw SQL as keeps_app: what a defect or an injection in the application could send."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from keeps.db.pool import open_pool
+from keeps.db.probe import probe
+from keeps.db.session import Database
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
+
+SOURCE = Path(__file__).parents[2] / "src" / "keeps"
+TABLES = ["events", "memories", "memory_access", "memory_terms", "memory_vectors", "tenants", "users"]
+
+
+@pytest.fixture
+async def planted(keeps: Keeps, tenant: str) -> dict[str, str]:
+    """Alice has a private and a shared memory, both recalled once, so every table holds rows of this tenant."""
+    alice = keeps.memory(Scope(tenant, "alice"))
+    private = await alice.remember("Alice's private diary is under the floorboard.")
+    shared = await alice.remember("The office closes at six.", visibility="tenant")
+    await alice.recall("diary and office")
+    await keeps._access.flush()
+    return {"tenant": tenant, "private": str(private.memory_id), "shared": str(shared.memory_id)}
+
+
+async def count(connection: asyncpg.Connection, table: str) -> int:
+    # Of the four rows of text that SQL can see, none may be another's: terms are asked for by every possible hash range.
+    return await connection.fetchval(f"SELECT count(*) FROM keeps.{table}")
+
+
+async def become(connection: asyncpg.Connection, tenant: str, user: str, terms: str = "") -> None:
+    await connection.execute(
+        "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true), set_config('app.terms', $3, true)", tenant, user, terms
+    )
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_without_a_tenant_no_row_is_seen(raw: asyncpg.Connection, planted: dict[str, str], table: str) -> None:
+    assert await count(raw, table) == 0
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_empty_settings_see_no_row(raw: asyncpg.Connection, planted: dict[str, str], table: str) -> None:
+    async with raw.transaction():
+        await become(raw, "", "", "")
+        assert await count(raw, table) == 0
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_another_tenant_sees_no_row(raw: asyncpg.Connection, planted: dict[str, str], table: str, server: object) -> None:
+    superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    every_term = await superuser.fetchval("SELECT array_agg(DISTINCT term)::text FROM keeps.memory_terms, unnest(terms) AS term")
+    held = await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", planted["tenant"])
+    await superuser.close()
+    assert held > 0, "the test would prove nothing on an empty table"
+    async with raw.transaction():
+        await become(raw, "somebody-else", "alice", every_term)
+        assert await count(raw, table) == 0
+        assert await raw.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", planted["tenant"]) == 0
+
+
+async def test_another_user_of_the_tenant_sees_only_what_is_shared(raw: asyncpg.Connection, planted: dict[str, str], server: object) -> None:
+    superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    every_term = await superuser.fetchval("SELECT array_agg(DISTINCT term)::text FROM keeps.memory_terms, unnest(terms) AS term")
+    await superuser.close()
+    async with raw.transaction():
+        await become(raw, planted["tenant"], "bob", every_term)
+        for table in ("memories", "memory_terms", "memory_vectors", "memory_access"):
+            assert [str(row["memory_id"]) for row in await raw.fetch(f"SELECT memory_id FROM keeps.{table}")] == [planted["shared"]], table
+        assert {row["subject"] for row in await raw.fetch("SELECT subject FROM keeps.events")} == {planted["shared"]}
+        assert await raw.fetch("SELECT * FROM keeps.users") == []
+
+
+INSERTS = {
+    "users": "INSERT INTO keeps.users (tenant_id, user_id) VALUES ($1, $2)",
+    "events": "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)"
+    " VALUES ($1, 999999, gen_random_uuid(), 'forged', 'x', 'x', now(), $2, 'private', '{}')",
+    "memories": "INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type, metadata, tags, importance, visibility,"
+    " content_hash, valid_from, version, created_at, updated_at) VALUES ($1, gen_random_uuid(), $2, 'semantic', 'long_term', 'forged', 'fact', '{}', '{}',"
+    " 0.5, 'private', 'x', now(), 1, now(), now())",
+    "memory_terms": "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed)"
+    " VALUES ($1, gen_random_uuid(), $2, $2, 'current', 1, '{1}', '')",
+    "memory_vectors": "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits)"
+    " VALUES ($1, gen_random_uuid(), 'm', $2, $2, 'current', '[1]', B'1')",
+}
+
+
+@pytest.mark.parametrize("table", INSERTS)
+@pytest.mark.parametrize("victim", [("{tenant}", "alice"), ("{tenant}", "bob"), ("elsewhere", "mallory")])
+async def test_nothing_is_inserted_for_another_tenant_or_user(
+    raw: asyncpg.Connection, planted: dict[str, str], table: str, victim: tuple[str, str]
+) -> None:
+    owner = victim[0].format(**planted)
+    async with raw.transaction():
+        await become(raw, planted["tenant"], "mallory")
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with raw.transaction():
+                await raw.execute(INSERTS[table], owner, victim[1])
+
+
+async def test_an_audience_that_is_not_ones_own_is_refused(raw: asyncpg.Connection, planted: dict[str, str]) -> None:
+    async with raw.transaction():
+        await become(raw, planted["tenant"], "mallory")
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with raw.transaction():
+                await raw.execute(INSERTS["memory_vectors"].replace("$2, $2", "$2, 'alice'"), planted["tenant"], "mallory")
+
+
+async def test_what_is_shared_can_be_read_but_not_changed_by_others(raw: asyncpg.Connection, planted: dict[str, str], keeps: Keeps) -> None:
+    async with raw.transaction():
+        await become(raw, planted["tenant"], "bob")
+        for statement in (
+            "UPDATE keeps.memories SET content = 'defaced'",
+            "UPDATE keeps.memories SET user_id = 'bob'",
+            "DELETE FROM keeps.memories",
+            "UPDATE keeps.memory_vectors SET life = 'deleted'",
+            "DELETE FROM keeps.memory_vectors",
+        ):
+            assert (await raw.execute(statement)).split()[-1] == "0", statement
+    bob = keeps.memory(Scope(planted["tenant"], "bob"))
+    for attempt in (bob.update(planted["shared"], content="defaced"), bob.forget(planted["shared"]), bob.restore(planted["shared"])):
+        with pytest.raises(NotFoundError):
+            await attempt
+
+
+async def test_an_owner_cannot_give_a_row_away(raw: asyncpg.Connection, planted: dict[str, str]) -> None:
+    async with raw.transaction():
+        await become(raw, planted["tenant"], "alice")
+        for change in ("user_id = 'bob'", "tenant_id = 'elsewhere'"):
+            with pytest.raises(asyncpg.PostgresError):
+                async with raw.transaction():
+                    await raw.execute(f"UPDATE keeps.memories SET {change}")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE keeps.events SET data = '{}'", "DELETE FROM keeps.events", "TRUNCATE keeps.events", "TRUNCATE keeps.memories CASCADE",
+     "ALTER TABLE keeps.memories DISABLE ROW LEVEL SECURITY", "SET ROLE keeps_owner", "SET ROLE postgres", "DELETE FROM keeps.tenants",
+     "UPDATE keeps.tenants SET tenant_id = 'mine'", "DROP POLICY memories_read ON keeps.memories", "CREATE TABLE keeps.mine (x int)"],
+)  # fmt: skip
+async def test_keeps_app_may_not(raw: asyncpg.Connection, planted: dict[str, str], statement: str) -> None:
+    async with raw.transaction():
+        await become(raw, planted["tenant"], "alice")
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with raw.transaction():
+                await raw.execute(statement)
+
+
+async def test_redaction_reaches_only_ones_own_events(raw: asyncpg.Connection, planted: dict[str, str]) -> None:
+    for tenant, user in ((planted["tenant"], "bob"), ("elsewhere", "alice"), ("", "")):
+        async with raw.transaction():
+            await become(raw, tenant, user)
+            assert await raw.fetchval("SELECT keeps.redact_memory_events($1)", planted["private"]) == 0
+
+
+async def test_the_library_treats_anothers_row_as_absent(keeps: Keeps, planted: dict[str, str]) -> None:
+    for scope in (Scope("elsewhere", "alice"), Scope(planted["tenant"], "bob")):
+        stranger = keeps.memory(scope)
+        errors: list[str] = []
+        for known in (planted["private"], "01890000-0000-7000-8000-000000000000"):
+            for method in ("get", "history", "forget", "restore"):
+                with pytest.raises(KeepsError) as caught:
+                    await getattr(stranger, method)(known)
+                errors.append(f"{method}: {caught.value.code} {caught.value.detail}".replace(known, "ID"))
+        assert errors[:4] == errors[4:], "another's row and no row must not be told apart"
+        assert not [hit for hit in (await stranger.recall("diary floorboard", limit=200)).hits if "diary" in hit.memory.content]
+        assert planted["private"] not in {str(item.memory_id) for item in (await stranger.list(limit=200)).items}
+
+
+async def test_two_tenants_at_once_on_one_pool_never_mix(keeps: Keeps, tenant: str) -> None:
+    async def live(number: int) -> None:
+        memory = keeps.memory(Scope(f"{tenant}-{number % 4}", f"user-{number % 3}"))
+        await memory.remember(f"secret of {number % 4} and {number % 3}")
+        for hit in (await memory.recall("secret", limit=50)).hits:
+            assert hit.memory.content == f"secret of {number % 4} and {number % 3}"
+
+    await asyncio.gather(*(live(number) for number in range(60)))
+
+
+async def test_settings_do_not_outlive_a_transaction(database: Database, tenant: str, app_url: str) -> None:
+    pool = await open_pool(app_url, size=1)
+    single = Database(pool)
+    with pytest.raises(RuntimeError):
+        async with single.scoped(Scope(tenant, "alice")):
+            raise RuntimeError("a defect in the middle")
+    async with pool.acquire() as connection:
+        assert await connection.fetchval("SELECT current_setting('app.current_tenant', true)") in (None, "")
+    await single.close()
+
+
+async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(server: object, fresh_database: object) -> None:
+    name = await fresh_database()
+
+    async def refusal(role: str) -> str:
+        database = Database(await open_pool(server.url(role, name), size=1))
+        try:
+            with pytest.raises(UnavailableError) as caught:
+                await probe(database)
+            return caught.value.detail
+        finally:
+            await database.close()
+
+    assert "superuser" in await refusal("postgres")
+    assert "owns" in await refusal("keeps_owner")
+    connection = await asyncpg.connect(server.url("postgres", name))
+    await connection.execute("ALTER TABLE keeps.memories NO FORCE ROW LEVEL SECURITY")
+    assert "not enabled and forced on keeps.memories" in await refusal("keeps_app")
+    await connection.execute("ALTER TABLE keeps.memories FORCE ROW LEVEL SECURITY")
+    await connection.execute("INSERT INTO keeps.tenants VALUES ('seen')")
+    await connection.execute("CREATE POLICY hole ON keeps.tenants FOR SELECT TO keeps_app USING (true)")
+    assert "sees rows without a tenant" in await refusal("keeps_app")
+    await connection.close()
+
+
+def test_only_the_door_opens_transactions_and_sql_stands_in_sql_files() -> None:
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text()
+        name = path.relative_to(SOURCE).as_posix()
+        if name != "db/session.py":
+            assert not re.search(r"\.transaction\(|['\"]BEGIN|set_config", text), f"{name} must go through db/session.py"
+        if not name.startswith(("db/", "schema/")):
+            assert "import asyncpg" not in text, f"{name} speaks to asyncpg"
+            assert not re.search(r"['\"](SELECT|INSERT INTO|UPDATE|DELETE FROM) ", text), f"{name} holds SQL; move it into queries.sql"
+
+
+def test_every_statement_on_a_tenant_table_names_the_tenant() -> None:
+    from keeps.db.statements import Statements
+
+    for package in ("keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing"):
+        for statement in Statements(package).all():
+            if "keeps." in statement.text and "keeps.users_" not in statement.text and "installation_counts" not in statement.text and "redact" not in statement.name:
+                assert "tenant_id" in statement.text, f"{package}: {statement.name}"

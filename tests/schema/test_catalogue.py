@@ -1,0 +1,98 @@
+"""What pg_catalog must say of every table; a new table that forgets something fails here, with the fix."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import asyncpg
+import pytest
+
+from keeps.db.statements import Statements
+from keeps.schema.files import HEAD, read_sql_file
+
+PACKAGES = ("keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing")
+TABLES = ["events", "memories", "memory_access", "memory_terms", "memory_vectors", "tenants", "users"]
+
+
+async def tables_of(connection: asyncpg.Connection) -> list[asyncpg.Record]:
+    return await connection.fetch(
+        "SELECT oid, relname::text AS name, relrowsecurity, relforcerowsecurity FROM pg_class"
+        " WHERE relnamespace = 'keeps'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'alembic_version' ORDER BY relname"
+    )
+
+
+async def unforced(connection: asyncpg.Connection) -> list[str]:
+    return [each["name"] for each in await tables_of(connection) if not (each["relrowsecurity"] and each["relforcerowsecurity"])]
+
+
+async def test_every_table_is_known_and_forces_row_security(raw: asyncpg.Connection) -> None:
+    assert [each["name"] for each in await tables_of(raw)] == TABLES, "a new table needs a row here and in policy/test_isolation.py"
+    assert await unforced(raw) == [], "add ALTER TABLE … ENABLE and FORCE ROW LEVEL SECURITY to schema/policies.sql"
+
+
+async def test_a_table_that_is_not_forced_is_found(server: object, fresh_database: object) -> None:
+    name = await fresh_database()
+    connection = await asyncpg.connect(server.url("postgres", name))
+    await connection.execute("ALTER TABLE keeps.events NO FORCE ROW LEVEL SECURITY; CREATE TABLE keeps.careless (tenant_id text)")
+    assert await unforced(connection) == ["careless", "events"]
+    await connection.close()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_has_its_wall_in_the_policy_file(table: str) -> None:
+    policies = read_sql_file("policies.sql")
+    for needed in (f"ALTER TABLE keeps.{table} ENABLE", f"ALTER TABLE keeps.{table} FORCE", f"ON keeps.{table} TO keeps_app"):
+        assert needed in policies, f"schema/policies.sql lacks: {needed}"
+
+
+async def test_every_primary_key_begins_with_the_tenant(raw: asyncpg.Connection) -> None:
+    first = await raw.fetch(
+        "SELECT conrelid::regclass::text AS name, attname::text AS column FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid"
+        " AND attnum = conkey[1] WHERE contype = 'p' AND connamespace = 'keeps'::regnamespace AND conrelid::regclass::text <> 'keeps.alembic_version'"
+    )
+    assert {each["name"]: each["column"] for each in first} == {f"keeps.{table}": "tenant_id" for table in TABLES}
+
+
+async def test_every_foreign_key_is_indexed_and_begins_with_the_tenant(raw: asyncpg.Connection) -> None:
+    bad = await raw.fetch(
+        "SELECT conname::text FROM pg_constraint WHERE contype = 'f' AND connamespace = 'keeps'::regnamespace AND NOT EXISTS ("
+        " SELECT FROM pg_index WHERE indrelid = conrelid AND (indkey::int2[])[0:cardinality(conkey) - 1] @> conkey)"
+    )
+    assert [each["conname"] for each in bad] == [], "add an index on the columns of the foreign key"
+
+
+async def test_times_have_a_zone(raw: asyncpg.Connection) -> None:
+    naive = await raw.fetch("SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'keeps' AND data_type = 'timestamp without time zone'")
+    assert naive == []
+
+
+async def test_every_definer_function_fixes_its_search_path_and_is_not_public(raw: asyncpg.Connection) -> None:
+    functions = await raw.fetch(
+        "SELECT proname::text, proconfig::text, COALESCE(proacl::text, 'public') AS acl FROM pg_proc WHERE pronamespace = 'keeps'::regnamespace AND prosecdef"
+    )
+    assert {each["proname"] for each in functions} == {
+        "follow_memory", "installation_counts", "redact_memory_events", "users_to_index", "users_with_other_models",
+    }  # fmt: skip
+    for each in functions:
+        assert "search_path" in (each["proconfig"] or ""), each["proname"]
+        assert not re.search(r"[{,]=", each["acl"]), f"{each['proname']} can be executed by PUBLIC"
+        assert each["acl"] != "public", each["proname"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, package: str) -> None:
+    for statement in Statements(package).all():
+        prepared = await raw.prepare(statement.text)
+        assert prepared is not None, statement.name
+
+
+def test_the_head_revision_is_the_newest_file() -> None:
+    versions = sorted(each.name[:4] for each in files("keeps.schema.migrations.versions").iterdir() if re.match(r"\d{4}_", each.name))
+    assert versions[-1] == HEAD
+
+
+async def test_migrating_again_changes_nothing(server: object) -> None:
+    from keeps.schema.migrate import migrate
+
+    await migrate(server.url("keeps_owner"))
