@@ -1,0 +1,98 @@
+"""The filter language: what it selects, and that nothing unknown passes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keeps.engine import ScopedMemory
+from keeps.memories.filters import COLUMNS, OPERATORS, compile_filters
+from keeps_client.errors import ValidationFailedError
+
+ITEMS = [
+    {"content": "apple pie", "kind": "semantic", "tags": ("food", "sweet"), "importance": 0.9, "metadata": {"n": 1, "who": {"name": "Ann"}}},
+    {"content": "bread", "kind": "procedural", "tags": ("food",), "importance": 0.5, "metadata": {"n": 2, "who": {"name": "Ben"}}},
+    {"content": "Cloudy day", "kind": "episodic", "importance": 0.1, "metadata": {"n": "three"}, "namespace": "weather", "key": "today"},
+]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"kind": {"eq": "episodic"}}, "C"),
+        ({"kind": {"ne": "episodic"}}, "ab"),
+        ({"kind": {"in": ["episodic", "semantic"]}}, "aC"),
+        ({"kind": {"nin": ["episodic"]}}, "ab"),
+        ({"importance": {"gte": 0.5, "lt": 0.9}}, "b"),
+        ({"content": {"contains": "CLOUD"}}, "C"),
+        ({"tags": {"contains": "sweet"}}, "a"),
+        ({"tags": {"contains": ["food", "sweet"]}}, "a"),
+        ({"tags": {"in": ["sweet", "food"]}}, "ab"),
+        ({"tags": {"nin": ["food"]}}, "C"),
+        ({"key": {"exists": True}}, "C"),
+        ({"key": {"exists": False}}, "ab"),
+        ({"key": {"ne": "today"}}, "ab"),
+        ({"metadata.n": {"eq": 1}}, "a"),
+        ({"metadata.n": {"gt": 1}}, "b"),
+        ({"metadata.n": {"lte": "zzz"}}, "C"),
+        ({"metadata.who.name": {"in": ["Ann", "Zoe"]}}, "a"),
+        ({"metadata.who": {"exists": True}}, "ab"),
+        ({"metadata": {"contains": {"who": {"name": "Ben"}}}}, "b"),
+        ({"OR": [{"kind": {"eq": "episodic"}}, {"metadata.n": {"eq": 2}}]}, "bC"),
+        ({"AND": [{"tags": {"contains": "food"}}, {"NOT": [{"metadata.n": {"eq": 2}}]}]}, "a"),
+        ({"NOT": {"metadata.who.name": {"eq": "Ann"}}}, "bC"),
+        ({"created_at": {"gt": "2001-01-01T00:00:00Z"}, "kind": {"eq": "semantic"}}, "a"),
+        ({}, "abC"),
+    ],
+)
+async def test_filters_select_alike_in_list_and_recall(memory: ScopedMemory, filters: dict[str, object], expected: str) -> None:
+    await memory.remember_many(ITEMS)
+    assert {item.content[0] for item in (await memory.list(filters=filters)).items} == set(expected)
+    found = await memory.recall("apple pie, bread and a cloudy day", filters=filters)
+    assert {hit.memory.content[0] for hit in found.hits} == set(expected)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"colour": {"eq": 1}}, {"kind": {"like": "x"}}, {"kind": "semantic"}, {"kind": {}}, {"content_hash": {"eq": "x"}}, {"AND": []}, {"AND": [[]]},
+        {"importance": {"gt": "high"}}, {"importance": {"contains": 1}}, {"created_at": {"gt": "yesterday"}}, {"memory_id": {"eq": "x"}},
+        {"kind": {"in": "semantic"}}, {"key": {"exists": "yes"}}, {"key": {"eq": None}}, {"tags": {"gt": "a"}}, {"metadata.": {"eq": 1}},
+        {"metadata.a": {"gt": None}}, {"kind": {"eq": "\x00"}}, {"kind; DROP TABLE x": {"eq": 1}}, {"tags": {"contains": [1]}},
+    ],
+)  # fmt: skip
+async def test_what_is_unknown_or_misused_is_an_error(memory: ScopedMemory, filters: dict[str, object]) -> None:
+    for call in (memory.list(filters=filters), memory.recall("x", filters=filters)):
+        with pytest.raises(ValidationFailedError):
+            await call
+
+
+def test_nesting_and_number_of_conditions_are_bounded() -> None:
+    deep: dict[str, object] = {"kind": {"eq": "semantic"}}
+    for _ in range(11):
+        deep = {"NOT": [deep]}
+    with pytest.raises(ValidationFailedError, match="deeper"):
+        compile_filters(deep, 1)
+    with pytest.raises(ValidationFailedError, match="more than 100"):
+        compile_filters({"OR": [{"kind": {"eq": "semantic"}}] * 101}, 1)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from([*COLUMNS, "metadata.a", "metadata.a.b", "AND", "OR", "NOT"]) | st.text(max_size=10)
+FILTERS = st.dictionaries(FIELDS, VALUES | st.dictionaries(st.sampled_from(OPERATORS) | st.text(max_size=5), VALUES, max_size=2), max_size=3)
+
+
+@given(FILTERS)
+def test_any_filter_compiles_to_bound_values_or_is_refused(filters: dict[str, object]) -> None:
+    try:
+        condition = compile_filters(filters, 5)
+    except ValidationFailedError:
+        return
+    for number in range(len(condition.values)):
+        assert f"${number + 5}::" in condition.sql
+    assert not any(mark in condition.sql for mark in (";", "--", "/*"))

@@ -1,0 +1,95 @@
+"""Pure parts of memories: importance, content identity, reconciling."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keeps.clock import new_id
+from keeps.memories.images import content_hash, embedded_text, new_image, searched_terms
+from keeps.memories.importance import estimate_importance
+from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
+from keeps.scope import Scope
+from keeps_client.errors import ConflictError
+from keeps_client.models import NewMemory
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SCOPE = Scope("t", "u")
+
+
+@given(st.text(min_size=1))
+def test_importance_stays_between_its_bounds(text: str) -> None:
+    assert 0.1 <= estimate_importance(text) <= 0.9
+
+
+@pytest.mark.parametrize(
+    ("more", "less"),
+    [("She is allergic to penicillin.", "She walked along the street today."), ("I prefer the window seat.", "There was a seat there somehow."), ("We saw a green bus today.", "Ok, thanks!")],
+)  # fmt: skip
+def test_what_binds_or_defines_matters_more(more: str, less: str) -> None:
+    assert estimate_importance(more) > estimate_importance(less)
+
+
+TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
+NEW = st.builds(
+    lambda content, value, when: NewMemory(content=content, namespace="n", key="k", value=value, **({"valid_from": when} if when else {})),
+    st.sampled_from(["a", "b", "c"]), st.sampled_from([None, 1]), st.none() | TIMES,
+)  # fmt: skip
+
+
+@given(NEW, NEW)
+def test_reconciling_never_loses_a_truth(first: NewMemory, second: NewMemory) -> None:
+    stored = new_image(first, SCOPE, new_id(), NOW)
+    new = new_image(second, SCOPE, new_id(), NOW + timedelta(seconds=1))
+    outcome = reconcile(stored, new, frozenset(second.model_fields_set), new_id(), NOW + timedelta(seconds=1))
+    match outcome:
+        case Keep(current):
+            assert (current["content"], stored["memory_id"]) == (new["content"], current["memory_id"])
+        case Replace(current, older):
+            assert current["memory_id"] == stored["memory_id"]
+            assert current["version"] == stored["version"] + 1
+            assert current["content"] == new["content"]
+            if current["content"] != stored["content"]:
+                assert older is not None
+                assert (older["content"], older["superseded_by"]) == (stored["content"], stored["memory_id"])
+                assert datetime.fromisoformat(older["valid_to"]) >= datetime.fromisoformat(older["valid_from"])
+        case StoreOlder(older):
+            assert (older["content"], older["superseded_by"]) == (new["content"], stored["memory_id"])
+            assert older["valid_to"] == stored["valid_from"]
+
+
+@given(st.integers(0, 5) | st.none(), st.integers(1, 5) | st.none())
+def test_a_version_is_checked_against_what_is_stored(expected: int | None, stored: int | None) -> None:
+    image = None if stored is None else {"memory_id": "x", "content": "c", "value": None, "version": stored}
+    if expected is None or expected == (stored or 0):
+        check_version(image, expected)
+    else:
+        with pytest.raises(ConflictError):
+            check_version(image, expected)
+
+
+def test_a_fact_is_its_words_and_an_experience_its_moment_too() -> None:
+    def image(**arguments: object) -> dict[str, object]:
+        return new_image(NewMemory(content="same", **arguments), SCOPE, UUID(int=1), NOW)
+
+    assert content_hash(image()) == content_hash(image(session_id="s", tags=("t",)))
+    assert image(kind="episodic", session_id="a")["content_hash"] != image(kind="episodic", session_id="b")["content_hash"]
+    assert image(kind="episodic", valid_from=NOW)["content_hash"] != image(kind="episodic", valid_from=NOW + timedelta(1))["content_hash"]
+    assert image(namespace="a")["content_hash"] != image(namespace="b")["content_hash"]
+
+
+def test_the_speaker_is_part_of_what_is_searched() -> None:
+    spoken = new_image(NewMemory(content="I like tea", kind="episodic", metadata={"speaker": "Zoë Quill"}), SCOPE, UUID(int=1), NOW)
+    assert embedded_text(spoken) == "Zoë Quill: I like tea"
+    assert {"zoe", "quill", "tea"} <= set(searched_terms(spoken))
+
+
+def test_ids_sort_in_the_order_they_were_made() -> None:
+    ids = [new_id() for _ in range(5_000)]
+    assert ids == sorted(ids)
+    assert {each.version for each in ids} == {7}
+    assert len(set(ids)) == len(ids)
