@@ -47,7 +47,9 @@ asyncio.run(main())
 
 def opener(home: Path) -> subprocess.Popen[str]:
     """A process that opens a home, says so, and closes it when its standard input ends."""
-    return subprocess.Popen([sys.executable, "-c", OPENER, str(home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", OPENER, str(home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def ready(process: subprocess.Popen[str]) -> None:
@@ -83,7 +85,9 @@ async def marks(opened: EmbeddedPostgres) -> int:
 async def test_it_is_private_durable_and_in_a_fixed_locale(server: EmbeddedPostgres) -> None:
     connection = await asyncpg.connect(server.url("postgres"))
     settings = {row["name"]: row["setting"] for row in await connection.fetch("SELECT name, setting FROM pg_settings")}
-    database = await connection.fetchrow("SELECT datlocprovider::text, datlocale, pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = 'keeps'")
+    database = await connection.fetchrow(
+        "SELECT datlocprovider::text, datlocale, pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = 'keeps'"
+    )
     lower = await connection.fetchval("SELECT lower('ÄÉΣ')")
     await connection.close()
     assert (settings["fsync"], settings["full_page_writes"], settings["synchronous_commit"]) == ("on", "on", "on")
@@ -95,7 +99,11 @@ async def test_it_is_private_durable_and_in_a_fixed_locale(server: EmbeddedPostg
     assert stat.S_IMODE(socket.stat().st_mode) == 0o700
     assert stat.S_IMODE(server.folder.data.stat().st_mode) == 0o700
     assert stat.S_IMODE((server.home / "secrets.json").stat().st_mode) == 0o600
-    hba = [line.split() for line in (server.folder.data / "pg_hba.conf").read_text().splitlines() if line and not line.startswith("#")]
+    hba = [
+        line.split()
+        for line in (server.folder.data / "pg_hba.conf").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
     assert {line[-1] for line in hba} == {"scram-sha-256"}
     with pytest.raises(asyncpg.InvalidPasswordError):
         await asyncpg.connect(server.url("keeps_app").replace("://keeps_app:", "://keeps_app:wrong"))
@@ -210,7 +218,10 @@ async def test_an_initdb_that_was_cut_off_leaves_nothing_behind(new_home: Callab
     await again.close()
 
 
-@pytest.mark.parametrize("name", ["with space", "quo'te", 'dou"ble', "comma,comma", "пам'ять-記憶", "x" * 200, "deep/er/and/deeper", "per%cent"])
+@pytest.mark.parametrize(
+    "name",
+    ["with space", "quo'te", 'dou"ble', "comma,comma", "пам'ять-記憶", "x" * 200, "deep/er/and/deeper", "per%cent"],
+)
 async def test_odd_folders_work(new_home: Callable[..., Path], name: str) -> None:
     home = new_home() / name
     opened = await EmbeddedPostgres.open(home)
@@ -257,7 +268,9 @@ async def test_root_runs_the_server_as_another_user_and_changes_no_permission(tm
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root has users who cannot reach its folders")
-async def test_programs_that_the_run_user_cannot_reach_are_copied(new_home: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_programs_that_the_run_user_cannot_reach_are_copied(
+    new_home: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     private = tmp_path / "venv"
     private.mkdir(mode=0o700)
     package = installed_binaries().parent
@@ -268,7 +281,13 @@ async def test_programs_that_the_run_user_cannot_reach_are_copied(new_home: Call
     used = usable_binaries(choose_run_user())
     assert system in used.parents
     assert usable_binaries(choose_run_user()) == used
-    done = subprocess.run([str(used / "bin" / "initdb"), "--version"], capture_output=True, text=True, check=True, **choose_run_user().popen_arguments())
+    done = subprocess.run(
+        [str(used / "bin" / "initdb"), "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        **choose_run_user().popen_arguments(),
+    )
     assert "PostgreSQL" in done.stdout
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
 

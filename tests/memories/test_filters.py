@@ -11,9 +11,28 @@ from keeps.memories.filters import COLUMNS, OPERATORS, compile_filters
 from keeps_client.errors import ValidationFailedError
 
 ITEMS = [
-    {"content": "apple pie", "kind": "semantic", "tags": ("food", "sweet"), "importance": 0.9, "metadata": {"n": 1, "who": {"name": "Ann"}}},
-    {"content": "bread", "kind": "procedural", "tags": ("food",), "importance": 0.5, "metadata": {"n": 2, "who": {"name": "Ben"}}},
-    {"content": "Cloudy day", "kind": "episodic", "importance": 0.1, "metadata": {"n": "three"}, "namespace": "weather", "key": "today"},
+    {
+        "content": "apple pie",
+        "kind": "semantic",
+        "tags": ("food", "sweet"),
+        "importance": 0.9,
+        "metadata": {"n": 1, "who": {"name": "Ann"}},
+    },
+    {
+        "content": "bread",
+        "kind": "procedural",
+        "tags": ("food",),
+        "importance": 0.5,
+        "metadata": {"n": 2, "who": {"name": "Ben"}},
+    },
+    {
+        "content": "Cloudy day",
+        "kind": "episodic",
+        "importance": 0.1,
+        "metadata": {"n": "three"},
+        "namespace": "weather",
+        "key": "today",
+    },
 ]
 
 
@@ -46,7 +65,9 @@ ITEMS = [
         ({}, "abC"),
     ],
 )
-async def test_filters_select_alike_in_list_and_recall(memory: ScopedMemory, filters: dict[str, object], expected: str) -> None:
+async def test_filters_select_alike_in_list_and_recall(
+    memory: ScopedMemory, filters: dict[str, object], expected: str
+) -> None:
     await memory.remember_many(ITEMS)
     assert {item.content[0] for item in (await memory.list(filters=filters)).items} == set(expected)
     found = await memory.recall("apple pie, bread and a cloudy day", filters=filters)
@@ -84,7 +105,9 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 FIELDS = st.sampled_from([*COLUMNS, "metadata.a", "metadata.a.b", "AND", "OR", "NOT"]) | st.text(max_size=10)
-FILTERS = st.dictionaries(FIELDS, VALUES | st.dictionaries(st.sampled_from(OPERATORS) | st.text(max_size=5), VALUES, max_size=2), max_size=3)
+FILTERS = st.dictionaries(
+    FIELDS, VALUES | st.dictionaries(st.sampled_from(OPERATORS) | st.text(max_size=5), VALUES, max_size=2), max_size=3
+)
 
 
 @given(FILTERS)

@@ -35,7 +35,9 @@ async def test_the_same_content_with_other_attributes_is_updated_not_lost(memory
 
 async def test_saying_yes_at_two_moments_is_two_experiences(memory: ScopedMemory) -> None:
     for minute in (1, 2):
-        receipt = await memory.remember("yes", kind="episodic", session_id="s", valid_from=datetime(2026, 1, 1, 0, minute, tzinfo=UTC))
+        receipt = await memory.remember(
+            "yes", kind="episodic", session_id="s", valid_from=datetime(2026, 1, 1, 0, minute, tzinfo=UTC)
+        )
         assert receipt.status == "created"
 
 
@@ -44,8 +46,12 @@ async def test_a_key_holds_one_current_truth_and_keeps_the_old(memory: ScopedMem
     new = await memory.remember("Lives in Lisbon.", namespace="facts", key="home")
     assert (new.status, new.memory_id, new.memory.version, new.memory.tags) == ("updated", old.memory_id, 2, ("place",))
     assert (await memory.find("facts", "home")).content == "Lives in Lisbon."
-    older = [hit.memory for hit in (await memory.recall("lives", include_superseded=True)).hits if hit.memory.superseded_by]
-    assert [(each.content, each.superseded_by, each.valid_to) for each in older] == [("Lives in Leeds.", new.memory_id, new.memory.valid_from)]
+    older = [
+        hit.memory for hit in (await memory.recall("lives", include_superseded=True)).hits if hit.memory.superseded_by
+    ]
+    assert [(each.content, each.superseded_by, each.valid_to) for each in older] == [
+        ("Lives in Leeds.", new.memory_id, new.memory.valid_from)
+    ]
     assert [hit.memory.content for hit in (await memory.recall("lives")).hits] == ["Lives in Lisbon."]
 
 
@@ -60,7 +66,9 @@ async def test_as_of_answers_with_what_was_true_then(memory: ScopedMemory) -> No
 async def test_an_older_truth_that_arrives_late_does_not_replace_the_newer(memory: ScopedMemory) -> None:
     await memory.remember("Lives in Lisbon.", namespace="f", key="home", valid_from=datetime(2024, 1, 1, tzinfo=UTC))
     for status in ("superseded", "unchanged"):
-        late = await memory.remember("Lives in Leeds.", namespace="f", key="home", valid_from=datetime(2020, 1, 1, tzinfo=UTC))
+        late = await memory.remember(
+            "Lives in Leeds.", namespace="f", key="home", valid_from=datetime(2020, 1, 1, tzinfo=UTC)
+        )
         assert late.status == status
     assert (await memory.find("f", "home")).content == "Lives in Lisbon."
 
@@ -83,7 +91,13 @@ async def test_update_changes_only_what_is_named(memory: ScopedMemory) -> None:
     updated = await memory.update(created.memory_id, importance=0.8, expires_at=NOW + timedelta(days=1))
     assert (updated.status, updated.indexed) == ("updated", True)
     stored = await memory.get(created.memory_id)
-    assert (stored.content, stored.tags, stored.metadata, stored.importance, stored.version) == ("Tea at four.", ("drink",), {"a": 1}, 0.8, 2)
+    assert (stored.content, stored.tags, stored.metadata, stored.importance, stored.version) == (
+        "Tea at four.",
+        ("drink",),
+        {"a": 1},
+        0.8,
+        2,
+    )
     assert (await memory.update(created.memory_id, expires_at=None)).memory.expires_at is None
     assert (await memory.update(created.memory_id, importance=0.8)).status == "unchanged"
 
@@ -106,10 +120,14 @@ async def test_forget_hides_restore_brings_back(memory: ScopedMemory) -> None:
     assert (await memory.list()).items == []
     assert await memory.find("n", "safe") is None
     assert (await memory.get(created.memory_id)).deleted_at is not None
-    assert [item.content for item in (await memory.list(filters={"deleted_at": {"exists": True}})).items].count("The safe is under the stairs.") == 1
+    assert [item.content for item in (await memory.list(filters={"deleted_at": {"exists": True}})).items].count(
+        "The safe is under the stairs."
+    ) == 1
     assert (await memory.forget(created.memory_id)).status == "unchanged"
     assert (await memory.restore(created.memory_id)).status == "restored"
-    assert [hit.memory.content for hit in (await memory.recall("safe", limit=1)).hits] == ["The safe is under the stairs."]
+    assert [hit.memory.content for hit in (await memory.recall("safe", limit=1)).hits] == [
+        "The safe is under the stairs."
+    ]
     assert len((await memory.recall("safe", include_superseded=True)).hits) == 2
 
 
@@ -132,10 +150,16 @@ async def test_hard_forgetting_leaves_the_content_nowhere(memory: ScopedMemory, 
     assert receipt.status == "forgotten"
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     for table in ("memories", "events", "memory_terms", "memory_vectors", "memory_access"):
-        rows = await connection.fetch(f"SELECT row_to_json(t)::text AS text FROM keeps.{table} AS t WHERE tenant_id = $1", tenant)
+        rows = await connection.fetch(
+            f"SELECT row_to_json(t)::text AS text FROM keeps.{table} AS t WHERE tenant_id = $1", tenant
+        )
         assert not [row["text"] for row in rows if "hunter" in row["text"]], table
     await connection.close()
-    assert [event.type for event in await memory.history(created.memory_id)] == ["memory.written", "memory.written", "memory.erased"]
+    assert [event.type for event in await memory.history(created.memory_id)] == [
+        "memory.written",
+        "memory.written",
+        "memory.erased",
+    ]
     with pytest.raises(NotFoundError):
         await memory.get(created.memory_id)
 
@@ -173,15 +197,24 @@ async def test_expired_rows_do_not_crowd_out_current_ones(app_url: str, shared: 
     moment = [NOW]
     async with Keeps.open(database_url=app_url, embedder=shared, clock=lambda: moment[0]) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
-        await memory.remember_many([{"content": f"parrot {number}", "ttl_days": 1} for number in range(300)], index="now")
-        await memory.remember_many([{"content": f"the parrot called number {number} stays for a while longer here"} for number in range(5)])
+        await memory.remember_many(
+            [{"content": f"parrot {number}", "ttl_days": 1} for number in range(300)], index="now"
+        )
+        await memory.remember_many(
+            [{"content": f"the parrot called number {number} stays for a while longer here"} for number in range(5)]
+        )
         moment[0] = NOW + timedelta(days=2)
         assert len((await memory.recall("parrot", limit=5)).hits) == 5
 
 
 async def test_a_batch_gives_a_receipt_for_each_item_in_order(memory: ScopedMemory) -> None:
     receipts = await memory.remember_many(
-        [{"content": "a"}, {"content": "b", "namespace": "n", "key": "k"}, {"content": "a"}, NewMemory(content="c", namespace="n", key="k")]
+        [
+            {"content": "a"},
+            {"content": "b", "namespace": "n", "key": "k"},
+            {"content": "a"},
+            NewMemory(content="c", namespace="n", key="k"),
+        ]
     )
     assert [receipt.status for receipt in receipts] == ["created", "created", "unchanged", "updated"]
     assert receipts[3].memory_id == receipts[1].memory_id
@@ -192,14 +225,18 @@ async def test_a_bad_item_or_a_conflict_stores_nothing_of_a_batch(memory: Scoped
     with pytest.raises(ValidationFailedError, match="item 1: content"):
         await memory.remember_many([{"content": "good"}, {"content": ""}])
     with pytest.raises(ConflictError, match="item 1"):
-        await memory.remember_many([{"content": "good"}, {"content": "x", "namespace": "n", "key": "k", "if_version": 7}])
+        await memory.remember_many(
+            [{"content": "good"}, {"content": "x", "namespace": "n", "key": "k", "if_version": 7}]
+        )
     with pytest.raises(ValidationFailedError, match="at most 1,000"):
         await memory.remember_many([{"content": str(number)} for number in range(1001)])
     assert (await memory.list()).items == []
 
 
 async def test_pages_are_complete_and_newest_first(memory: ScopedMemory, keeps: Keeps, tenant: str) -> None:
-    await keeps.memory(Scope(tenant, "bob")).remember_many([{"content": f"shared {n}", "visibility": "tenant"} for n in range(7)], index="later")
+    await keeps.memory(Scope(tenant, "bob")).remember_many(
+        [{"content": f"shared {n}", "visibility": "tenant"} for n in range(7)], index="later"
+    )
     for start in (0, 10):
         await memory.remember_many([{"content": f"own {start + n}"} for n in range(10)], index="later")
     seen, cursor = [], None
@@ -257,7 +294,9 @@ async def test_history_tells_every_step(memory: ScopedMemory) -> None:
         ({"content": "x", "infer": True}, "infer"),
     ],
 )
-async def test_bad_input_is_refused_by_name_and_stores_nothing(memory: ScopedMemory, arguments: dict[str, object], field: str) -> None:
+async def test_bad_input_is_refused_by_name_and_stores_nothing(
+    memory: ScopedMemory, arguments: dict[str, object], field: str
+) -> None:
     with pytest.raises(ValidationFailedError) as caught:
         await memory.remember(**arguments)
     assert field in caught.value.detail
@@ -289,7 +328,17 @@ async def test_ids_that_are_none_are_refused(memory: ScopedMemory, bad: object) 
         await memory.get(bad)
 
 
-@pytest.mark.parametrize("bad", [{"tenant_id": ""}, {"tenant_id": "x" * 65}, {"user_id": "a\x00"}, {"user_id": " a"}, {"tenant_id": 5}, {"user_id": "\ud83d"}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"tenant_id": ""},
+        {"tenant_id": "x" * 65},
+        {"user_id": "a\x00"},
+        {"user_id": " a"},
+        {"tenant_id": 5},
+        {"user_id": "\ud83d"},
+    ],
+)
 def test_scopes_with_impossible_ids_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(ValidationFailedError):
         Scope(**bad)

@@ -77,13 +77,20 @@ def test_a_fact_is_its_words_and_an_experience_its_moment_too() -> None:
         return new_image(NewMemory(content="same", **arguments), SCOPE, UUID(int=1), NOW)
 
     assert content_hash(image()) == content_hash(image(session_id="s", tags=("t",)))
-    assert image(kind="episodic", session_id="a")["content_hash"] != image(kind="episodic", session_id="b")["content_hash"]
-    assert image(kind="episodic", valid_from=NOW)["content_hash"] != image(kind="episodic", valid_from=NOW + timedelta(1))["content_hash"]
+    assert (
+        image(kind="episodic", session_id="a")["content_hash"] != image(kind="episodic", session_id="b")["content_hash"]
+    )
+    assert (
+        image(kind="episodic", valid_from=NOW)["content_hash"]
+        != image(kind="episodic", valid_from=NOW + timedelta(1))["content_hash"]
+    )
     assert image(namespace="a")["content_hash"] != image(namespace="b")["content_hash"]
 
 
 def test_the_speaker_is_part_of_what_is_searched() -> None:
-    spoken = new_image(NewMemory(content="I like tea", kind="episodic", metadata={"speaker": "Zoë Quill"}), SCOPE, UUID(int=1), NOW)
+    spoken = new_image(
+        NewMemory(content="I like tea", kind="episodic", metadata={"speaker": "Zoë Quill"}), SCOPE, UUID(int=1), NOW
+    )
     assert embedded_text(spoken) == "Zoë Quill: I like tea"
     assert {"zoe", "quill", "tea"} <= set(searched_terms(spoken))
 

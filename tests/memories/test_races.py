@@ -13,13 +13,18 @@ from keeps_client.errors import ConflictError
 
 
 async def test_of_many_who_expect_nothing_one_creates(memory: ScopedMemory) -> None:
-    answers = await asyncio.gather(*(memory.remember(f"by {n}", namespace="n", key="k", if_version=0, index="later") for n in range(20)), return_exceptions=True)
+    answers = await asyncio.gather(
+        *(memory.remember(f"by {n}", namespace="n", key="k", if_version=0, index="later") for n in range(20)),
+        return_exceptions=True,
+    )
     assert sum(not isinstance(answer, BaseException) for answer in answers) == 1
     assert sum(isinstance(answer, ConflictError) for answer in answers) == 19
 
 
 async def test_many_updates_of_one_key_all_happen_in_some_order(memory: ScopedMemory) -> None:
-    receipts = await asyncio.gather(*(memory.remember(f"by {n}", namespace="n", key="k", index="later") for n in range(30)))
+    receipts = await asyncio.gather(
+        *(memory.remember(f"by {n}", namespace="n", key="k", index="later") for n in range(30))
+    )
     assert sorted(receipt.memory.version for receipt in receipts) == list(range(1, 31))
     current = await memory.find("n", "k")
     written = [event for event in await memory.history(current.memory_id) if event.type == "memory.written"]
@@ -33,7 +38,9 @@ async def test_compare_and_set_counts_right(memory: ScopedMemory) -> None:
         while True:
             current = await memory.get(created.memory_id)
             try:
-                await memory.update(created.memory_id, value=current.value + 1, if_version=current.version, index="later")
+                await memory.update(
+                    created.memory_id, value=current.value + 1, if_version=current.version, index="later"
+                )
                 return
             except ConflictError:
                 continue
@@ -48,7 +55,9 @@ async def test_the_same_content_from_many_callers_is_stored_once(memory: ScopedM
     assert len({receipt.memory_id for receipt in receipts}) == 1
 
 
-async def test_two_engines_forgetting_and_writing_one_key_stay_consistent(keeps: Keeps, app_url: str, shared: object, tenant: str) -> None:
+async def test_two_engines_forgetting_and_writing_one_key_stay_consistent(
+    keeps: Keeps, app_url: str, shared: object, tenant: str
+) -> None:
     async with Keeps.open(database_url=app_url, embedder=shared) as second:
         one, two = keeps.memory(Scope(tenant, "alice")), second.memory(Scope(tenant, "alice"))
 
@@ -76,7 +85,10 @@ async def test_an_erased_user_can_come_back(keeps: Keeps, tenant: str, server: o
     await memory.remember("before")
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     await connection.execute("DELETE FROM keeps.tenants WHERE tenant_id = $1", tenant)
-    left = [await connection.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant) for table in ("users", "memories", "memory_terms", "memory_vectors", "events")]
+    left = [
+        await connection.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant)
+        for table in ("users", "memories", "memory_terms", "memory_vectors", "events")
+    ]
     await connection.close()
     assert left == [0, 0, 0, 0, 0]
     assert (await memory.remember("after")).status == "created"
@@ -84,14 +96,22 @@ async def test_an_erased_user_can_come_back(keeps: Keeps, tenant: str, server: o
 
 async def test_sequences_have_no_gaps_and_follow_commits(keeps: Keeps, tenant: str) -> None:
     memories = [keeps.memory(Scope(tenant, f"user-{number}")) for number in range(4)]
-    await asyncio.gather(*(memories[n % 4].remember(f"text {n % 30}", visibility="tenant", index="later") for n in range(80)))
-    events = [event for item in (await memories[0].list(limit=200)).items for event in await memories[0].history(item.memory_id)]
+    await asyncio.gather(
+        *(memories[n % 4].remember(f"text {n % 30}", visibility="tenant", index="later") for n in range(80))
+    )
+    events = [
+        event
+        for item in (await memories[0].list(limit=200)).items
+        for event in await memories[0].history(item.memory_id)
+    ]
     assert sorted(event.sequence for event in events) == list(range(1, len(events) + 1))
 
 
 async def test_replaying_the_events_gives_the_same_rows(memory: ScopedMemory, server: object, tenant: str) -> None:
     """Each event carries the whole row, so the last event of a subject is its row, to the byte; an erased one has none."""
-    first = await memory.remember("v1 ünï😀", namespace="n", key="k", metadata={"a": [1, 2.5, None]}, tags=["x", "y"], importance=0.123456789)
+    first = await memory.remember(
+        "v1 ünï😀", namespace="n", key="k", metadata={"a": [1, 2.5, None]}, tags=["x", "y"], importance=0.123456789
+    )
     await memory.remember("v2", namespace="n", key="k", value={"z": 1, "a": [True]})
     await memory.update(first.memory_id, importance=0.9)
     gone = await memory.remember("secret")
@@ -99,7 +119,10 @@ async def test_replaying_the_events_gives_the_same_rows(memory: ScopedMemory, se
     hidden = await memory.remember("hidden", kind="episodic", role="user", session_id="s")
     await memory.forget(hidden.memory_id)
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    last = await connection.fetch("SELECT DISTINCT ON (subject) subject, type, data FROM keeps.events WHERE tenant_id = $1 ORDER BY subject, sequence DESC", tenant)
+    last = await connection.fetch(
+        "SELECT DISTINCT ON (subject) subject, type, data FROM keeps.events WHERE tenant_id = $1 ORDER BY subject, sequence DESC",
+        tenant,
+    )
     images = [json.loads(row["data"])["memory"] for row in last if row["type"] != "memory.erased"]
     differences = await connection.fetchval(
         "WITH replayed AS (SELECT (jsonb_populate_record(NULL::keeps.memories, image)).* FROM jsonb_array_elements($1::jsonb) AS image),"

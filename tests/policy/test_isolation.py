@@ -38,7 +38,10 @@ async def count(connection: asyncpg.Connection, table: str) -> int:
 
 async def become(connection: asyncpg.Connection, tenant: str, user: str, terms: str = "") -> None:
     await connection.execute(
-        "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true), set_config('app.terms', $3, true)", tenant, user, terms
+        "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true), set_config('app.terms', $3, true)",
+        tenant,
+        user,
+        terms,
     )
 
 
@@ -55,9 +58,13 @@ async def test_empty_settings_see_no_row(raw: asyncpg.Connection, planted: dict[
 
 
 @pytest.mark.parametrize("table", TABLES)
-async def test_another_tenant_sees_no_row(raw: asyncpg.Connection, planted: dict[str, str], table: str, server: object) -> None:
+async def test_another_tenant_sees_no_row(
+    raw: asyncpg.Connection, planted: dict[str, str], table: str, server: object
+) -> None:
     superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    every_term = await superuser.fetchval("SELECT array_agg(DISTINCT term)::text FROM keeps.memory_terms, unnest(terms) AS term")
+    every_term = await superuser.fetchval(
+        "SELECT array_agg(DISTINCT term)::text FROM keeps.memory_terms, unnest(terms) AS term"
+    )
     held = await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", planted["tenant"])
     await superuser.close()
     assert held > 0, "the test would prove nothing on an empty table"
@@ -67,14 +74,20 @@ async def test_another_tenant_sees_no_row(raw: asyncpg.Connection, planted: dict
         assert await raw.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", planted["tenant"]) == 0
 
 
-async def test_another_user_of_the_tenant_sees_only_what_is_shared(raw: asyncpg.Connection, planted: dict[str, str], server: object) -> None:
+async def test_another_user_of_the_tenant_sees_only_what_is_shared(
+    raw: asyncpg.Connection, planted: dict[str, str], server: object
+) -> None:
     superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    every_term = await superuser.fetchval("SELECT array_agg(DISTINCT term)::text FROM keeps.memory_terms, unnest(terms) AS term")
+    every_term = await superuser.fetchval(
+        "SELECT array_agg(DISTINCT term)::text FROM keeps.memory_terms, unnest(terms) AS term"
+    )
     await superuser.close()
     async with raw.transaction():
         await become(raw, planted["tenant"], "bob", every_term)
         for table in ("memories", "memory_terms", "memory_vectors", "memory_access"):
-            assert [str(row["memory_id"]) for row in await raw.fetch(f"SELECT memory_id FROM keeps.{table}")] == [planted["shared"]], table
+            assert [str(row["memory_id"]) for row in await raw.fetch(f"SELECT memory_id FROM keeps.{table}")] == [
+                planted["shared"]
+            ], table
         assert {row["subject"] for row in await raw.fetch("SELECT subject FROM keeps.events")} == {planted["shared"]}
         assert await raw.fetch("SELECT * FROM keeps.users") == []
 
@@ -111,10 +124,14 @@ async def test_an_audience_that_is_not_ones_own_is_refused(raw: asyncpg.Connecti
         await become(raw, planted["tenant"], "mallory")
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             async with raw.transaction():
-                await raw.execute(INSERTS["memory_vectors"].replace("$2, $2", "$2, 'alice'"), planted["tenant"], "mallory")
+                await raw.execute(
+                    INSERTS["memory_vectors"].replace("$2, $2", "$2, 'alice'"), planted["tenant"], "mallory"
+                )
 
 
-async def test_what_is_shared_can_be_read_but_not_changed_by_others(raw: asyncpg.Connection, planted: dict[str, str], keeps: Keeps) -> None:
+async def test_what_is_shared_can_be_read_but_not_changed_by_others(
+    raw: asyncpg.Connection, planted: dict[str, str], keeps: Keeps
+) -> None:
     async with raw.transaction():
         await become(raw, planted["tenant"], "bob")
         for statement in (
@@ -126,7 +143,11 @@ async def test_what_is_shared_can_be_read_but_not_changed_by_others(raw: asyncpg
         ):
             assert (await raw.execute(statement)).split()[-1] == "0", statement
     bob = keeps.memory(Scope(planted["tenant"], "bob"))
-    for attempt in (bob.update(planted["shared"], content="defaced"), bob.forget(planted["shared"]), bob.restore(planted["shared"])):
+    for attempt in (
+        bob.update(planted["shared"], content="defaced"),
+        bob.forget(planted["shared"]),
+        bob.restore(planted["shared"]),
+    ):
         with pytest.raises(NotFoundError):
             await attempt
 
@@ -171,7 +192,9 @@ async def test_the_library_treats_anothers_row_as_absent(keeps: Keeps, planted: 
                     await getattr(stranger, method)(known)
                 errors.append(f"{method}: {caught.value.code} {caught.value.detail}".replace(known, "ID"))
         assert errors[:4] == errors[4:], "another's row and no row must not be told apart"
-        assert not [hit for hit in (await stranger.recall("diary floorboard", limit=200)).hits if "diary" in hit.memory.content]
+        assert not [
+            hit for hit in (await stranger.recall("diary floorboard", limit=200)).hits if "diary" in hit.memory.content
+        ]
         assert planted["private"] not in {str(item.memory_id) for item in (await stranger.list(limit=200)).items}
 
 
@@ -196,7 +219,9 @@ async def test_settings_do_not_outlive_a_transaction(database: Database, tenant:
     await single.close()
 
 
-async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(server: object, fresh_database: object) -> None:
+async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(
+    server: object, fresh_database: object
+) -> None:
     name = await fresh_database()
 
     async def refusal(role: str) -> str:
@@ -225,10 +250,14 @@ def test_only_the_door_opens_transactions_and_sql_stands_in_sql_files() -> None:
         text = path.read_text()
         name = path.relative_to(SOURCE).as_posix()
         if name != "db/session.py":
-            assert not re.search(r"\.transaction\(|['\"]BEGIN|set_config", text), f"{name} must go through db/session.py"
+            assert not re.search(r"\.transaction\(|['\"]BEGIN|set_config", text), (
+                f"{name} must go through db/session.py"
+            )
         if not name.startswith(("db/", "schema/")):
             assert "import asyncpg" not in text, f"{name} speaks to asyncpg"
-            assert not re.search(r"['\"](SELECT|INSERT INTO|UPDATE|DELETE FROM) ", text), f"{name} holds SQL; move it into queries.sql"
+            assert not re.search(r"['\"](SELECT|INSERT INTO|UPDATE|DELETE FROM) ", text), (
+                f"{name} holds SQL; move it into queries.sql"
+            )
 
 
 def test_every_statement_on_a_tenant_table_names_the_tenant() -> None:
@@ -236,5 +265,10 @@ def test_every_statement_on_a_tenant_table_names_the_tenant() -> None:
 
     for package in ("keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing"):
         for statement in Statements(package).all():
-            if "keeps." in statement.text and "keeps.users_" not in statement.text and "installation_counts" not in statement.text and "redact" not in statement.name:
+            if (
+                "keeps." in statement.text
+                and "keeps.users_" not in statement.text
+                and "installation_counts" not in statement.text
+                and "redact" not in statement.name
+            ):
                 assert "tenant_id" in statement.text, f"{package}: {statement.name}"

@@ -23,18 +23,26 @@ async def tables_of(connection: asyncpg.Connection) -> list[asyncpg.Record]:
 
 
 async def unforced(connection: asyncpg.Connection) -> list[str]:
-    return [each["name"] for each in await tables_of(connection) if not (each["relrowsecurity"] and each["relforcerowsecurity"])]
+    return [
+        each["name"]
+        for each in await tables_of(connection)
+        if not (each["relrowsecurity"] and each["relforcerowsecurity"])
+    ]
 
 
 async def test_every_table_is_known_and_forces_row_security(raw: asyncpg.Connection) -> None:
-    assert [each["name"] for each in await tables_of(raw)] == TABLES, "a new table needs a row here and in policy/test_isolation.py"
+    assert [each["name"] for each in await tables_of(raw)] == TABLES, (
+        "a new table needs a row here and in policy/test_isolation.py"
+    )
     assert await unforced(raw) == [], "add ALTER TABLE … ENABLE and FORCE ROW LEVEL SECURITY to schema/policies.sql"
 
 
 async def test_a_table_that_is_not_forced_is_found(server: object, fresh_database: object) -> None:
     name = await fresh_database()
     connection = await asyncpg.connect(server.url("postgres", name))
-    await connection.execute("ALTER TABLE keeps.events NO FORCE ROW LEVEL SECURITY; CREATE TABLE keeps.careless (tenant_id text)")
+    await connection.execute(
+        "ALTER TABLE keeps.events NO FORCE ROW LEVEL SECURITY; CREATE TABLE keeps.careless (tenant_id text)"
+    )
     assert await unforced(connection) == ["careless", "events"]
     await connection.close()
 
@@ -42,7 +50,11 @@ async def test_a_table_that_is_not_forced_is_found(server: object, fresh_databas
 @pytest.mark.parametrize("table", TABLES)
 def test_every_table_has_its_wall_in_the_policy_file(table: str) -> None:
     policies = read_sql_file("policies.sql")
-    for needed in (f"ALTER TABLE keeps.{table} ENABLE", f"ALTER TABLE keeps.{table} FORCE", f"ON keeps.{table} TO keeps_app"):
+    for needed in (
+        f"ALTER TABLE keeps.{table} ENABLE",
+        f"ALTER TABLE keeps.{table} FORCE",
+        f"ON keeps.{table} TO keeps_app",
+    ):
         assert needed in policies, f"schema/policies.sql lacks: {needed}"
 
 
@@ -63,7 +75,9 @@ async def test_every_foreign_key_is_indexed_and_begins_with_the_tenant(raw: asyn
 
 
 async def test_times_have_a_zone(raw: asyncpg.Connection) -> None:
-    naive = await raw.fetch("SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'keeps' AND data_type = 'timestamp without time zone'")
+    naive = await raw.fetch(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'keeps' AND data_type = 'timestamp without time zone'"
+    )
     assert naive == []
 
 
@@ -88,7 +102,9 @@ async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, package:
 
 
 def test_the_head_revision_is_the_newest_file() -> None:
-    versions = sorted(each.name[:4] for each in files("keeps.schema.migrations.versions").iterdir() if re.match(r"\d{4}_", each.name))
+    versions = sorted(
+        each.name[:4] for each in files("keeps.schema.migrations.versions").iterdir() if re.match(r"\d{4}_", each.name)
+    )
     assert versions[-1] == HEAD
 
 

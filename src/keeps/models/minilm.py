@@ -71,6 +71,8 @@ class MiniLM:
 
     async def _run(self, texts: Sequence[str]) -> list[tuple[Floats, Floats, list[str]]]:
         forbid_inside_transaction("the embedding model")
+        if not texts:
+            return []
         loop = asyncio.get_running_loop()
         futures: list[asyncio.Future[tuple[Floats, Floats, list[str]]]] = [loop.create_future() for _ in texts]
         self._waiting.extend(zip(texts, futures, strict=True))

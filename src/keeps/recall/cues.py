@@ -1,11 +1,15 @@
-"""What a question says besides its words: whom it names, and when. Pure."""
+"""What a question says besides its words: whom it names, when, and whether it asks for advice. Pure.
+
+Advice is where stated preferences matter, and where they share no words with the question: "how should I get to Spain?"
+and "I never fly". So such a question is also asked as the preference that would answer it.
+"""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
 
-from keeps.text.words import words_of
+from keeps.text.words import STOP_WORDS, words_of
 
 _MONTHS = (
     "january",
@@ -33,6 +37,43 @@ _MONTH_ONLY = re.compile(
 )
 _YEAR = re.compile(r"\b(19\d\d|20\d\d)\b")
 _ISO = re.compile(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b")
+
+
+_ADVICE = re.compile(
+    r"\b(?:recommend|suggest|advi[cs]e|suggestions?|recommendations?|ideas?|tips|options|should (?:i|we)|(?:can|could|would|might) i\b"
+    r"|how (?:can|do|should|could|would|might) (?:i|we)|what are some|best|good|must-\w+)\b",
+    re.IGNORECASE,
+)
+_REQUEST_WORDS = frozenset(
+    "recommend recommends recommended suggest suggestion suggestions recommendation recommendations advise advice idea ideas tip tips option "
+    "options best good great some any please help find looking need want like give tell me know think know must way ways".split()
+)
+_STATED = re.compile(
+    r"\b(?:i|i'm|i am|i've) (?:\w+ ){0,2}?(?:prefer|like|love|hate|dislike|avoid|despise|detest|loathe|enjoy|adore|refuse|need|want|require"
+    r"|value|insist|believe|thrive|only|exclusively|never|always|can't|cannot|don't|do not|won't|would rather|allergic|sensitive|intolerant"
+    r"|vegan|vegetarian|not|against|afraid|passionate|committed|uncomfortable|find|follow|learn best|no interest|steer clear"
+    r"|prioriti[sz]e|adhere|stick to)\b"
+    r"|\bi(?:'m| am| have) (?:\w+ ){0,4}?(?:preference|aversion|dislike|disdain|allergy|phobia|fear|intolerance|sensitivity|condition|policy"
+    r"|objection|distaste|fan)\b|\bmy (?:\w+ )?(?:favou?rite|preference|preferred|diet|allergy)",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^.!?]+[.!?]?")
+
+
+def preferences_behind(query: str) -> tuple[str, ...]:
+    """For a question that asks for advice, the two preferences that would answer it; empty for other questions."""
+    if not _ADVICE.search(query):
+        return ()
+    topic = " ".join(word for word in words_of(query) if word not in STOP_WORDS and word not in _REQUEST_WORDS)
+    return (f"I prefer {topic}", f"I dislike {topic}") if topic else ()
+
+
+def states_preference(opening: str, role: str | None) -> bool:
+    """Whether a memory says, in its first three sentences, what somebody likes, needs, avoids or never does."""
+    if role in ("assistant", "system", "tool"):
+        return False
+    sentences = _SENTENCE.findall(opening.replace("\u2019", "'"))[:3]
+    return any(_STATED.search(sentence) for sentence in sentences if not sentence.endswith("?"))
 
 
 def named_in(query_words: frozenset[str], speaker: str | None) -> bool:

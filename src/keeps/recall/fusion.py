@@ -24,6 +24,9 @@ FIRST_STAGE_WEIGHT = 0.5
 """Where a memory has no token vectors (another model, or not indexed yet), words and vector count half each."""
 LENGTH_PENALTY = 0.1
 LENGTH_TOKENS = 64
+STATED_WEIGHT, STATED_BONUS = 1.3, 0.2
+"""When advice is asked for, a stated preference counts at least this share of its nearness to the question, and a bonus."""
+STATED_TOKENS = 64
 NEXT_TURN_WEIGHT, SECOND_TURN_WEIGHT = 0.2, 0.1
 SESSION_WEIGHT = 0.2
 SPEAKER_WEIGHT = 0.1
@@ -46,6 +49,7 @@ class Candidates:
     tokens: Scores
     token_counts: Scores
     session: Scores
+    stated: Scores
     speaker: Scores
     date: Scores
     importance: Scores
@@ -93,6 +97,12 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
         ),
     ]
     base = np.sum([part.points for part in parts], axis=0)
+    lane = STATED_WEIGHT * normalise(candidates.vector) + STATED_BONUS
+    short = candidates.token_counts <= STATED_TOKENS
+    parts.append(
+        _part("stated", candidates.stated, np.where(short, candidates.stated * np.maximum(0.0, lane - base), 0.0), 1.0)
+    )
+    base = base + parts[-1].points
     fade = np.minimum(1.0, LENGTH_TOKENS / np.maximum(candidates.token_counts, 1.0))
     parts += [
         _part("neighbours", around := _around(base, candidates.neighbours), around, fade),

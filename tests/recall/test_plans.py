@@ -1,0 +1,146 @@
+"""The plans that recall depends on, at a size where they matter: they must hold under RLS, as keeps_app."""
+
+from __future__ import annotations
+
+import asyncpg
+import numpy as np
+import pytest
+from pgvector import HalfVector
+from pgvector.asyncpg import register_vector
+
+from keeps.db.session import Database
+from keeps.recall import store
+from keeps.recall.store import QUERIES
+from keeps.scope import Scope
+from keeps.text.packing import hash_term, salt_of
+
+ROWS, USERS = 40_000, 20
+# Rows of 20 users, interleaved as real ones are; vectors of 32 hidden dimensions and noise, as real ones are; three words each.
+PLANT = """
+INSERT INTO keeps.tenants VALUES ('big'), ('other');
+INSERT INTO keeps.users SELECT tenant, 'user-' || n FROM unnest(ARRAY['big', 'other']) AS tenant, generate_series(0, {users}) AS n;
+CREATE TEMP TABLE made AS
+SELECT CASE WHEN n % 4 = 0 THEN 'other' ELSE 'big' END AS tenant_id, gen_random_uuid() AS memory_id, 'user-' || n % {users} AS user_id, n FROM generate_series(1, {rows}) AS n;
+INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type, metadata, tags, importance, visibility, content_hash, valid_from, version, created_at, updated_at)
+SELECT tenant_id, memory_id, user_id, 'semantic', 'long_term', 'text ' || n, 'fact', '{{}}', '{{}}', 0.5, 'private', sha256(n::text::bytea), now() - n * interval '1 s', 1, now() - n * interval '1 s', now() FROM made;
+"""
+
+
+@pytest.fixture(scope="module")
+async def big(server: object, fresh_database: object) -> asyncpg.Connection:
+    name = await fresh_database()
+    admin = await asyncpg.connect(server.url("postgres", name))
+    await register_vector(admin)
+    await admin.execute(PLANT.format(users=USERS, rows=ROWS))
+    made = await admin.fetch("SELECT tenant_id, memory_id, user_id, n FROM made ORDER BY n")
+    random = np.random.default_rng(3)
+    hidden = random.normal(size=(32, 384)) / 32**0.5
+    for start in range(0, ROWS, 5_000):
+        part = made[start : start + 5_000]
+        vectors = random.normal(size=(len(part), 32)) @ hidden + 0.3 * random.normal(size=(len(part), 384))
+        terms = [
+            [
+                hash_term(word, salt_of(row["tenant_id"], row["user_id"]))
+                for word in ("\x00", "common", f"w{row['n'] % 300}")
+            ]
+            for row in part
+        ]
+        await admin.execute(
+            "INSERT INTO keeps.memory_vectors SELECT t, m, 'x', u, u, 'current', v, binary_quantize(v)::varbit, NULL"
+            " FROM unnest($1::text[], $2::uuid[], $3::text[], $4::halfvec[]) AS item(t, m, u, v)",
+            [row["tenant_id"] for row in part], [row["memory_id"] for row in part], [row["user_id"] for row in part], [HalfVector(v) for v in vectors],
+        )  # fmt: skip
+        await admin.execute(
+            "INSERT INTO keeps.memory_terms SELECT t, m, u, u, 'current', NULL, 2, terms::int[], '' FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[]) AS item(t, m, u, terms)",
+            [row["tenant_id"] for row in part], [row["memory_id"] for row in part], [row["user_id"] for row in part],
+            ["{" + ",".join(map(str, each)) + "}" for each in terms],
+        )  # fmt: skip
+    await admin.execute("VACUUM (ANALYZE) keeps.memory_vectors, keeps.memory_terms, keeps.memories")
+    await admin.close()
+    app = await asyncpg.connect(server.url("keeps_app", name))
+    await register_vector(app)
+    yield app
+    await app.close()
+
+
+async def plan(connection: asyncpg.Connection, sql: str, *values: object, terms: str = "") -> str:
+    async with connection.transaction():
+        await connection.execute(
+            "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', 'user-3', true), set_config('app.terms', $1, true),"
+            " set_config('plan_cache_mode', 'force_custom_plan', true)",
+            terms,
+        )
+        return "\n".join(
+            row[0] for row in await connection.fetch("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) " + sql, *values)
+        )
+
+
+async def test_the_vector_arm_reads_only_the_scopes_index_range(big: asyncpg.Connection) -> None:
+    query = HalfVector(np.ones(384))
+    text = await plan(big, QUERIES["recall_vector"].text, "big", "x", ["current"], query, 200, 100)
+    assert "Index Only Scan using memory_vectors_by_audience" in text
+    assert "Heap Fetches: 0" in text
+    assert "Seq Scan" not in text
+
+
+async def test_the_text_arm_uses_the_term_index_under_row_security(big: asyncpg.Connection) -> None:
+    salt = salt_of("big", "user-3")
+    text = await plan(
+        big, QUERIES["recall_text"].text, "big", ["current"], 50_000, terms="{" + str(hash_term("w3", salt)) + "}"
+    )
+    assert "Bitmap Index Scan on memory_terms_by_term" in text
+    assert "Seq Scan" not in text
+
+
+async def test_without_a_tenant_nothing_is_even_scanned(big: asyncpg.Connection) -> None:
+    lines = [row[0] for row in await big.fetch("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT * FROM keeps.memories")]
+    assert any("One-Time Filter" in line or "never executed" in line or "rows=0" in line for line in lines)
+
+
+async def test_lists_read_an_index_in_order(big: asyncpg.Connection) -> None:
+    from datetime import UTC, datetime
+
+    text = await plan(big, store.QUERIES["recall_memories"].text, "big", [])
+    assert "Seq Scan" not in text
+    from keeps.memories.store import QUERIES as MEMORIES
+
+    text = await plan(
+        big, MEMORIES["memories_list"].text, "big", "user-3", None, None, 51, datetime.now(UTC), ["current", "archived"]
+    )
+    assert "memories_by_owner" in text
+    assert "Seq Scan" not in text
+
+
+@pytest.mark.parametrize("plan_cache_mode", ["force_custom_plan", "force_generic_plan"])
+async def test_at_size_all_rows_come_and_they_are_the_right_ones(big: asyncpg.Connection, plan_cache_mode: str) -> None:
+    class _Tx:
+        scope = Scope("big", "user-3")
+
+        async def fetch(self, statement: object, *values: object) -> list[asyncpg.Record]:
+            return await big.fetch(statement.text, *values)
+
+    async with big.transaction():
+        await big.execute(f"SET LOCAL plan_cache_mode = {plan_cache_mode}")
+        await big.execute(
+            "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', 'user-3', true)"
+        )
+        rows = await big.fetch("SELECT memory_id, embedding FROM keeps.memory_vectors WHERE tenant_id = 'big'")
+        matrix = np.stack([row["embedding"].to_numpy().astype(np.float32) for row in rows])
+        matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+        hits = 0
+        for number in range(20):
+            near, far = matrix[number * 50], matrix[number * 50 + 1]
+            query = ((near + 0.7 * far) / np.linalg.norm(near + 0.7 * far)).astype(np.float32)
+            truth = {rows[n]["memory_id"] for n in np.argsort(-(matrix @ query))[:10]}
+            found = await store.nearest(_Tx(), "x", query, ["current"], None, first_pass=200, limit=100)
+            assert len(found) == 100
+            hits += len(truth & set(list(found)[:10]))
+    assert hits / 200 >= 0.99
+
+
+async def test_the_door_asks_for_custom_plans(database: Database, tenant: str) -> None:
+    from keeps.db.statements import Statement
+
+    async with database.scoped(Scope(tenant, "alice")) as tx:
+        row = await tx.fetch_row(Statement("setting", "SELECT current_setting('plan_cache_mode') AS mode"))
+    assert row["mode"] == "force_custom_plan"

@@ -1,0 +1,168 @@
+"""Pure parts of recall and text: what must hold for any input."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keeps.models.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack_tokens, unpack_tokens
+from keeps.recall import cues, fusion
+from keeps.recall.bm25 import inverse_frequencies, read_matches, score
+from keeps.text.packing import EVERY_MEMORY, PACKED, hash_term, pack, salt_of
+from keeps.text.words import terms_of, words_of
+
+
+@given(st.text())
+def test_any_text_has_terms_that_can_be_packed(text: str) -> None:
+    counts = Counter(terms_of(text))
+    terms, packed = pack(counts, salt_of("t", "u"))
+    assert len(terms) == len(counts) + 1
+    assert len(packed) == len(counts) * PACKED.itemsize
+    assert all(-(2**31) <= term < 2**31 for term in terms)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Running runs RUN", ["run", "run", "run"]),
+        ("The café of Zoë", ["cafe", "zoe"]),
+        ("我喜欢茶", ["我", "喜", "欢", "茶", "我喜", "喜欢", "欢茶"]),
+        ("DNA的结构", ["dna", "的", "结", "构", "的结", "结构"]),
+        ("snake_case v2.1", ["snake", "case", "v2", "1"]),
+        ("", []),
+    ],
+)
+def test_terms(text: str, expected: list[str]) -> None:
+    assert sorted(terms_of(text)) == sorted(expected)
+
+
+def test_words_keep_their_order_and_are_not_stemmed() -> None:
+    assert words_of("Whose DOGS? ①Ünïcode") == ["whose", "dogs", "1unicode"]
+
+
+def test_the_same_term_of_two_audiences_has_two_hashes() -> None:
+    assert hash_term("tea", salt_of("a", "u")) != hash_term("tea", salt_of("b", "u"))
+    assert hash_term(EVERY_MEMORY, salt_of("a", "u")) != hash_term(EVERY_MEMORY, salt_of("a", ""))
+
+
+@settings(deadline=None)
+@given(st.integers(0, 40), st.integers(0, 2**32 - 1))
+def test_packed_tokens_are_close_to_what_was_packed(count: int, seed: int) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(count, DIMENSIONS)).astype(np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    packed = pack_tokens(vectors)
+    assert len(packed) == count * TOKEN_BYTES
+    largest = np.abs(vectors).max(axis=1, initial=0)
+    assert np.all(np.abs(unpack_tokens(packed) - vectors).max(axis=1, initial=0) <= largest / 14 + 1 / 255)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 6), st.lists(st.integers(0, 5), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_max_similarity_is_what_its_definition_says(words: int, lengths: list[int], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    query = random.normal(size=(words, DIMENSIONS)).astype(np.float32)
+    weights = random.uniform(0.1, 2, words).astype(np.float32)
+    memories = [pack_tokens(random.normal(size=(length, DIMENSIONS)).astype(np.float32) / 12) for length in lengths]
+    expected = [
+        float((unpack_tokens(packed) @ query.T).max(axis=0) @ weights / weights.sum()) if packed else 0.0
+        for packed in memories
+    ]
+    assert np.allclose(max_similarity(query, weights, memories), expected, atol=1e-4)
+
+
+def test_bm25_is_the_textbooks() -> None:
+    salt = salt_of("t", "u")
+    documents = [Counter({"tea": 2, "cup": 1}), Counter({"tea": 1}), Counter({"cup": 3, "saucer": 2})]
+    packed = [pack(each, salt)[1] for each in documents]
+    matches = read_matches(
+        b"".join(bytes([n]) * 16 for n in range(3)), b"".join(packed), [len(each) for each in packed], [3, 1, 5], [0, 0, 0],
+        [[hash_term("tea", salt)], [hash_term("cup", salt)]],
+    )  # fmt: skip
+    idf = inverse_frequencies(np.array([2.0, 2.0]), 3)
+    got = score(matches, idf, 3.0, np.array([1.0, 1.0]))
+    tea = np.log(1 + 1.5 / 2.5)
+    assert np.allclose(got[0], tea * 2 * 2.2 / (2 + 1.2) + tea * 1 * 2.2 / (1 + 1.2))
+    assert np.allclose(got[1], tea * 1 * 2.2 / (1 + 1.2 * (0.25 + 0.75 / 3)))
+    assert got[2] > 0
+
+
+@given(st.lists(st.floats(-1e6, 1e6) | st.just(float("nan")), max_size=20))
+def test_normalised_scores_lie_between_zero_and_one_in_the_same_order(values: list[float]) -> None:
+    normalised = fusion.normalise(np.array(values))
+    assert np.all((normalised >= 0) & (normalised <= 1))
+    known = [(value, got) for value, got in zip(values, normalised, strict=True) if value == value]
+    assert all(a[1] <= b[1] + 1e-9 for a in known for b in known if a[0] <= b[0])
+
+
+def candidates(count: int, seed: int) -> fusion.Candidates:
+    random = np.random.default_rng(seed)
+    unknown = random.random(count) < 0.3
+    array = lambda: random.random(count)  # noqa: E731
+    return fusion.Candidates(
+        keys=[bytes([n]) * 16 for n in range(count)], text=array(), vector=np.where(unknown, np.nan, array()), tokens=np.where(unknown, np.nan, array()),
+        token_counts=random.integers(0, 300, count).astype(float), session=array(), stated=np.round(array()), speaker=np.round(array()),
+        date=np.round(array()), importance=array(), age_days=array() * 400, key_match=np.zeros(count),
+        valid_from=[datetime(2026, 1, 1 + n % 28, tzinfo=UTC) for n in range(count)], sentences=random.normal(size=(count, 8)).astype(np.float32),
+        neighbours={0: [(1, 0.2)], 1: [(0, 0.2)]} if count > 1 else {},
+    )  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.integers(0, 40), st.integers(0, 10_000))
+def test_a_ranking_holds_each_candidate_once_and_its_parts_add_up(count: int, seed: int) -> None:
+    total, parts, order = fusion.rank(candidates(count, seed))
+    assert sorted(order) == list(range(count))
+    assert np.allclose(total, np.sum([part.points for part in parts], axis=0))
+    assert fusion.rank(candidates(count, seed))[2] == order
+
+
+def test_of_two_like_memories_the_newer_comes_first() -> None:
+    both = candidates(2, 1)
+    both.sentences = np.array([[1.0, 0], [0.9, 0.1]], dtype=np.float32)
+    both.valid_from = [datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)]
+    assert fusion.newer_first([0, 1], np.array([1.0, 0.95]), both) == [1, 0]
+    assert fusion.newer_first([0, 1], np.array([1.0, 0.5]), both) == [0, 1]
+    both.sentences = np.array([[1.0, 0], [0, 1]], dtype=np.float32)
+    assert fusion.newer_first([0, 1], np.array([1.0, 0.95]), both) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("What happened on 7 May 2023?", [(2023, 5, 7)]), ("on May 7th", [(None, 5, 7)]), ("in June", [(None, 6, None)]), ("during 2022", [(2022, None, None)]),
+        ("2023-05-07", [(2023, 5, 7)]), ("what may I eat?", []), ("who marched?", []), ("2021 or 2022", []),
+    ],
+)  # fmt: skip
+def test_dates_in_questions(query: str, expected: list[tuple[int | None, ...]]) -> None:
+    assert cues.dates_in(query) == expected
+
+
+def test_dates_match_whole_or_half() -> None:
+    moment = datetime(2023, 5, 7, tzinfo=UTC)
+    assert [
+        cues.date_match([date], moment) for date in ((2023, 5, 7), (2023, 5, 9), (None, 5, None), (2022, None, None))
+    ] == [1.0, 0.5, 1.0, 0.0]
+
+
+def test_advice_is_told_from_other_questions() -> None:
+    assert cues.preferences_behind("Can you recommend a restaurant in Rome?") == (
+        "I prefer restaurant rome",
+        "I dislike restaurant rome",
+    )
+    assert cues.preferences_behind("When did Ann go to Rome?") == ()
+    assert cues.states_preference("I can't stand garlic. Please.", "user")
+    assert not cues.states_preference("I can't stand garlic.", "assistant")
+    assert not cues.states_preference("Do I like garlic?", None)
+
+
+@given(st.text(), st.text())
+def test_cues_take_any_text(query: str, text: str) -> None:
+    cues.dates_in(query)
+    cues.preferences_behind(query)
+    cues.states_preference(text, None)
+    cues.named_in(frozenset(words_of(query)), text)

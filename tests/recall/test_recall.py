@@ -1,0 +1,281 @@
+"""Recall on the real database with the real model."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from keeps.engine import Keeps, ScopedMemory
+from keeps.models.embedder import Embedding, QueryEmbedding
+from keeps.scope import Scope
+from keeps_client.errors import UnavailableError, ValidationFailedError
+
+
+def contents(result: object) -> list[str]:
+    return [hit.memory.content for hit in result.hits]
+
+
+async def test_meaning_is_found_without_a_shared_word(memory: ScopedMemory) -> None:
+    for text in (
+        "Alice is allergic to peanuts.",
+        "The car is parked on the third floor.",
+        "Her favourite painter is Kandinsky.",
+    ):
+        await memory.remember(text)
+    assert contents(await memory.recall("what food is dangerous for her?", limit=1)) == [
+        "Alice is allergic to peanuts."
+    ]
+    assert contents(await memory.recall("where is the vehicle?", limit=1)) == ["The car is parked on the third floor."]
+
+
+async def test_rare_words_and_other_scripts_are_found_by_their_words(memory: ScopedMemory) -> None:
+    texts = [
+        "Ticket ZX-4471-Q is waiting for review.",
+        "我喜欢喝乌龙茶",
+        "قهوتي بدون سكر",
+        "Der Schlüssel liegt unter der Fußmatte.",
+        "Order 66 was shipped.",
+    ]
+    await memory.remember_many([{"content": text} for text in texts])
+    for query, expected in (("4471", 0), ("乌龙茶", 1), ("سكر", 2), ("schlussel", 3), ("shipping order", 4)):
+        assert contents(await memory.recall(query, limit=1)) == [texts[expected]], query
+
+
+async def test_a_misspelt_name_finds_its_owner(memory: ScopedMemory) -> None:
+    await memory.remember_many(
+        [
+            {"content": f"{name} called about the invoice."}
+            for name in ("Przybylski", "Anderson", "Okonkwo", "Lindqvist")
+        ]
+    )
+    assert contents(await memory.recall("Przybilsky", limit=1)) == ["Przybylski called about the invoice."]
+
+
+async def test_a_memory_without_a_vector_is_found_by_its_words_from_the_first_moment(app_url: str, tenant: str) -> None:
+    async with Keeps.open(database_url=app_url, embedder=_Broken()) as keeps:
+        memory = keeps.memory(Scope(tenant, "alice"))
+        receipt = await memory.remember("The zeppelin leaves at dawn.", index="later")
+        assert receipt.indexed is False
+        result = await memory.recall("zeppelin")
+        assert (contents(result), result.partial, result.failed_providers) == (
+            ["The zeppelin leaves at dawn."],
+            True,
+            ["embedder"],
+        )
+        assert result.hits[0].tier == "persistent"
+        with pytest.raises(UnavailableError):
+            await memory.remember("needs its vector now")
+        assert (await keeps.status()).pending >= 1
+
+
+async def test_the_index_catches_up_by_itself(memory: ScopedMemory, keeps: Keeps) -> None:
+    receipts = await memory.remember_many(
+        [{"content": f"The {animal} sleeps."} for animal in ("fox", "bear", "owl")], index="later"
+    )
+    assert {receipt.indexed for receipt in receipts} == {False}
+    await keeps.indexer.settle()
+    assert {hit.tier for hit in (await memory.recall("sleeping animals")).hits} == {"indexed"}
+
+
+async def test_who_said_it_and_the_turns_around_help(memory: ScopedMemory) -> None:
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    turns = [
+        ("Ann", "Where did you go last summer?"),
+        ("Ben", "To a small island, two weeks."),
+        ("Ann", "Sounds lovely."),
+        ("Ben", "I dislike cities."),
+    ]
+    fillers = [("Ann", "The printer is broken again."), ("Ben", "I fixed the printer."), ("Ann", "Lunch at one?")]
+    for session, said in (("one", turns), ("two", fillers)):
+        await memory.remember_many(
+            [
+                {
+                    "content": text,
+                    "kind": "episodic",
+                    "session_id": session,
+                    "metadata": {"speaker": who},
+                    "valid_from": start + timedelta(minutes=n),
+                }
+                for n, (who, text) in enumerate(said)
+            ]
+        )
+    result = await memory.recall("Where did Ben go last summer?", limit=2, explain=True)
+    assert "To a small island, two weeks." in contents(result)
+    parts = {part.name for part in result.hits[0].explanation.parts}
+    assert {"tokens", "vector", "text", "neighbours"} <= parts
+
+
+async def test_an_explanation_adds_up_to_the_score(memory: ScopedMemory) -> None:
+    await memory.remember_many(
+        [{"content": f"Fact number {n} about rivers and lakes.", "importance": n / 10} for n in range(10)]
+    )
+    result = await memory.recall("rivers", explain=True)
+    for hit in result.hits:
+        assert hit.score == pytest.approx(sum(part.points for part in hit.explanation.parts))
+        assert all(part.points == pytest.approx(part.weight * part.normalised) for part in hit.explanation.parts)
+    assert result.hits[0].explanation.matched_terms == ["river"]
+    assert (await memory.recall("rivers")).hits[0].explanation is None
+
+
+async def test_a_stated_preference_answers_a_question_for_advice(memory: ScopedMemory) -> None:
+    await memory.remember_many(
+        [
+            {"content": text}
+            for text in (
+                "I never fly, planes frighten me.",
+                "The flight to Madrid was cancelled.",
+                "Spain won the cup.",
+                "Madrid is sunny.",
+            )
+        ]
+    )
+    hits = (await memory.recall("What is the best way to get to Spain?", explain=True)).hits
+    lifted = {
+        hit.memory.content: part.points for hit in hits for part in hit.explanation.parts if part.name == "stated"
+    }
+    assert lifted.keys() == {"I never fly, planes frighten me."}
+    hits = (await memory.recall("When did Spain win?", explain=True)).hits
+    assert not any(part.name == "stated" for hit in hits for part in hit.explanation.parts)
+
+
+async def test_a_key_in_the_question_finds_its_memory(memory: ScopedMemory) -> None:
+    await memory.remember_many(
+        [{"content": f"value {n}", "namespace": "config", "key": f"setting-{n}"} for n in range(20)]
+    )
+    assert contents(await memory.recall("config/setting-7", limit=1)) == ["value 7"]
+    assert contents(await memory.recall("setting-9", namespace="config", limit=1)) == ["value 9"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"kinds": ["procedural"]}, {"c"}),
+        ({"layers": ["short_term"]}, {"b"}),
+        ({"content_types": ["note"]}, {"a"}),
+        ({"agent_id": "planner"}, {"b"}),
+        ({"session_id": "s1"}, {"b"}),
+        ({"namespace": "n"}, {"a"}),
+        ({"tags": ["x", "y"]}, {"a", "c"}),
+        ({"tags": ["x", "y"], "tags_match": "all"}, {"a"}),
+        ({"min_importance": 0.8}, {"c"}),
+        ({"since": datetime(2026, 2, 1, tzinfo=UTC)}, {"b", "c"}),
+        ({"until": datetime(2026, 2, 1, tzinfo=UTC)}, {"a", "d"}),
+        ({"since": datetime(2026, 2, 1)}, {"b", "c"}),
+        ({"scope": "shared"}, {"d"}),
+        ({"scope": "own"}, {"a", "b", "c"}),
+        ({}, {"a", "b", "c", "d"}),
+    ],
+)
+async def test_a_question_can_be_narrowed(
+    memory: ScopedMemory, keeps: Keeps, tenant: str, arguments: dict[str, object], expected: set[str]
+) -> None:
+    await memory.remember_many(
+        [
+            {"content": "a tulip", "content_type": "note", "namespace": "n", "tags": ("x", "y"), "importance": 0.2, "valid_from": datetime(2026, 1, 1, tzinfo=UTC)},
+            {"content": "b tulip", "kind": "episodic", "agent_id": "planner", "session_id": "s1", "importance": 0.3, "valid_from": datetime(2026, 2, 1, tzinfo=UTC)},
+            {"content": "c tulip", "kind": "procedural", "tags": ("y",), "importance": 0.9, "valid_from": datetime(2026, 3, 1, tzinfo=UTC)},
+        ]
+    )  # fmt: skip
+    await keeps.memory(Scope(tenant, "bob")).remember(
+        "d tulip", visibility="tenant", importance=0.1, valid_from=datetime(2026, 1, 15, tzinfo=UTC)
+    )
+    found = {text[0] for text in contents(await memory.recall("tulip", **arguments))}
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"query": ""}, {"query": "x" * 10_001}, {"query": "\x00"}, {"limit": 0}, {"limit": 201}, {"kinds": ["working"]}, {"kinds": "semantic"}, {"scope": "everything"},
+     {"providers": ["mem9"]}, {"tags": ["a b"]}, {"min_importance": 2}],
+)  # fmt: skip
+async def test_questions_that_make_no_sense_are_refused(memory: ScopedMemory, arguments: dict[str, object]) -> None:
+    with pytest.raises(ValidationFailedError):
+        await memory.recall(**{"query": "x", **arguments})
+
+
+@pytest.mark.parametrize("query", ["?", "!!!", "the of and", "😀", "' OR 1=1; --", "a" * 10_000, "\u202eabc", "%_\\"])
+async def test_odd_questions_get_an_answer(memory: ScopedMemory, query: str) -> None:
+    await memory.remember("Something to find.")
+    assert len((await memory.recall(query)).hits) <= 1
+
+
+async def test_an_empty_memory_answers_with_nothing(memory: ScopedMemory) -> None:
+    result = await memory.recall("anything")
+    assert (result.hits, result.partial) == ([], False)
+
+
+async def test_as_many_hits_come_as_are_asked_for(memory: ScopedMemory) -> None:
+    await memory.remember_many(
+        [{"content": f"Sheep number {n} jumps over the fence."} for n in range(250)], index="now"
+    )
+    for limit in (1, 10, 100, 200):
+        hits = (await memory.recall("sheep", limit=limit)).hits
+        assert len({hit.memory.memory_id for hit in hits}) == limit
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True) or limit > 1
+
+
+async def test_readings_are_counted_without_touching_the_memory(
+    memory: ScopedMemory, keeps: Keeps, server: object, tenant: str
+) -> None:
+    import asyncpg
+
+    receipt = await memory.remember("Count me.")
+    for _ in range(3):
+        await memory.recall("count me")
+    await keeps._access.flush()
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    counted = await connection.fetchval("SELECT access_count FROM keeps.memory_access WHERE tenant_id = $1", tenant)
+    await connection.close()
+    assert counted == 3
+    assert (await memory.get(receipt.memory_id)).version == 1
+
+
+async def test_another_model_lives_beside_the_first_until_reindexed(
+    app_url: str, keeps: Keeps, memory: ScopedMemory, tenant: str
+) -> None:
+    await memory.remember("The lighthouse keeper has a parrot.")
+    async with Keeps.open(database_url=app_url, embedder=_Tiny()) as other:
+        changed = other.memory(Scope(tenant, "alice"))
+        assert contents(await changed.recall("lighthouse")) == ["The lighthouse keeper has a parrot."]
+        assert await other.indexer.index_user(Scope(tenant, "alice")) == 1
+        assert (await changed.recall("lighthouse")).hits[0].tier == "indexed"
+    assert (await memory.recall("bird owner by the sea", limit=1)).hits[0].tier == "indexed"
+
+
+async def test_recall_goes_on_while_many_write(memory: ScopedMemory) -> None:
+    await memory.remember("The anchor.")
+    answers = await asyncio.gather(
+        *(memory.remember(f"noise {n}", index="later") for n in range(60)),
+        *(memory.recall("anchor", limit=3) for _ in range(30)),
+    )
+    assert all(contents(answer)[0] == "The anchor." for answer in answers[60:])
+
+
+class _Broken:
+    model, dimensions = "all-MiniLM-L6-v2", 384
+
+    async def embed(self, texts: list[str]) -> list[Embedding]:
+        if not texts:
+            return []
+        raise UnavailableError("the model is away")
+
+    async def embed_query(self, text: str) -> QueryEmbedding:
+        raise UnavailableError("the model is away")
+
+    async def close(self) -> None: ...
+
+
+class _Tiny:
+    model, dimensions = "tiny-8", 8
+
+    async def embed(self, texts: list[str]) -> list[Embedding]:
+        return [Embedding((await self.embed_query(text)).sentence, None) for text in texts]
+
+    async def embed_query(self, text: str) -> QueryEmbedding:
+        vector = np.random.default_rng(len(text)).normal(size=8).astype(np.float32)
+        return QueryEmbedding(vector / np.linalg.norm(vector), None, ())
+
+    async def close(self) -> None: ...
