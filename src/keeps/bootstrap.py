@@ -31,7 +31,7 @@ async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Em
             server = await EmbeddedPostgres.open(settings.home)
             undo.push_async_callback(server.close)
             url = server.app_url
-        database = Database(await open_pool(url, size=settings.pool_size))
+        database = Database(await open_pool(url, size=settings.pool_size), server.revive if server else None)
         undo.push_async_callback(database.close)
         await probe(database)
         chosen = embedder or choose_embedder(settings)

@@ -84,10 +84,11 @@ class Tx:
 
 
 class Database:
-    """A pool and the door to it."""
+    """A pool and the door to it. `revive` brings a server of our own back when it is gone."""
 
-    def __init__(self, pool: asyncpg.Pool) -> None:
+    def __init__(self, pool: asyncpg.Pool, revive: Callable[[], Awaitable[None]] | None = None) -> None:
         self._pool = pool
+        self._revive = revive
 
     @asynccontextmanager
     async def scoped(self, scope: Scope) -> AsyncGenerator[Tx]:
@@ -119,14 +120,7 @@ class Database:
     @asynccontextmanager
     async def _transaction(self, scope: Scope, enter: Statement, begin: str) -> AsyncGenerator[Tx]:
         forbid_inside_transaction("another transaction")
-        try:
-            connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS)
-        except TimeoutError:
-            raise UnavailableError(
-                f"no database connection became free in {ACQUIRE_TIMEOUT_SECONDS:.0f} s; too many callers at once"
-            ) from None
-        except (asyncpg.PostgresError, *LOST) as error:
-            raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
+        connection = await self._acquire()
         token = _inside.set(True)
         try:
             try:
@@ -147,6 +141,22 @@ class Database:
         finally:
             _inside.reset(token)
             await self._pool.release(connection)
+
+    async def _acquire(self) -> Any:
+        try:
+            return await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS)
+        except TimeoutError:
+            raise UnavailableError(
+                f"no database connection became free in {ACQUIRE_TIMEOUT_SECONDS:.0f} s; too many callers at once"
+            ) from None
+        except (asyncpg.PostgresError, *LOST) as error:
+            if self._revive is None:
+                raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
+        await self._revive()
+        try:
+            return await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS)
+        except (asyncpg.PostgresError, *LOST) as error:
+            raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
 
     async def privileged_read(self, statement: Statement, *values: object) -> list[Row]:
         """Read what belongs to no tenant (catalogue, settings), with no tenant set."""

@@ -136,6 +136,18 @@ class EmbeddedPostgres:
         finally:
             await connection.close()
 
+    async def revive(self) -> None:
+        """Start the server again if it is gone: killed, or out of memory. What was committed is there."""
+        await asyncio.to_thread(self._revive_blocking)
+
+    def _revive_blocking(self) -> None:
+        with home_lock(self.home, START_TIMEOUT_SECONDS):
+            process = servers.running_postmaster(self.folder.data)
+            if process is None:
+                self._socket.mkdir(mode=0o700, exist_ok=True)
+                process = servers.start(self.folder, self._socket, START_TIMEOUT_SECONDS)
+            servers.wait_until_ready(self.folder, process, START_TIMEOUT_SECONDS)
+
     async def close(self) -> None:
         """Give up our claim; stop the server if it was the last one."""
         await asyncio.to_thread(self._close_blocking)

@@ -1,0 +1,179 @@
+"""The command line, as a user runs it: a process, its output, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from keeps.db.embedded import inspect_home
+
+
+class Cli:
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("KEEPS_")} | {
+            "KEEPS_HOME": str(home),
+            "COLUMNS": "150",
+        }
+
+    def __call__(self, *arguments: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", "from keeps.cli.main import main; main()", *arguments],
+            env=self.environment | environment, capture_output=True, text=True, timeout=150, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def json(self, *arguments: str, **environment: str) -> object:
+        return json.loads(self(*arguments, "--json", **environment).stdout)
+
+
+@pytest.fixture(scope="module")
+def cli(new_home: Callable[..., Path]) -> Cli:
+    return Cli(new_home("cli"))
+
+
+def test_a_memory_lives_through_its_life(cli: Cli) -> None:
+    assert "Nothing here yet" in cli("list").stdout
+    receipt = cli.json(
+        "remember", "Alice is allergic to peanuts.", "--tag", "health", "--namespace", "facts", "--key", "allergy"
+    )
+    assert (receipt["status"], receipt["indexed"]) == ("created", True)
+    memory_id = receipt["memory_id"]
+    assert "peanuts" in cli("recall", "what is dangerous to eat?").stdout
+    assert "matched" not in cli("recall", "peanuts", "--explain").stdout
+    assert cli.json("recall", "peanuts", "--explain")["hits"][0]["explanation"]["matched_terms"] == ["peanut"]
+    assert (
+        cli.json("update", memory_id, "--content", "Alice is allergic to peanuts and cashews.")["memory"]["version"]
+        == 2
+    )
+    assert cli.json("get", memory_id)["content"] == "Alice is allergic to peanuts and cashews."
+    assert "memory.written" in cli("history", memory_id).stdout
+    assert "undo within 30 days" in cli("forget", memory_id).stderr
+    assert "Nothing found" in cli("recall", "peanuts").stdout
+    assert cli.json("restore", memory_id)["status"] == "restored"
+    assert cli.json("forget", "--namespace", "facts", "--key", "allergy", "--hard")["status"] == "forgotten"
+    assert "(content erased)" in cli("history", memory_id).stdout
+    assert inspect_home(cli.home).running_pid is None
+
+
+def test_tenants_and_users_are_apart(cli: Cli) -> None:
+    cli("remember", "only for carol", "--tenant", "acme", "--user", "carol")
+    assert cli.json("recall", "carol", "--tenant", "acme", "--user", "carol")["hits"]
+    assert not cli.json("recall", "carol", "--tenant", "other", "--user", "carol")["hits"]
+    assert not cli.json("recall", "carol", "--tenant", "acme", "--user", "dave")["hits"]
+
+
+def test_errors_say_what_to_do_and_set_the_exit_code(cli: Cli) -> None:
+    assert "validation_failed" in cli("remember", "", code=2).stderr
+    assert "not_found" in cli("get", "01890000-0000-7000-8000-000000000000", code=1).stderr
+    assert "not a UUID" in cli("get", "nonsense", code=2).stderr
+    assert "unknown field" in cli("list", "--filters", '{"colour": {"eq": 1}}', code=2).stderr
+    assert "not JSON" in cli("list", "--filters", "{", code=2).stderr
+    cli("remember", code=2)
+    assert (
+        "Traceback" not in cli("recall", "x", "--database-url", "postgresql://a:topsecret@127.0.0.1:9/x", code=1).stderr
+    )
+
+
+def test_import_reports_each_fate_and_can_be_repeated(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_text(
+        "\n".join(json.dumps({"role": "user", "content": f"I saw {n} herons."}) for n in range(30)) + "\n{bad"
+    )
+    report = cli.json("import", str(path), "--user", "birder")
+    assert (report["statuses"], len(report["rejected"])) == ({"created": 30}, 1)
+    assert "30 unchanged" in cli("import", str(path), "--user", "birder").stdout
+    assert cli.json("recall", "herons", "--user", "birder", "--limit", "1")["hits"][0]["tier"] == "indexed"
+
+
+def test_doctor_and_status_tell_the_truth(cli: Cli, server: object) -> None:
+    cli("remember", "something")
+    assert "not running" in cli("status").stdout
+    assert "✓ isolation" in cli("doctor").stdout
+    wrong = cli("doctor", code=1, KEEPS_DATABASE_URL="postgresql://keeps_app:topsecret@127.0.0.1:9/keeps")
+    assert "no PostgreSQL answers" in wrong.stdout
+    assert "topsecret" not in wrong.stdout + wrong.stderr
+    refused = cli("doctor", code=1, KEEPS_DATABASE_URL=server.url("postgres"))
+    assert "refusing to serve: role postgres is a superuser" in refused.stdout.replace("\n", " ")
+    assert "refusing to serve" in cli("recall", "x", code=1, KEEPS_DATABASE_URL=server.url("postgres")).stderr
+    assert "KEEPS_EMBEDDER is 'magic'" in cli("doctor", code=2, KEEPS_EMBEDDER="magic").stderr
+
+
+def test_a_killed_server_is_seen_and_comes_back(cli: Cli) -> None:
+    opener = subprocess.Popen(
+        [sys.executable, "-c", "import asyncio, sys; from keeps import Keeps\nasync def main():\n    async with Keeps.open():\n        print('open', flush=True); sys.stdin.read()\nasyncio.run(main())"],
+        env=cli.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert opener.stdout is not None
+    assert opener.stdout.readline() == "open\n"
+    status = cli.json("status")
+    assert "running" in status["server"]
+    assert opener.pid in status["used_by_processes"]
+    os.kill(inspect_home(cli.home).running_pid, signal.SIGKILL)
+    assert "not running" in cli("status").stdout
+    assert cli.json("recall", "something")["hits"]
+    opener.communicate("")
+
+
+def test_your_own_postgresql_is_set_up_by_one_command(cli: Cli, server: object, fresh_database: object) -> None:
+    import asyncio
+
+    import asyncpg
+
+    async def make() -> None:
+        connection = await asyncpg.connect(server.url("postgres", "postgres"))
+        await connection.execute("DROP DATABASE IF EXISTS mine; ")
+        await connection.execute("CREATE DATABASE mine")
+        await connection.close()
+
+    asyncio.run(make())
+    passwords = json.loads((server.home / "secrets.json").read_text())
+    own = {"KEEPS_OWNER_PASSWORD": passwords["keeps_owner"], "KEEPS_APP_PASSWORD": passwords["keeps_app"]}
+    before = cli("status", code=1, KEEPS_DATABASE_URL=server.url("keeps_app", "mine"))
+    assert "keeps migrate" in before.stderr
+    printed = cli("migrate", "--admin-url", server.url("postgres", "mine"), **own).stdout.strip()
+    url = printed.removeprefix("KEEPS_DATABASE_URL=")
+    assert url == server.url("keeps_app", "mine")
+    assert cli.json("remember", "in my own database", KEEPS_DATABASE_URL=url)["status"] == "created"
+    assert "names no database" in cli("migrate", "--admin-url", "postgresql://localhost", code=2).stderr
+
+
+def test_reindex_changes_the_model_while_recall_goes_on(cli: Cli) -> None:
+    assert cli.json("reindex")["pending"] == 0
+    assert cli.json("status", KEEPS_EMBEDDER="none").get("model", "none") == "none"
+
+
+def test_help_and_version(cli: Cli) -> None:
+    for command in (
+        "demo",
+        "remember",
+        "recall",
+        "list",
+        "get",
+        "forget",
+        "history",
+        "import",
+        "migrate",
+        "doctor",
+        "status",
+        "reindex",
+        "bench",
+    ):
+        assert command in cli("--help").stdout
+    assert cli("--version").stdout.startswith("keeps ")
+
+
+def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
+    shown = Cli(new_home("demo"))("demo").stdout
+    assert "forgotten: 1; found afterwards: 0" in shown.replace("\n", " ")
+    assert "of another tenant: 0" in shown.replace("\n", " ")
+    assert "as of 01 August: Alice lives in Leeds." in shown
+    assert "as of 01 November: Alice lives in Lisbon." in shown
