@@ -38,6 +38,7 @@ from keeps.memories.store import Written, written
 from keeps.models.embedder import Embedding, QueryEmbedding
 from keeps.models.token_vectors import TOKEN_BYTES
 from keeps.recall import store as recall_store
+from keeps.recall.service import first_pass_for
 from keeps_client.models import NewMemory
 
 DIMENSIONS = 384
@@ -210,21 +211,16 @@ async def _writes(size: int, keeps: Keeps, raw: _Raw, embedder: _Table) -> list[
                 await keeps.memory(scope).remember_many([{"content": each} for each in texts], index="now")
             progress.advance(bar, BATCH)
     rows = [_row(size, "batches of 500, rows/s", counted / spent["keeps"], counted / spent["raw"], "higher is better")]
-    for concurrent in (1, 16):
+    for concurrent, users, who in ((1, scopes, "20 users"), (16, scopes, "20 users"), (16, [large], "one user")):
         count = 600 if concurrent == 1 else 3_200
-        texts = [text_of(10_000_000 + size + concurrent * 10_000 + number) for number in range(count)]
-        prepared = [(await _prepared(scopes[number % USERS], [text], embedder))[0] for number, text in enumerate(texts)]
-        ours = await _rate(count, concurrent, lambda n, t=texts: keeps.memory(scopes[n % USERS]).remember(t[n]))
-        floor = await _rate(count, concurrent, lambda n, p=prepared: raw.insert(scopes[n % USERS], [p[n]]))
-        rows.append(
-            _row(
-                size,
-                f"single writes, {concurrent} at once, /s",
-                ours,
-                floor,
-                "row, event, words, vector; one commit each for the floor",
-            )
-        )
+        first = 10_000_000 + size + concurrent * 100_000 * len(users)
+        texts = [text_of(first + number) for number in range(count)]
+        owners = [users[number % len(users)] for number in range(count)]
+        prepared = [(await _prepared(owner, [text], embedder))[0] for owner, text in zip(owners, texts, strict=True)]
+        ours = await _rate(count, concurrent, lambda n: keeps.memory(owners[n]).remember(texts[n]))
+        floor = await _rate(count, concurrent, lambda n: raw.insert(owners[n], [prepared[n]]))
+        note = "row, event, words, vector; one commit each for the floor"
+        rows.append(_row(size, f"single writes of {who}, {concurrent} at once, /s", ours, floor, note))
     return rows
 
 
@@ -246,11 +242,18 @@ async def _recalls(size: int, keeps: Keeps, url: str, embedder: _Table) -> list[
         queries = [text_of(50_000_000 + number) for number in range(40)]
         truth = [{ids[n] for n in np.argsort(-(matrix @ embedder.vector(query)))[:10]} for query in queries]
         found: list[float] = []
+        first_pass = first_pass_for(len(ids), 10)
 
         async def arm(number: int, scope: Scope = scope, queries: list[str] = queries) -> dict[UUID, float]:
             async with database.scoped(scope) as tx:
                 return await recall_store.nearest(
-                    tx, "synthetic", embedder.vector(queries[number % 40]), ["current"], None, first_pass=200, limit=100
+                    tx,
+                    "synthetic",
+                    embedder.vector(queries[number % 40]),
+                    ["current"],
+                    None,
+                    first_pass=first_pass,
+                    limit=10,
                 )
 
         async def floor(number: int, sql: str, scope: Scope = scope, queries: list[str] = queries) -> list[Any]:

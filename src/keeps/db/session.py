@@ -35,7 +35,7 @@ _ENTER_READ = Statement(
 _ENTER_WRITE = Statement(
     "enter_write",
     "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),"
-    " pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0))",
+    " pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0)), set_config('plan_cache_mode', 'force_generic_plan', true)",
 )
 _ENTER_USER = Statement("enter_user", "SELECT set_config('app.current_user', $1, true)")
 _SEARCH_TERMS = Statement("search_terms", "SELECT set_config('app.terms', $1, true)")

@@ -43,6 +43,14 @@ FROM near JOIN keeps.memory_vectors
 ORDER BY memory_vectors.embedding <=> $4::halfvec
 LIMIT $6
 
+-- name: recall_vector_exact
+-- The nearest memories of a small audience: the exact distance of all, which takes less time than two passes.
+SELECT memory_id, (1 - (embedding <=> $4::halfvec))::real AS similarity
+FROM keeps.memory_vectors
+WHERE tenant_id = $1 AND model = $2 AND life = ANY ($3::text[])
+ORDER BY embedding <=> $4::halfvec
+LIMIT $5
+
 -- name: recall_vector_filtered
 -- The same among memories that pass a filter, which comes before the limit.
 WITH near AS MATERIALIZED (

@@ -29,8 +29,6 @@ from keeps_client.errors import KeepsError
 from keeps_client.models import Explanation, Hit, RecallRequest, RecallResult
 
 ARM_DEPTH = 60
-FIRST_PASS, FIRST_PASS_OF_MANY, MANY = 200, 400, 10_000
-"""How many pass from sign bits to exact distance: measured on real text, 200 of 5,882 keep 99.9 % of the nearest ten."""
 EXPANDED = 25
 STATISTICS_SECONDS = 30.0
 LOOKS_LIKE = 0.45
@@ -145,7 +143,7 @@ class RecallService:
                 query.sentence,
                 selection.lives,
                 selection.condition(7),
-                first_pass=max(FIRST_PASS if memories <= MANY else FIRST_PASS_OF_MANY, 2 * depth),
+                first_pass=first_pass_for(memories, depth),
                 limit=depth,
             )
         namespace, _, key = request.query.strip().rpartition("/")
@@ -267,6 +265,17 @@ class _Ranked:
                     )
                 )  # fmt: skip
         return Explanation(parts=parts, matched_terms=self.terms)
+
+
+def first_pass_for(memories: int, depth: int) -> int:
+    """How many memories of an audience pass from the distance of sign bits to the exact one; 0 means all, at once.
+
+    Measured on MiniLM vectors of real text, 200 of 5,882 keep 99.9 % of the nearest ten; of up to 2,000 reading all is
+    as fast.
+    """
+    if memories <= 2_000:
+        return 0
+    return max(200 if memories <= 10_000 else 400, 2 * depth)
 
 
 def _score_text(

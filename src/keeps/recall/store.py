@@ -71,12 +71,18 @@ async def nearest(
     first_pass: int,
     limit: int,
 ) -> dict[UUID, float]:
-    """The nearest memories by cosine similarity. `condition` binds its values from $7 on."""
-    statement = QUERIES["recall_vector"] if condition is None else QUERIES["recall_vector_filtered"].where(condition)
-    values = () if condition is None else condition.values
-    rows = await tx.fetch(
-        statement, tx.scope.tenant_id, model, list(lives), HalfVector(sentence), first_pass, limit, *values
-    )
+    """The nearest memories by cosine similarity. `first_pass`: how many pass from sign bits to exact distance, 0 for all.
+
+    `condition` binds its values from $7 on.
+    """
+    given = (tx.scope.tenant_id, model, list(lives), HalfVector(sentence))
+    if condition is not None:
+        statement = QUERIES["recall_vector_filtered"].where(condition)
+        rows = await tx.fetch(statement, *given, first_pass or 2 * limit, limit, *condition.values)
+    elif first_pass:
+        rows = await tx.fetch(QUERIES["recall_vector"], *given, first_pass, limit)
+    else:
+        rows = await tx.fetch(QUERIES["recall_vector_exact"], *given, limit)
     return {row["memory_id"]: row["similarity"] for row in rows}
 
 

@@ -102,7 +102,7 @@ CREATE TABLE keeps.memory_terms (
     CONSTRAINT memory_terms_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories
         ON DELETE CASCADE
 );
-CREATE INDEX memory_terms_by_term ON keeps.memory_terms USING gin (terms);
+CREATE INDEX memory_terms_by_term ON keeps.memory_terms USING gin (terms) WITH (fastupdate = off);
 ALTER TABLE keeps.memory_terms ALTER COLUMN packed SET STORAGE EXTERNAL;
 COMMENT ON TABLE keeps.memory_terms IS 'Text search: terms are hashes salted with their audience, packed holds hash and frequency.';
 

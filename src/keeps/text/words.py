@@ -22,6 +22,7 @@ STOP_WORDS = frozenset(
 _WORD = re.compile(r"\w+", re.UNICODE)
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _RUNS = re.compile(f"[{_CJK}]+|[^{_CJK}_]+")
+_CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _MAX_WORD_CHARACTERS = 64
 _stemmers = threading.local()
 
@@ -72,4 +73,4 @@ def _folded(text: str) -> str:
 
 
 def _is_cjk(character: str) -> bool:
-    return bool(re.match(f"[{_CJK}]", character))
+    return character > "\u3000" and _CJK_CHARACTER.match(character) is not None

@@ -21,8 +21,10 @@ NAME_PATTERN = r"^[A-Za-z0-9_.:/-]+$"
 def _storable(text: str) -> str:
     if "\x00" in text:
         raise ValueError("holds a NUL character, which PostgreSQL cannot store; remove it")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("holds a lone surrogate, which is not text; decode it properly first")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("holds a lone surrogate, which is not text; decode it properly first") from None
     return text
 
 
