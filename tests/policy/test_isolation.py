@@ -245,6 +245,21 @@ async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(
     await connection.close()
 
 
+async def test_a_processor_that_cannot_run_pgvector_is_named(server: object, fresh_database: object) -> None:
+    """The distance function is replaced by one that ends its process, as an illegal instruction would."""
+    name = await fresh_database()
+    connection = await asyncpg.connect(server.url("postgres", name))
+    await connection.execute(
+        "CREATE OR REPLACE FUNCTION public.cosine_distance(halfvec, halfvec) RETURNS double precision LANGUAGE plpgsql IMMUTABLE STRICT AS"
+        " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN 0; END $$; GRANT EXECUTE ON FUNCTION pg_terminate_backend TO keeps_app"
+    )
+    await connection.close()
+    database = Database(await open_pool(server.url("keeps_app", name), size=1))
+    with pytest.raises(UnavailableError, match="AVX2"):
+        await probe(database)
+    await database.close()
+
+
 def test_only_the_door_opens_transactions_and_sql_stands_in_sql_files() -> None:
     for path in SOURCE.rglob("*.py"):
         text = path.read_text()

@@ -16,11 +16,11 @@ from keeps.cli.context import DatabaseUrl, Home, Target, out, run
 from keeps.cli.memories import print_hit
 
 QUESTIONS = (
-    "What must Alice not eat?",
+    "What is Alice allergic to?",
+    "What does she drink now?",
     "How does she travel to the wedding?",
-    "What is the name of her dog?",
-    "Which record does she want to buy?",
-    "Who repairs Biscuit's rabies paperwork?",
+    "Who looks after Biscuit while she is away?",
+    "Which singer's records should I give her?",
 )
 OTHERS_QUESTION = "When does the harvest of the early apples start?"
 FORGOTTEN = "magpie-orchard-77"
@@ -89,7 +89,7 @@ async def _ask(alice: Any, steps: list[tuple[str, float]]) -> None:
     _title("Recall", "by meaning and by words; the turns around a turn help.")
     for question in QUESTIONS:
         with _step(f"recall: {question}", steps):
-            result = await alice.recall(question, limit=1)
+            result = await alice.recall(question, limit=2)
         out.print(f"  [bold]{question}[/]")
         for hit in result.hits:
             out.print(

@@ -10,6 +10,12 @@ from keeps_client.errors import UnavailableError
 _QUERIES = Statements("keeps.db", "probe.sql")
 
 
+NO_SIMD = (
+    "this processor lacks instructions that the PostgreSQL programs need (AVX2 on x86-64, SVE on arm64); "
+    "use a PostgreSQL of your own, built for this machine: set KEEPS_DATABASE_URL"
+)
+
+
 async def probe(database: Database) -> None:
     """Raise UnavailableError, with what to do, unless isolation is enforced for the connected role.
 
@@ -38,6 +44,10 @@ async def probe(database: Database) -> None:
         raise UnavailableError(
             f"the schema is at revision {schema['version_num']}, this Keeps needs {HEAD}; run keeps migrate --admin-url …"
         )
+    try:
+        await database.privileged_read(_QUERIES["distance"])
+    except UnavailableError:
+        raise UnavailableError(f"the database died computing one distance: {NO_SIMD}") from None
     tables = await database.privileged_read(_QUERIES["tables"])
     for table in tables:
         if not (table["row_security"] and table["forced"]):

@@ -30,3 +30,7 @@ ORDER BY pg_class.relname
 SELECT EXISTS (SELECT FROM keeps.tenants) OR EXISTS (SELECT FROM keeps.users) OR EXISTS (SELECT FROM keeps.memories)
     OR EXISTS (SELECT FROM keeps.memory_access) OR EXISTS (SELECT FROM keeps.memory_terms)
     OR EXISTS (SELECT FROM keeps.memory_vectors) OR EXISTS (SELECT FROM keeps.events) AS seen
+
+-- name: distance
+-- One distance, to see that this processor can run pgvector at all.
+SELECT array_fill(1::real, ARRAY[384])::halfvec <=> array_fill(0.5::real, ARRAY[384])::halfvec AS distance

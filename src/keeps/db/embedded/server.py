@@ -17,6 +17,7 @@ import psutil
 
 from keeps.db.embedded.binaries import RunUser
 from keeps.db.embedded.lease import POLL_SECONDS
+from keeps.db.probe import NO_SIMD
 from keeps_client.errors import UnavailableError
 
 SUPERUSER = "postgres"
@@ -97,6 +98,8 @@ def make_data(folder: DataFolder, superuser_password: str) -> None:
             env=_environment(),
             **folder.user.popen_arguments(),
         )
+        if done.returncode == -signal.SIGILL or "signal 4" in done.stderr:
+            raise UnavailableError(f"initdb was ended by an illegal instruction: {NO_SIMD}")
         if done.returncode != 0:
             raise UnavailableError(f"could not make a database in {folder.data}: {done.stderr.strip()[-800:]}")
         (partial / "data").rename(folder.data)
