@@ -6,21 +6,20 @@ import base64
 import binascii
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
 from keeps.clock import Clock, new_id
-from keeps.db.errors import constraint_of
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
-from keeps.events.store import NewEvent
 from keeps.memories import store
+from keeps.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memories.filters import compile_filters, fields_of
-from keeps.memories.images import Image, audience_of, embedded_text, new_image
-from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile, revise
+from keeps.memories.images import Image, embedded_text, new_image
+from keeps.memories.reconcile import Keep, Replace, check_version, revise
 from keeps.memories.store import Written, written
 from keeps.memories.writer import Write, Writer
 from keeps.models.embedder import Embedder, Embedding
@@ -30,9 +29,6 @@ from keeps_client.errors import ConflictError, KeepsError, NotFoundError, Valida
 from keeps_client.models import Event, Filters, Memory, MemoryChange, NewMemory, Page, Receipt
 from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_LIMIT
 
-RESTORABLE = timedelta(days=30)
-DERIVED_FROM = ("content", "metadata", "trigger_condition", "tags")
-"""The columns whose change makes words and vectors stale; the trigger keeps.follow_memory says the same."""
 _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
 
@@ -43,7 +39,8 @@ class MemoryService:
         self._database = database
         self._embedder = embedder
         self._clock = clock
-        self._writer = Writer(database, self._apply)
+        self._changes = Changes(self.model, clock)
+        self._writer = Writer(database, self._changes.apply)
         self._known_users: set[tuple[str, str]] = set()
 
     @property
@@ -133,14 +130,14 @@ class MemoryService:
             now = self._clock()
             match revise(stored, named, new_id(), now):
                 case Keep():
-                    return await self._unchanged(tx, stored)
+                    return await self._changes.unchanged(tx, stored)
                 case Replace(image, older):
                     if image["valid_to"] is not None and datetime.fromisoformat(
                         image["valid_to"]
                     ) < datetime.fromisoformat(image["valid_from"]):
                         raise ValidationFailedError("valid_to must not be before valid_from")
                     fits = embedding if embedded_text(image) == embedded_text(preview) else None
-                    return await self._store_replacement(tx, stored, written(image, fits), older)
+                    return await self._changes.replace(tx, stored, written(image, fits), older)
 
         return await self._database.write(scope, work)
 
@@ -159,12 +156,12 @@ class MemoryService:
             stored = await store.lock(tx, wanted)
             if stored is None:
                 raise NotFoundError(f"no memory {wanted} that you may forget")
-            await self._remove_overdue(tx)
+            await self._changes.remove_overdue(tx)
             older = await store.lock_older(tx, wanted)
             if hard:
-                return await self._erase(tx, stored, older)
+                return await self._changes.erase(tx, stored, older)
             if stored["deleted_at"] is not None:
-                return await self._unchanged(tx, stored)
+                return await self._changes.unchanged(tx, stored)
             now = self._clock().isoformat()
             images = [
                 {**image, "deleted_at": now, "updated_at": now, "version": image["version"] + 1}
@@ -173,7 +170,7 @@ class MemoryService:
             ]
             rows = [Written(image, new_id(), [], b"", None) for image in images]
             await store.replace(tx, rows, "memory.deleted")
-            return _receipt("forgotten", images[0], rows[0].event_id, indexed=False)
+            return receipt("forgotten", images[0], rows[0].event_id, indexed=False)
 
         if memory_id is None and (namespace is None or key is None):
             raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
@@ -188,7 +185,7 @@ class MemoryService:
             if stored is None:
                 raise NotFoundError(f"no memory {memory_id} that you may restore")
             if stored["deleted_at"] is None:
-                return await self._unchanged(tx, stored)
+                return await self._changes.unchanged(tx, stored)
             if now - datetime.fromisoformat(stored["deleted_at"]) > RESTORABLE:
                 raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
             if stored["superseded_by"] is None and (taken := await store.lock_same(tx, stored)) is not None:
@@ -205,7 +202,7 @@ class MemoryService:
             ]
             rows = [Written(image, new_id(), [], b"", None) for image in images]
             await store.replace(tx, rows, "memory.restored")
-            return _receipt(
+            return receipt(
                 "restored", images[0], rows[0].event_id, indexed=await store.is_indexed(tx, memory_id, self.model)
             )
 
@@ -248,7 +245,7 @@ class MemoryService:
 
     async def _apply_or_raise(self, tx: Tx, writes: list[Write]) -> list[Receipt]:
         receipts: list[Receipt] = []
-        for position, answer in enumerate(await self._apply(tx, writes)):
+        for position, answer in enumerate(await self._changes.apply(tx, writes)):
             if isinstance(answer, ConflictError):
                 raise ConflictError(
                     f"item {position}: {answer.detail}; nothing was stored",
@@ -259,109 +256,6 @@ class MemoryService:
                 raise answer
             receipts.append(answer)
         return receipts
-
-    async def _apply(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
-        """Store writes of one user: the new ones in one statement, then one by one those that meet something stored."""
-        plain = [write for write in writes if write.if_version is None]
-        inserted: set[str] = set()
-        if plain:
-            try:
-                inserted = await store.insert_many(tx, [write.row for write in plain], self.model)
-            except Exception as error:
-                if constraint_of(error) in ("memories_user_exists", "users_tenant_exists"):
-                    raise NotFoundError("this user was erased") from error
-                raise
-        answers: list[Receipt | KeepsError] = []
-        for write in writes:
-            if write.row.image["memory_id"] in inserted:
-                answers.append(
-                    _receipt("created", write.row.image, write.row.event_id, indexed=write.row.embedding is not None)
-                )
-                continue
-            try:
-                answers.append(await self._meet(tx, write))
-            except ConflictError as error:
-                answers.append(error)
-        return answers
-
-    async def _meet(self, tx: Tx, write: Write) -> Receipt:
-        """Store one write whose key or content is there already, or that expects a version."""
-        stored = await store.lock_same(tx, write.row.image)
-        check_version(stored, write.if_version)
-        if stored is None:
-            await store.insert_many(tx, [write.row], self.model)
-            return _receipt("created", write.row.image, write.row.event_id, indexed=write.row.embedding is not None)
-        match reconcile(stored, write.row.image, write.given, new_id(), self._clock()):
-            case Keep(current):
-                return await self._unchanged(tx, current)
-            case Replace(image, older):
-                return await self._store_replacement(tx, stored, written(image, write.row.embedding), older)
-            case StoreOlder(image):
-                for known in await store.lock_older(tx, UUID(stored["memory_id"])):
-                    if (known["content"], known["value"], known["valid_from"]) == (
-                        image["content"],
-                        image["value"],
-                        image["valid_from"],
-                    ):
-                        return await self._unchanged(tx, known)
-                row = written(image, write.row.embedding)
-                await store.insert_many(tx, [row], self.model)
-                return _receipt("superseded", image, row.event_id, indexed=row.embedding is not None)
-
-    async def _store_replacement(self, tx: Tx, stored: Image, row: Written, older: Image | None) -> Receipt:
-        memory_id = UUID(row.image["memory_id"])
-        if older is not None:
-            await store.insert_many(tx, [written(older, None)], self.model)
-            await store.copy_vectors(tx, memory_id, UUID(older["memory_id"]))
-        await store.replace(tx, [row], "memory.written")
-        text_changed = any(stored[name] != row.image[name] for name in DERIVED_FROM)
-        if text_changed or audience_of(stored) != audience_of(row.image):
-            await store.store_terms(tx, row)
-        if text_changed and row.embedding is not None:
-            await store.store_vector(tx, row, row.embedding, self.model)
-        indexed = await store.is_indexed(tx, memory_id, self.model)
-        return _receipt("updated", row.image, row.event_id, indexed=indexed)
-
-    async def _unchanged(self, tx: Tx, image: Image) -> Receipt:
-        return _receipt(
-            "unchanged", image, None, indexed=await store.is_indexed(tx, UUID(image["memory_id"]), self.model)
-        )
-
-    async def _erase(self, tx: Tx, stored: Image, older: list[Image]) -> Receipt:
-        now = self._clock()
-        ids = [UUID(image["memory_id"]) for image in (stored, *older)]
-        await store.delete(tx, ids)
-        for erased in ids:
-            await store.redact_events(tx, erased)
-        news = [
-            NewEvent(
-                new_id(),
-                "memory.erased",
-                str(erased),
-                now,
-                stored["visibility"],
-                stored["agent_id"],
-                {"memory_id": str(erased)},
-            )
-            for erased in ids
-        ]
-        await events.append(tx, news)
-        return Receipt(status="forgotten", memory_id=ids[0], event_id=news[0].event_id)
-
-    async def _remove_overdue(self, tx: Tx) -> None:
-        """What was forgotten more than 30 days ago goes for good, a little at a time."""
-        now = self._clock()
-        if ids := await store.overdue(tx, now - RESTORABLE):
-            await store.delete(tx, ids)
-            for erased in ids:
-                await store.redact_events(tx, erased)
-            await events.append(
-                tx,
-                [
-                    NewEvent(new_id(), "memory.erased", str(erased), now, "private", None, {"memory_id": str(erased)})
-                    for erased in ids
-                ],
-            )
 
 
 def validated(model: type[BaseModel], arguments: dict[str, Any], *, where: str = "") -> Any:
@@ -382,16 +276,6 @@ def validation_failed(error: ValidationError, where: str = "") -> ValidationFail
     ]
     return ValidationFailedError(
         where + "; ".join(f"{each['field'] or 'input'}: {each['message']}" for each in errors), errors
-    )
-
-
-def _receipt(status: Any, image: Image, event_id: UUID | None, *, indexed: bool) -> Receipt:
-    return Receipt.model_construct(
-        status=status,
-        memory_id=UUID(image["memory_id"]),
-        memory=store.memory_from_image(image),
-        event_id=event_id,
-        indexed=indexed,
     )
 
 
