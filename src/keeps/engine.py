@@ -272,8 +272,8 @@ class ScopedMemory:
     ) -> RecallResult:
         """The memories that best answer `query`, best first: what is true now, unless you ask otherwise.
 
-        `since` and `until` bound when a memory began to be true, `as_of` asks what was true then. `explain` adds to
-        each hit every number that went into its score. Raises ValidationFailedError for unknown fields in `filters`.
+        `since` and `until` bound when a memory began to be true, `as_of` asks what was true then. `rerank=False` leaves
+        out the late-interaction stage. `explain` adds to each hit every number that went into its score. Raises ValidationFailedError for unknown fields in `filters`.
         """
         arguments = {
             "query": query, "limit": limit, "kinds": _listed(kinds), "layers": _listed(layers), "content_types": _listed(content_types),

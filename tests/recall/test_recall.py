@@ -120,6 +120,14 @@ async def test_an_explanation_adds_up_to_the_score(memory: ScopedMemory) -> None
     assert (await memory.recall("rivers")).hits[0].explanation is None
 
 
+async def test_the_second_stage_can_be_left_out(memory: ScopedMemory) -> None:
+    await memory.remember_many([{"content": text} for text in ("The harbour is busy.", "The market is busy.")])
+    for rerank, expected in ((None, True), (False, False)):
+        hits = (await memory.recall("harbour", rerank=rerank, explain=True)).hits
+        assert any(part.name == "tokens" for part in hits[0].explanation.parts) is expected
+        assert hits[0].memory.content == "The harbour is busy."
+
+
 async def test_a_stated_preference_answers_a_question_for_advice(memory: ScopedMemory) -> None:
     await memory.remember_many(
         [

@@ -75,10 +75,12 @@ async def _demo(target: Target) -> None:
 
 async def _store(keeps: Any, turns: list[Any], steps: list[tuple[str, float]]) -> None:
     _title("Remember", f"{len(turns)} turns of two tenants, July to October: Alice moves house, Bob harvests apples.")
-    with _step(f"store and index {len(turns)} turns", steps):
+    with _step(f"store {len(turns)} turns", steps):
         for scope, group in groupby(turns, key=lambda turn: turn.scope):
-            receipts = await keeps.memory(scope).remember_many([turn.memory for turn in group], index="now")
-            del receipts
+            await keeps.memory(scope).remember_many([turn.memory for turn in group], index="later")
+    with _step("index what is new", steps):
+        for scope in dict.fromkeys(turn.scope for turn in turns):
+            await keeps.indexer.index_user(scope)
     status = await keeps.status()
     out.print(
         f"  {status.counts.memories} memories, {status.counts.events} events, {status.pending} waiting for the index, model {status.model}"

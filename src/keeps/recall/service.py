@@ -120,7 +120,7 @@ class RecallService:
             rows[each] for each in wanted
             if each in rows and selection.is_current(rows[each].valid_from, rows[each].valid_to, rows[each].expires_at)
         ]  # fmt: skip
-        candidates = self._measure(current, request.query, query, found, turns)
+        candidates = self._measure(current, request, query, found, turns)
         total, parts, order = fusion.rank(candidates)
         hits = [(current[position].memory_id, float(total[position]), position) for position in order[: request.limit]]
         return _Ranked(hits, parts, current, dropped=len(rows) > len(current), terms=_matched(request.query, found))
@@ -193,12 +193,13 @@ class RecallService:
     def _measure(
         self,
         rows: Sequence[Candidate],
-        text: str,
+        request: RecallRequest,
         query: QueryEmbedding | None,
         found: _Found,
         turns: dict[UUID, tuple[list[UUID], list[UUID]]],
     ) -> Candidates:
         now = self._clock()
+        text = request.query
         count = len(rows)
         names = frozenset(words_of(text))
         dates = cues.dates_in(text)
@@ -212,7 +213,7 @@ class RecallService:
                     sentences[position] = row.sentence
             has_vector = np.array([row.sentence is not None for row in rows], dtype=bool)
             vector = np.where(has_vector, sentences @ query.sentence, np.nan).astype(np.float64)
-            if query.tokens is not None:
+            if query.tokens is not None and request.rerank is not False:
                 late = max_similarity(
                     query.tokens, _token_weights(query.words, found), [row.tokens or b"" for row in rows]
                 )
