@@ -25,7 +25,7 @@ from keeps.memories.writer import Write, Writer
 from keeps.models.embedder import Embedder, Embedding
 from keeps.scope import Scope
 from keeps.tenants.store import ensure_user
-from keeps_client.errors import ConflictError, KeepsError, NotFoundError, ValidationFailedError
+from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError, ValidationFailedError
 from keeps_client.models import Event, Filters, Memory, MemoryChange, NewMemory, Page, Receipt
 from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_LIMIT
 
@@ -223,8 +223,8 @@ class MemoryService:
         now = self._clock()
         images = [new_image(new, scope, new_id(), now) for new in items]
         embeddings: Sequence[Embedding | None] = [None] * len(images)
-        if index_now and self._embedder is not None:
-            embeddings = await self._embedder.embed([embedded_text(image) for image in images])
+        if index_now:
+            embeddings = await self._embedded([embedded_text(image) for image in images])
         return [
             Write(scope, written(image, embedding), frozenset(new.model_fields_set), new.if_version)
             for new, image, embedding in zip(items, images, embeddings, strict=True)
@@ -233,8 +233,17 @@ class MemoryService:
     async def _embed_changed(self, current: Memory, preview: Image) -> Embedding | None:
         if self._embedder is None or embedded_text(current.model_dump(mode="json")) == embedded_text(preview):
             return None
-        (embedding,) = await self._embedder.embed([embedded_text(preview)])
+        (embedding,) = await self._embedded([embedded_text(preview)])
         return embedding
+
+    async def _embedded(self, texts: Sequence[str]) -> Sequence[Embedding | None]:
+        """Vectors, or none where there is no model or it is away: then the write goes on, and the index catches up."""
+        if self._embedder is None:
+            return [None] * len(texts)
+        try:
+            return await self._embedder.embed(texts)
+        except UnavailableError:
+            return [None] * len(texts)
 
     async def _introduce(self, scope: Scope, *, again: bool = False) -> None:
         """Make the tenant and user rows at the first write of a user that this process sees."""
