@@ -186,6 +186,8 @@ class ScopedMemory:
 
         `index`: "later" leaves the vectors to the background, the default for more than 64 items.
         """
+        if not isinstance(items, list | tuple):
+            raise ValidationFailedError("items must be a list of NewMemory")
         news: list[NewMemory] = [
             item if isinstance(item, NewMemory) else validated(NewMemory, item, where=f"item {position}: ")
             for position, item in enumerate(items)
@@ -206,7 +208,8 @@ class ScopedMemory:
 
     async def list(self, *, filters: Filters | None = None, limit: int = 50, cursor: str | None = None) -> Page[Memory]:
         """Memories, newest first, a page at a time: pass `next_cursor` on for the next."""
-        return await self._memories.list(self.scope, filters=filters, limit=limit, cursor=cursor)
+        start = None if cursor is None else _plain("cursor", cursor)
+        return await self._memories.list(self.scope, filters=filters, limit=limit, cursor=start)
 
     async def update(
         self, memory_id: UUID | str, *, if_version: int | None = None, index: Index = "now", **changes: Any
@@ -214,7 +217,7 @@ class ScopedMemory:
         """Change the named fields (those of MemoryChange). New content supersedes the old, which stays readable."""
         change: MemoryChange = validated(MemoryChange, changes)
         receipt = await self._memories.update(
-            self.scope, _uuid(memory_id), change, if_version=if_version, index_now=_now(index)
+            self.scope, _uuid(memory_id), change, if_version=_version(if_version), index_now=_now(index)
         )
         if not receipt.indexed:
             self._indexer.notice(self.scope)
@@ -230,6 +233,8 @@ class ScopedMemory:
     ) -> Receipt:
         """Forget by id or by key: hidden at once, restorable for 30 days. `hard` removes it, its older truths, their
         vectors and the contents of their events now, for good."""
+        if hard not in (True, False):
+            raise ValidationFailedError("hard must be true or false")
         wanted = None if memory_id is None else _uuid(memory_id)
         plain = (
             None if namespace is None else _plain("namespace", namespace),
@@ -286,9 +291,9 @@ class ScopedMemory:
         return await self._recall.recall(self.scope, request)
 
 
-def _listed(values: Sequence[str] | None) -> Any:
-    """A tuple; but a lone text stays one, so that validation says what is wrong instead of splitting it."""
-    return values if values is None or isinstance(values, str) else tuple(values)
+def _listed(values: Any) -> Any:
+    """A tuple; but what is no list stays as it is, so that validation says what is wrong instead of splitting it."""
+    return tuple(values) if isinstance(values, list | tuple | set | frozenset) else values
 
 
 def _uuid(value: UUID | str) -> UUID:
@@ -300,9 +305,15 @@ def _uuid(value: UUID | str) -> UUID:
         raise ValidationFailedError("memory_id is not a UUID") from None
 
 
-def _plain(name: str, value: str) -> str:
-    if not value or "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        raise ValidationFailedError(f"{name} must be non-empty text without NUL or lone surrogates")
+def _plain(name: str, value: object) -> str:
+    if isinstance(value, str) and value and "\x00" not in value and value.encode("utf-8", "ignore").decode() == value:
+        return value
+    raise ValidationFailedError(f"{name} must be non-empty text without NUL or lone surrogates")
+
+
+def _version(value: object) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31):
+        raise ValidationFailedError("if_version must be a whole number from 0 on")
     return value
 
 

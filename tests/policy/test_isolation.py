@@ -179,7 +179,7 @@ async def test_redaction_reaches_only_ones_own_events(raw: asyncpg.Connection, p
     for tenant, user in ((planted["tenant"], "bob"), ("elsewhere", "alice"), ("", "")):
         async with raw.transaction():
             await become(raw, tenant, user)
-            assert await raw.fetchval("SELECT keeps.redact_memory_events($1)", planted["private"]) == 0
+            assert await raw.fetchval("SELECT keeps.redact_memory_events($1, NULL)", planted["private"]) == 0
 
 
 async def test_the_library_treats_anothers_row_as_absent(keeps: Keeps, planted: dict[str, str]) -> None:

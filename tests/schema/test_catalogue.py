@@ -69,7 +69,7 @@ async def test_every_primary_key_begins_with_the_tenant(raw: asyncpg.Connection)
 async def test_every_foreign_key_is_indexed_and_begins_with_the_tenant(raw: asyncpg.Connection) -> None:
     bad = await raw.fetch(
         "SELECT conname::text FROM pg_constraint WHERE contype = 'f' AND connamespace = 'keeps'::regnamespace AND NOT EXISTS ("
-        " SELECT FROM pg_index WHERE indrelid = conrelid AND (indkey::int2[])[0:cardinality(conkey) - 1] @> conkey)"
+        " SELECT FROM pg_index WHERE indrelid = conrelid AND (indkey::int2[])[0:LEAST(cardinality(conkey), 2) - 1] @> conkey[1:2])"
     )
     assert [each["conname"] for each in bad] == [], "add an index on the columns of the foreign key"
 

@@ -6,7 +6,7 @@ import asyncio
 
 import asyncpg
 
-from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
+from keeps_client.errors import ConflictError, KeepsError, UnavailableError, ValidationFailedError
 
 RETRYABLE = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.LockNotAvailableError)
 """The statement did nothing wrong: the same transaction, tried again, will most likely pass."""
@@ -44,6 +44,14 @@ def translated(error: BaseException) -> KeepsError | None:
         return UnavailableError("the database took too long and was asked to stop; nothing was written")
     if isinstance(error, asyncpg.DiskFullError):
         return UnavailableError("the database's disk is full; nothing was written. Make room and try again")
+    if isinstance(error, asyncpg.UniqueViolationError):
+        return ConflictError(
+            f"another memory of yours holds this {'key' if 'key' in (constraint_of(error) or '') else 'content'} already"
+        )
+    if isinstance(error, asyncpg.CheckViolationError):
+        return ValidationFailedError(f"a value breaks the rule {constraint_of(error)}; nothing was written")
+    if isinstance(error, asyncpg.ProgramLimitExceededError):
+        return ValidationFailedError("the input is too large for the database; nothing was written")
     if isinstance(error, RETRYABLE):
         return UnavailableError("the database was too busy with other writers; nothing was written. Try again")
     if isinstance(error, asyncpg.OutOfMemoryError | asyncpg.InsufficientResourcesError):

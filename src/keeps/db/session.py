@@ -89,6 +89,7 @@ class Database:
     def __init__(self, pool: asyncpg.Pool, revive: Callable[[], Awaitable[None]] | None = None) -> None:
         self._pool = pool
         self._revive = revive
+        self._closed = False
 
     @asynccontextmanager
     async def scoped(self, scope: Scope) -> AsyncGenerator[Tx]:
@@ -143,6 +144,8 @@ class Database:
             await self._pool.release(connection)
 
     async def _acquire(self) -> Any:
+        if self._closed:
+            raise UnavailableError("this Keeps is closed; open it again")
         try:
             return await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS)
         except TimeoutError:
@@ -150,7 +153,7 @@ class Database:
                 f"no database connection became free in {ACQUIRE_TIMEOUT_SECONDS:.0f} s; too many callers at once"
             ) from None
         except (asyncpg.PostgresError, *LOST) as error:
-            if self._revive is None:
+            if self._revive is None or self._closed:
                 raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
         await self._revive()
         try:
@@ -167,6 +170,7 @@ class Database:
             raise translated(error) or error from error
 
     async def close(self) -> None:
+        self._closed = True
         try:
             await asyncio.wait_for(self._pool.close(), 10)
         except (TimeoutError, *LOST):

@@ -18,9 +18,9 @@ SELECT $2, counter.base + item.position, item.event_id, item.type, 'keeps', item
 FROM item CROSS JOIN counter
 
 -- name: events_by_subject
--- The events of one memory, oldest first.
+-- The events of one memory, newest first, bounded.
 SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
 FROM keeps.events
 WHERE tenant_id = $1 AND subject = $2
-ORDER BY sequence
-LIMIT 1000
+ORDER BY sequence DESC
+LIMIT 10000

@@ -46,8 +46,9 @@ async def append(tx: Tx, events: list[NewEvent]) -> None:
 
 
 async def by_subject(tx: Tx, subject: str) -> list[Event]:
-    """All events about one thing, oldest first."""
-    return [event_from_row(row) for row in await tx.fetch(QUERIES["events_by_subject"], tx.scope.tenant_id, subject)]
+    """The events about one thing, oldest first; of more than 10,000 the newest."""
+    rows = await tx.fetch(QUERIES["events_by_subject"], tx.scope.tenant_id, subject)
+    return [event_from_row(row) for row in reversed(rows)]
 
 
 def event_from_row(row: Row) -> Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,16 +12,14 @@ from keeps.db.session import Tx
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.memories import store
-from keeps.memories.images import Image, audience_of
-from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
+from keeps.memories.images import Image, embedded_text
+from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile, same_json
 from keeps.memories.store import Written, written
 from keeps.memories.writer import Write
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 from keeps_client.models import Receipt
 
 RESTORABLE = timedelta(days=30)
-DERIVED_FROM = ("content", "metadata", "trigger_condition", "tags")
-"""The columns whose change makes words and vectors stale; the trigger keeps.follow_memory says the same."""
 
 
 class Changes:
@@ -32,22 +30,17 @@ class Changes:
         self._clock = clock
 
     async def apply(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
-        """Store writes of one user: the new ones in one statement, then one by one those that meet something stored."""
-        plain = [write for write in writes if write.if_version is None]
+        """Store writes of one user: the new ones in one statement, then one by one those that meet something stored.
+
+        Where one expects a version, all go one by one, so that each meets what those before it left.
+        """
         inserted: set[str] = set()
-        if plain:
-            try:
-                inserted = await store.insert_many(tx, [write.row for write in plain], self._model)
-            except Exception as error:
-                if constraint_of(error) in ("memories_user_exists", "users_tenant_exists"):
-                    raise NotFoundError("this user was erased") from error
-                raise
+        if all(write.if_version is None for write in writes):
+            inserted = await self._insert(tx, [write.row for write in writes])
         answers: list[Receipt | KeepsError] = []
         for write in writes:
             if write.row.image["memory_id"] in inserted:
-                answers.append(
-                    receipt("created", write.row.image, write.row.event_id, indexed=write.row.embedding is not None)
-                )
+                answers.append(_created(write.row))
                 continue
             try:
                 answers.append(await self._meet(tx, write))
@@ -55,84 +48,111 @@ class Changes:
                 answers.append(error)
         return answers
 
+    async def _insert(self, tx: Tx, rows: list[Written]) -> set[str]:
+        try:
+            return await store.insert_many(tx, rows, self._model)
+        except Exception as error:
+            if constraint_of(error) in ("memories_user_exists", "users_tenant_exists"):
+                raise NotFoundError("this user was erased") from error
+            raise
+
     async def _meet(self, tx: Tx, write: Write) -> Receipt:
         """Store one write whose key or content is there already, or that expects a version."""
         stored = await store.lock_same(tx, write.row.image)
         check_version(stored, write.if_version)
         if stored is None:
-            await store.insert_many(tx, [write.row], self._model)
-            return receipt("created", write.row.image, write.row.event_id, indexed=write.row.embedding is not None)
+            await self._insert(tx, [write.row])
+            return _created(write.row)
         match reconcile(stored, write.row.image, write.given, new_id(), self._clock()):
             case Keep(current):
                 return await self.unchanged(tx, current)
             case Replace(image, older):
-                return await self.replace(tx, stored, written(image, write.row.embedding), older)
+                # The embedding is of what was given; what the stored memory keeps may have changed its text.
+                fits = embedded_text(image) == embedded_text(write.row.image)
+                return await self.replace(tx, stored, written(image, write.row.embedding if fits else None), older)
             case StoreOlder(image):
-                for known in await store.lock_older(tx, UUID(stored["memory_id"])):
-                    if (known["content"], known["value"], known["valid_from"]) == (
-                        image["content"],
-                        image["value"],
-                        image["valid_from"],
-                    ):
-                        return await self.unchanged(tx, known)
-                row = written(image, write.row.embedding)
-                await store.insert_many(tx, [row], self._model)
-                return receipt("superseded", image, row.event_id, indexed=row.embedding is not None)
+                return await self._store_older(tx, stored, image, write.row)
 
     async def replace(self, tx: Tx, stored: Image, row: Written, older: Image | None) -> Receipt:
+        """Store a new image of a locked row, and the older truth that it supersedes, if there was one."""
         memory_id = UUID(row.image["memory_id"])
         if older is not None:
             await store.insert_many(tx, [written(older, None)], self._model)
             await store.copy_vectors(tx, memory_id, UUID(older["memory_id"]))
         await store.replace(tx, [row], "memory.written")
-        text_changed = any(stored[name] != row.image[name] for name in DERIVED_FROM)
-        if text_changed or audience_of(stored) != audience_of(row.image):
-            await store.store_terms(tx, row)
-        if text_changed and row.embedding is not None:
+        await store.store_terms(tx, row)
+        if row.embedding is not None and embedded_text(stored) != embedded_text(row.image):
             await store.store_vector(tx, row, row.embedding, self._model)
+        if (stored["visibility"], row.image["visibility"]) == ("tenant", "private"):
+            await self._hide_older(tx, memory_id)
         indexed = await store.is_indexed(tx, memory_id, self._model)
         return receipt("updated", row.image, row.event_id, indexed=indexed)
+
+    async def _hide_older(self, tx: Tx, memory_id: UUID) -> None:
+        """What is made private takes its older truths along."""
+        for image in await store.lock_older(tx, memory_id):
+            if image["visibility"] == "tenant":
+                row = written({**image, "visibility": "private", "updated_at": self._clock().isoformat()}, None)
+                await store.replace(tx, [row], "memory.superseded")
+                await store.store_terms(tx, row)
+
+    async def _store_older(self, tx: Tx, stored: Image, image: Image, row: Written) -> Receipt:
+        """Put a truth that arrived late into its place among the older ones, each ending where the next begins."""
+        begins = _moment(image["valid_from"])
+        known = [each for each in await store.lock_older(tx, UUID(stored["memory_id"])) if each["deleted_at"] is None]
+        for each in known:
+            if (
+                same_json((each["content"], each["value"]), (image["content"], image["value"]))
+                and _moment(each["valid_from"]) == begins
+            ):
+                return await self.unchanged(tx, each)
+        later = min(
+            (each for each in (stored, *known) if _moment(each["valid_from"]) > begins),
+            key=lambda each: _moment(each["valid_from"]),
+        )
+        for each in known:
+            if _moment(each["valid_from"]) < begins < _moment(each["valid_to"] or stored["valid_from"]):
+                ended = {**each, "valid_to": image["valid_from"], "updated_at": self._clock().isoformat()}
+                await store.replace(tx, [Written(ended, new_id(), [], b"", None)], "memory.superseded")
+        placed = written({**image, "valid_to": later["valid_from"]}, row.embedding)
+        await store.insert_many(tx, [placed], self._model)
+        return receipt("superseded", placed.image, placed.event_id, indexed=placed.embedding is not None)
 
     async def unchanged(self, tx: Tx, image: Image) -> Receipt:
         return receipt(
             "unchanged", image, None, indexed=await store.is_indexed(tx, UUID(image["memory_id"]), self._model)
         )
 
-    async def erase(self, tx: Tx, stored: Image, older: list[Image]) -> Receipt:
-        now = self._clock()
-        ids = [UUID(image["memory_id"]) for image in (stored, *older)]
-        await store.delete(tx, ids)
-        for erased in ids:
-            await store.redact_events(tx, erased)
-        news = [
-            NewEvent(
-                new_id(),
-                "memory.erased",
-                str(erased),
-                now,
-                stored["visibility"],
-                stored["agent_id"],
-                {"memory_id": str(erased)},
-            )
-            for erased in ids
-        ]
+    async def erase(self, tx: Tx, images: list[Image]) -> Receipt:
+        """Remove memories with their older truths, and take what they said out of all events."""
+        found = {image["memory_id"]: image for image in images}
+        for image in images:
+            found |= {older["memory_id"]: older for older in await store.lock_older(tx, UUID(image["memory_id"]))}
+        await store.delete(tx, [UUID(memory_id) for memory_id in found])
+        news: list[NewEvent] = []
+        for memory_id, image in found.items():
+            await store.redact_events(tx, UUID(memory_id))
+            if image["superseded_by"] not in found and image["superseded_by"] is not None:
+                # An older truth was once said under the id of the newer one.
+                await store.redact_events(tx, UUID(image["superseded_by"]), image["content"])
+            data = {"memory_id": memory_id}
+            news.append(NewEvent(new_id(), "memory.erased", memory_id, self._clock(), "private", None, data))
         await events.append(tx, news)
-        return Receipt(status="forgotten", memory_id=ids[0], event_id=news[0].event_id)
+        return Receipt(status="forgotten", memory_id=UUID(images[0]["memory_id"]), event_id=news[0].event_id)
 
     async def remove_overdue(self, tx: Tx) -> None:
         """What was forgotten more than 30 days ago goes for good, a little at a time."""
-        now = self._clock()
-        if ids := await store.overdue(tx, now - RESTORABLE):
-            await store.delete(tx, ids)
-            for erased in ids:
-                await store.redact_events(tx, erased)
-            await events.append(
-                tx,
-                [
-                    NewEvent(new_id(), "memory.erased", str(erased), now, "private", None, {"memory_id": str(erased)})
-                    for erased in ids
-                ],
-            )
+        overdue = [await store.lock(tx, each) for each in await store.overdue(tx, self._clock() - RESTORABLE)]
+        if images := [image for image in overdue if image is not None]:
+            await self.erase(tx, images)
+
+
+def _created(row: Written) -> Receipt:
+    return receipt("created", row.image, row.event_id, indexed=row.embedding is not None)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
 
 
 def receipt(status: Any, image: Image, event_id: UUID | None, *, indexed: bool) -> Receipt:

@@ -52,7 +52,10 @@ def compile_filters(filters: Filters | None, first_parameter: int, table: str = 
     if not filters:
         return Condition("true")
     compiler = _Compiler(table, first_parameter)
-    sql = compiler.group(filters, depth=1)
+    try:
+        sql = compiler.group(filters, depth=1)
+    except RecursionError:
+        raise ValidationFailedError("filters are nested too deeply") from None
     return Condition(sql, tuple(compiler.values))
 
 
@@ -108,6 +111,7 @@ class _Compiler:
         return " AND ".join(pieces)
 
     def field(self, name: str, operations: JsonValue) -> str:
+        _text("field", name)
         if not isinstance(operations, dict) or not operations:
             raise ValidationFailedError(
                 f'field {name!r} needs an operator, such as {{"{name}": {{"eq": …}}}}; there are {", ".join(OPERATORS)}'
@@ -176,7 +180,7 @@ class _Compiler:
                 )
 
     def json(self, column: str, name: str, operator: str, value: JsonValue) -> str:
-        bound = self.bind(json.dumps(value), _JSON)
+        bound = self.bind(_encoded(name, value), _JSON)
         match operator:
             case "eq":
                 return f"{column} = {bound}"
@@ -190,13 +194,15 @@ class _Compiler:
                 )
 
     def path(self, path: list[str], operator: str, value: JsonValue) -> str:
+        for part in path:
+            _text("metadata", part)
         if not all(path):
             raise ValidationFailedError("metadata.<path> needs names between its dots")
         found = f"({self.table}.metadata #> {self.bind(path, _TAGS)})"
         if operator == "exists":
             return f"{found} IS {'NOT ' if _flag('metadata', value) else ''}NULL"
         if operator in ("in", "nin"):
-            inside = f"{found} = ANY ({self.bind([json.dumps(each) for each in _list('metadata', value)], 'text[]')}::jsonb[])"
+            inside = f"{found} = ANY ({self.bind([_encoded('metadata', each) for each in _list('metadata', value)], 'text[]')}::jsonb[])"
             return inside if operator == "in" else f"({inside}) IS NOT TRUE"
         if operator in ("eq", "ne", "contains"):
             return self.json(found, ".".join(["metadata", *path]), operator, value)
@@ -204,7 +210,7 @@ class _Compiler:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValidationFailedError(f"{operator} compares numbers or texts")
         kind = "string" if isinstance(value, str) else "number"
-        return f"(jsonb_typeof({found}) = '{kind}' AND {found} {_COMPARISONS[operator]} {self.bind(json.dumps(value), _JSON)})"
+        return f"(jsonb_typeof({found}) = '{kind}' AND {found} {_COMPARISONS[operator]} {self.bind(_encoded('metadata', value), _JSON)})"
 
 
 def _text(name: str, value: JsonValue) -> str:
@@ -213,6 +219,16 @@ def _text(name: str, value: JsonValue) -> str:
     if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
         raise ValidationFailedError(f"the value for {name!r} holds a character that cannot be stored")
     return value
+
+
+def _encoded(name: str, value: JsonValue) -> str:
+    try:
+        encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        raise ValidationFailedError(f"the value for {name!r} is not JSON") from None
+    if "\\u0000" in encoded:
+        raise ValidationFailedError(f"the value for {name!r} holds a NUL character")
+    return _text(name, encoded)
 
 
 def _time(name: str, value: JsonValue) -> datetime:
@@ -225,7 +241,10 @@ def _time(name: str, value: JsonValue) -> datetime:
 def _number(name: str, value: JsonValue) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValidationFailedError(f"{name!r} compares with a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValidationFailedError(f"the number for {name!r} is too large") from None
 
 
 def _uuid(name: str, value: JsonValue) -> UUID:

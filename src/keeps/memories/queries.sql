@@ -103,10 +103,18 @@ WITH item AS (
 )
 SELECT memory_id FROM replaced
 
+-- name: memory_terms_delete
+-- The words of one memory, before they are stored anew; app.terms must hold the term that every memory has.
+DELETE FROM keeps.memory_terms WHERE tenant_id = $1 AND memory_id = $2
+
 -- name: memory_terms_insert
 -- The words of one memory, after they changed.
 INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, session_id, term_count, terms, packed)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+
+-- name: memory_vectors_delete
+-- The vectors of one memory, whose text changed.
+DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = $2
 
 -- name: memory_vector_insert
 -- The vector of one memory, after its text changed.
@@ -119,6 +127,7 @@ INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience
 SELECT tenant_id, $3::uuid, model, user_id, audience, 'superseded', embedding, bits, tokens
 FROM keeps.memory_vectors
 WHERE tenant_id = $1 AND memory_id = $2
+ON CONFLICT DO NOTHING
 
 -- name: memory_is_indexed
 SELECT EXISTS (SELECT FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = $2 AND model = $3) AS indexed
@@ -170,6 +179,16 @@ SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespa
     superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
 FROM keeps.memories
 WHERE tenant_id = $1 AND memory_id IN (SELECT older.memory_id FROM older)
+FOR UPDATE
+
+-- name: memory_lock_incarnations
+-- All of one's own rows that share a key, or without a key a content, whatever became of them. For forgetting for good.
+SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2
+  AND (($3::text IS NOT NULL AND namespace = $4 AND key = $3) OR ($3::text IS NULL AND key IS NULL AND content_hash = $5))
 FOR UPDATE
 
 -- name: memory_find
@@ -224,7 +243,7 @@ DELETE FROM keeps.memories WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
 
 -- name: memory_redact_events
 -- Take the content out of a memory's events.
-SELECT keeps.redact_memory_events($1)
+SELECT keeps.redact_memory_events($1, $2) AS changed, $3::text AS tenant_id
 
 -- name: memories_count_access
 -- Add the readings collected since the last flush. Only memories that this scope can still see are counted.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -47,42 +48,50 @@ def reconcile(stored: Image, new: Image, given: frozenset[str], copy_id: UUID, n
 
     `given`: the fields that the caller named; the others keep what is stored. `copy_id`: the id for the older truth.
     """
-    expired = stored["expires_at"] is not None and datetime.fromisoformat(stored["expires_at"]) <= now
-    same_truth = (stored["content"], stored["value"]) == (
-        new["content"],
-        new["value"] if "value" in given else stored["value"],
-    )
-    if same_truth and not expired:
-        changed = {name: new[name] for name in _ATTRIBUTES if name in given and new[name] != stored[name]}
+    over = _is_past(stored["expires_at"], now) or _is_past(stored["valid_to"], now)
+    value = new["value"] if "value" in given else stored["value"]
+    if same_json((stored["content"], stored["value"]), (new["content"], value)) and not over:
+        changed = {name: new[name] for name in _ATTRIBUTES if name in given and not same_json(new[name], stored[name])}
         if {"ttl_days", "expires_at"} & given and new["expires_at"] != stored["expires_at"]:
             changed["expires_at"] = new["expires_at"]
+        if "valid_from" not in given and not _is_past(stored["valid_from"], now):
+            changed["valid_from"] = new["valid_from"]  # it was to become true later, and is true now
         return Replace(_next_version(stored, changed, now), None) if changed else Keep(stored)
-    if "valid_from" in given and datetime.fromisoformat(new["valid_from"]) < datetime.fromisoformat(
-        stored["valid_from"]
-    ):
-        older = {**new, "superseded_by": stored["memory_id"], "valid_to": stored["valid_from"]}
+    if "valid_from" in given and not over and _moment(new["valid_from"]) < _moment(stored["valid_from"]):
+        visibility = new["visibility"] if "visibility" in given else stored["visibility"]
+        older = {
+            **new,
+            "visibility": visibility,
+            "superseded_by": stored["memory_id"],
+            "valid_to": stored["valid_from"],
+        }
         return StoreOlder(older)
-    kept = {name: stored[name] for name in _ATTRIBUTES if name not in given}
     changed = {
-        **kept,
-        **{name: new[name] for name in ("content", "content_hash", "valid_from", "expires_at")},
+        **{name: new[name] for name in ("content", "content_hash", "valid_from", "expires_at", "value")},
         **{name: new[name] for name in _ATTRIBUTES if name in given},
-        "value": new["value"],
+        "valid_to": None,
     }
     return Replace(_next_version(stored, changed, now), older_copy(stored, new["valid_from"], copy_id, now))
 
 
 def revise(stored: Image, changes: dict[str, Any], copy_id: UUID, now: datetime) -> Keep | Replace:
     """`update`: the named fields change; new content or value supersedes the old."""
-    changed = {name: value for name, value in changes.items() if value != stored[name]}
+    changed = {name: value for name, value in changes.items() if not same_json(value, stored[name])}
     if not changed:
         return Keep(stored)
     if not {"content", "value"} & changed.keys():
         return Replace(_next_version(stored, changed, now), None)
     valid_from = changed.setdefault("valid_from", now.isoformat())
+    if _is_past(stored["valid_to"], now):
+        changed.setdefault("valid_to", None)
     current = _next_version(stored, changed, now)
-    current["content_hash"] = content_hash(current)
+    current["content_hash"] = content_hash(current, _moment(valid_from) if current["kind"] == "episodic" else None)
     return Replace(current, older_copy(stored, valid_from, copy_id, now))
+
+
+def same_json(one: object, other: object) -> bool:
+    """Whether two values are the same JSON: unlike in Python, true is not 1."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def check_version(stored: Image | None, expected: int | None) -> None:
@@ -98,7 +107,8 @@ def check_version(stored: Image | None, expected: int | None) -> None:
 
 def older_copy(stored: Image, valid_to: str, copy_id: UUID, now: datetime) -> Image:
     """The truth that ends at `valid_to`: a row of its own, superseded by the one that keeps the id."""
-    ended = max(datetime.fromisoformat(valid_to), datetime.fromisoformat(stored["valid_from"])).isoformat()
+    ends = [_moment(valid_to), *([_moment(stored["valid_to"])] if stored["valid_to"] else [])]
+    ended = max(min(ends), _moment(stored["valid_from"])).isoformat()
     return {
         **stored,
         "memory_id": str(copy_id),
@@ -106,6 +116,14 @@ def older_copy(stored: Image, valid_to: str, copy_id: UUID, now: datetime) -> Im
         "valid_to": ended,
         "updated_at": now.isoformat(),
     }
+
+
+def _is_past(moment: str | None, now: datetime) -> bool:
+    return moment is not None and _moment(moment) <= now
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
 
 
 def _next_version(stored: Image, changed: dict[str, Any], now: datetime) -> Image:

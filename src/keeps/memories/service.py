@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -85,7 +85,7 @@ class MemoryService:
 
     async def list(self, scope: Scope, *, filters: Filters | None, limit: int, cursor: str | None) -> Page[Memory]:
         """One page of current memories, newest first. A filter on `deleted_at` or `superseded_by` shows those, too."""
-        if not 1 <= limit <= MAX_LIMIT:
+        if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_LIMIT:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValidationFailedError(f"limit must be 1 to {MAX_LIMIT}")
         condition = compile_filters(filters, first_parameter=8)
         asked = {_LIFE_FIELDS[name] for name in fields_of(filters) if name in _LIFE_FIELDS}
@@ -159,7 +159,10 @@ class MemoryService:
             await self._changes.remove_overdue(tx)
             older = await store.lock_older(tx, wanted)
             if hard:
-                return await self._changes.erase(tx, stored, older)
+                # An older truth goes alone; what is current takes along whatever was said under its key before.
+                same = [] if stored["superseded_by"] else await store.lock_incarnations(tx, stored)
+                twins = [each for each in same if each["memory_id"] != stored["memory_id"]]
+                return await self._changes.erase(tx, [stored, *twins])
             if stored["deleted_at"] is not None:
                 return await self._changes.unchanged(tx, stored)
             now = self._clock().isoformat()
@@ -296,6 +299,6 @@ def _write_cursor(memory: Memory) -> str:
 def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
     try:
         created_at, memory_id = json.loads(base64.urlsafe_b64decode(cursor.encode()))
-        return datetime.fromisoformat(created_at), UUID(memory_id)
-    except (ValueError, TypeError, binascii.Error, AttributeError):
+        return datetime.fromisoformat(created_at).astimezone(UTC), UUID(memory_id)
+    except (ValueError, TypeError, binascii.Error, AttributeError, OverflowError, RecursionError):
         raise ValidationFailedError("cursor is not one that a page gave; start without it") from None

@@ -16,10 +16,12 @@ from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.images import Image, audience_of, life_of, searched_terms
 from keeps.models.embedder import Embedding
-from keeps.text.packing import pack, salt_of
+from keeps.text.packing import EVERY_MEMORY, hash_term, pack, salt_of
+from keeps_client.errors import PayloadTooLargeError
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.memories")
+MAX_BATCH_CHARACTERS = 64 << 20
 _TIMES = ("valid_from", "valid_to", "expires_at", "archived_at", "deleted_at", "created_at", "updated_at")
 _IDS = ("memory_id", "superseded_by", "document_id")
 
@@ -47,9 +49,12 @@ async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[str]:
         for row in rows
     ]
     vectors = [(UUID(row.image["memory_id"]), row.embedding) for row in rows if row.embedding is not None]
+    encoded = json.dumps(images, ensure_ascii=False)
+    if len(encoded) > MAX_BATCH_CHARACTERS:
+        raise PayloadTooLargeError(f"a batch holds at most {MAX_BATCH_CHARACTERS >> 20} MiB of JSON; split it")
     found = await tx.fetch(
         QUERIES["memories_insert"],
-        json.dumps(images, ensure_ascii=False),
+        encoded,
         [row.packed for row in rows],
         [memory_id for memory_id, _ in vectors],
         [HalfVector(embedding.sentence) for _, embedding in vectors],
@@ -66,8 +71,12 @@ async def replace(tx: Tx, rows: Sequence[Written], event_type: str) -> None:
 
 
 async def store_terms(tx: Tx, row: Written) -> None:
-    """The words of a memory whose text or audience changed; the trigger removed the old ones."""
+    """The words of a memory, in place of those it had."""
     image = row.image
+    await tx.search_terms(
+        [hash_term(EVERY_MEMORY, salt_of(image["tenant_id"], each)) for each in ("", image["user_id"])]
+    )
+    await tx.execute(QUERIES["memory_terms_delete"], image["tenant_id"], UUID(image["memory_id"]))
     await tx.execute(
         QUERIES["memory_terms_insert"], image["tenant_id"], UUID(image["memory_id"]), image["user_id"], audience_of(image), life_of(image),
         image["session_id"], _length(row.packed), row.terms, row.packed,
@@ -75,8 +84,9 @@ async def store_terms(tx: Tx, row: Written) -> None:
 
 
 async def store_vector(tx: Tx, row: Written, embedding: Embedding, model: str) -> None:
-    """The vector of a memory whose text changed; the trigger removed the old one."""
+    """The vector of a memory whose text changed, in place of those it had."""
     image = row.image
+    await tx.execute(QUERIES["memory_vectors_delete"], image["tenant_id"], UUID(image["memory_id"]))
     await tx.execute(
         QUERIES["memory_vector_insert"], image["tenant_id"], UUID(image["memory_id"]), model, image["user_id"], audience_of(image),
         life_of(image), HalfVector(embedding.sentence), embedding.tokens,
@@ -154,8 +164,23 @@ async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
     await tx.execute(QUERIES["memories_delete"], tx.scope.tenant_id, list(memory_ids))
 
 
-async def redact_events(tx: Tx, memory_id: UUID) -> None:
-    await tx.fetch(QUERIES["memory_redact_events"], memory_id)
+async def lock_incarnations(tx: Tx, image: Image) -> list[Image]:
+    """All rows that hold the same key, or without one the same content: forgotten and superseded ones, too."""
+    content_hash = bytes.fromhex(image["content_hash"][2:])
+    rows = await tx.fetch(
+        QUERIES["memory_lock_incarnations"],
+        tx.scope.tenant_id,
+        tx.scope.user_id,
+        image["key"],
+        image["namespace"],
+        content_hash,
+    )
+    return [image_from_row(row) for row in rows]
+
+
+async def redact_events(tx: Tx, memory_id: UUID, content: str | None = None) -> None:
+    """Take the content out of a memory's events; with `content`, only out of those that carry it."""
+    await tx.fetch(QUERIES["memory_redact_events"], memory_id, content, tx.scope.tenant_id)
 
 
 async def overdue(tx: Tx, deleted_before: datetime) -> list[UUID]:

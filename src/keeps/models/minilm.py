@@ -22,6 +22,7 @@ from keeps.db.session import forbid_inside_transaction
 from keeps.models.artifacts import DATA, find_model, read_tokenizer
 from keeps.models.embedder import Embedding, Floats, QueryEmbedding
 from keeps.models.token_vectors import pack_tokens
+from keeps_client.errors import UnavailableError
 
 MODEL = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
@@ -57,6 +58,7 @@ class MiniLM:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keeps-embedder")
         self._waiting: list[tuple[str, asyncio.Future[tuple[Floats, Floats, list[str]]]]] = []
         self._draining: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         answers = await self._run(texts)
@@ -67,12 +69,17 @@ class MiniLM:
         return QueryEmbedding(sentence, tokens, tuple(words))
 
     async def close(self) -> None:
+        self._closed = True
+        if self._draining is not None:
+            await asyncio.wait({self._draining})
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _run(self, texts: Sequence[str]) -> list[tuple[Floats, Floats, list[str]]]:
         forbid_inside_transaction("the embedding model")
         if not texts:
             return []
+        if self._closed:
+            raise UnavailableError("the embedding model is closed")
         loop = asyncio.get_running_loop()
         futures: list[asyncio.Future[tuple[Floats, Floats, list[str]]]] = [loop.create_future() for _ in texts]
         self._waiting.extend(zip(texts, futures, strict=True))

@@ -32,6 +32,8 @@ ARM_DEPTH = 60
 EXPANDED = 25
 STATISTICS_SECONDS = 30.0
 LOOKS_LIKE = 0.45
+MAX_TERMS, MAX_COMPARED = 128, 3
+"""Of a very long question, so many words are searched, and so many unknown ones compared with what is there."""
 STOP_WORD_SHARE = 0.5
 BEHIND_WEIGHT = 0.5
 
@@ -129,7 +131,7 @@ class RecallService:
         self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None, depth: int
     ) -> _Found:
         counts = count_terms(request.query)
-        terms = list(counts)
+        terms = list(counts)[:MAX_TERMS]
         memories, words = await self._audience_statistics(tx)
         matches = await store.text_matches(tx, terms, selection.lives, selection.condition(4)) if terms else None
         found = _Found({}, {}, {}, set(), {}, memories)
@@ -149,12 +151,15 @@ class RecallService:
         namespace, _, key = request.query.strip().rpartition("/")
         if key and " " not in key and (namespace or request.namespace):
             found.keys = set(await store.with_key(tx, namespace or request.namespace or "", key))
+            if found.keys and (condition := selection.condition(3)) is not None:
+                found.keys = await store.passing(tx, list(found.keys), condition)
         return found
 
     async def _misspelt(
         self, tx: Tx, found: _Found, text: str, query: QueryEmbedding | None, selection: Selection
     ) -> None:
         """Words of the question that no memory has and no dictionary knows may be misspelt names."""
+        compared = 0
         pieces = Counter(query.words) if query is not None else Counter[str]()
         for word in dict.fromkeys(words_of(text)):
             known = found.idf.get(stem(word))
@@ -167,6 +172,9 @@ class RecallService:
                 or (written and pieces[written] < 2)
             ):
                 continue
+            compared += 1
+            if compared > MAX_COMPARED:
+                return
             similar = await store.looks_like(tx, word, LOOKS_LIKE)
             if similar and (condition := selection.condition(3)) is not None:
                 allowed = await store.passing(tx, list(similar), condition)

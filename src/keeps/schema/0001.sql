@@ -52,9 +52,11 @@ CREATE TABLE keeps.memories (
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, memory_id),
+    -- For foreign keys that name the owner, too: what derives from a memory, or is superseded by it, has its owner.
+    CONSTRAINT memories_owner_unique UNIQUE (tenant_id, memory_id, user_id),
     CONSTRAINT memories_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users ON DELETE CASCADE,
-    CONSTRAINT memories_successor_exists FOREIGN KEY (tenant_id, superseded_by) REFERENCES keeps.memories
-        ON DELETE SET NULL (superseded_by),
+    CONSTRAINT memories_successor_exists FOREIGN KEY (tenant_id, superseded_by, user_id)
+        REFERENCES keeps.memories (tenant_id, memory_id, user_id) ON DELETE CASCADE,
     CONSTRAINT memories_key_has_namespace CHECK (key IS NULL OR namespace IS NOT NULL),
     CONSTRAINT memories_validity_order CHECK (valid_to IS NULL OR valid_to >= valid_from)
 );
@@ -73,13 +75,13 @@ CREATE INDEX memories_by_session ON keeps.memories (tenant_id, session_id, valid
     WHERE session_id IS NOT NULL;
 -- What can still be restored, and what is due to be removed.
 CREATE INDEX memories_forgotten ON keeps.memories (tenant_id, user_id, deleted_at) WHERE deleted_at IS NOT NULL;
-CREATE INDEX memories_by_successor ON keeps.memories (tenant_id, superseded_by) WHERE superseded_by IS NOT NULL;
+CREATE INDEX memories_by_successor ON keeps.memories (tenant_id, superseded_by, user_id) WHERE superseded_by IS NOT NULL;
 COMMENT ON TABLE keeps.memories IS 'Every durable memory of every kind and layer.';
 
 CREATE TABLE keeps.memory_access (
     tenant_id text NOT NULL,
     memory_id uuid NOT NULL,
-    access_count bigint NOT NULL,
+    access_count bigint NOT NULL CONSTRAINT memory_access_count_positive CHECK (access_count > 0),
     last_accessed_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, memory_id),
     CONSTRAINT memory_access_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories
@@ -99,8 +101,8 @@ CREATE TABLE keeps.memory_terms (
     terms integer[] NOT NULL,
     packed bytea NOT NULL,
     PRIMARY KEY (tenant_id, memory_id),
-    CONSTRAINT memory_terms_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories
-        ON DELETE CASCADE
+    CONSTRAINT memory_terms_memory_exists FOREIGN KEY (tenant_id, memory_id, user_id)
+        REFERENCES keeps.memories (tenant_id, memory_id, user_id) ON DELETE CASCADE
 );
 CREATE INDEX memory_terms_by_term ON keeps.memory_terms USING gin (terms) WITH (fastupdate = off);
 ALTER TABLE keeps.memory_terms ALTER COLUMN packed SET STORAGE EXTERNAL;
@@ -118,8 +120,8 @@ CREATE TABLE keeps.memory_vectors (
     bits bit varying NOT NULL,
     tokens bytea,
     PRIMARY KEY (tenant_id, memory_id, model),
-    CONSTRAINT memory_vectors_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories
-        ON DELETE CASCADE
+    CONSTRAINT memory_vectors_memory_exists FOREIGN KEY (tenant_id, memory_id, user_id)
+        REFERENCES keeps.memories (tenant_id, memory_id, user_id) ON DELETE CASCADE
 ) WITH (toast_tuple_target = 8160, autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_vacuum_insert_threshold = 2000);
 ALTER TABLE keeps.memory_vectors ALTER COLUMN embedding SET STORAGE PLAIN;
 ALTER TABLE keeps.memory_vectors ALTER COLUMN tokens SET STORAGE EXTERNAL;
@@ -161,19 +163,13 @@ DECLARE
     new_life text := memory_life(NEW.deleted_at, NEW.superseded_by, NEW.archived_at);
     new_audience text := CASE NEW.visibility WHEN 'tenant' THEN '' ELSE NEW.user_id END;
 BEGIN
-    IF (NEW.content, NEW.metadata, NEW.trigger_condition, NEW.tags)
-        IS DISTINCT FROM (OLD.content, OLD.metadata, OLD.trigger_condition, OLD.tags) THEN
-        -- What was derived from the old text is wrong now; the writer stores the new words, the index the new vector.
-        DELETE FROM memory_terms WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id;
+    UPDATE memory_terms SET life = new_life
+    WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id AND life <> new_life;
+    IF (NEW.content, NEW.trigger_condition, NEW.metadata ->> 'speaker')
+        IS DISTINCT FROM (OLD.content, OLD.trigger_condition, OLD.metadata ->> 'speaker') THEN
+        -- The vector means the old text; the writer or the index brings the new one.
         DELETE FROM memory_vectors WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id;
         RETURN NULL;
-    END IF;
-    IF NEW.visibility <> OLD.visibility THEN
-        -- Terms are salted with the audience; the writer stores them anew.
-        DELETE FROM memory_terms WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id;
-    ELSE
-        UPDATE memory_terms SET life = new_life
-        WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id AND life <> new_life;
     END IF;
     UPDATE memory_vectors SET life = new_life, audience = new_audience
     WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id AND (life, audience) <> (new_life, new_audience);
@@ -183,17 +179,18 @@ $$;
 CREATE TRIGGER memories_derived_follow AFTER UPDATE ON keeps.memories FOR EACH ROW
     WHEN (OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION keeps.follow_memory();
 
--- Hard forgetting: takes the content out of the events of one memory of the current user, and says how many it changed.
--- The only way that an event ever changes. The envelope stays, so the order and the fact of it stay.
-CREATE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid) RETURNS bigint
+-- Hard forgetting: takes the content out of the events of one memory of the current user, or out of those that carry one
+-- content, and says how many it changed. The only way that an event ever changes: order and fact of it stay.
+CREATE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid, wanted_content text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     changed bigint;
 BEGIN
-    UPDATE events SET data = jsonb_build_object('redacted', true, 'memory_id', wanted_memory_id)
+    UPDATE events SET data = jsonb_build_object('redacted', true, 'memory_id', wanted_memory_id), agent_id = NULL
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
       AND user_id = NULLIF(current_setting('app.current_user', true), '')
-      AND subject = wanted_memory_id::text;
+      AND subject = wanted_memory_id::text
+      AND (wanted_content IS NULL OR data -> 'memory' ->> 'content' = wanted_content);
     GET DIAGNOSTICS changed = ROW_COUNT;
     RETURN changed;
 END
@@ -226,5 +223,5 @@ CREATE FUNCTION keeps.installation_counts() RETURNS TABLE (tenants bigint, users
            (SELECT count(*) FROM events),
            (SELECT COALESCE(jsonb_object_agg(model, found), '{}') FROM (SELECT model, count(*) AS found FROM memory_vectors GROUP BY model) AS counted)
 $$;
-REVOKE ALL ON FUNCTION keeps.follow_memory(), keeps.redact_memory_events(uuid), keeps.users_to_index(text, integer),
+REVOKE ALL ON FUNCTION keeps.follow_memory(), keeps.redact_memory_events(uuid, text), keeps.users_to_index(text, integer),
     keeps.users_with_other_models(text), keeps.installation_counts() FROM PUBLIC;

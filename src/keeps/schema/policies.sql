@@ -33,7 +33,8 @@ DROP POLICY IF EXISTS memories_read ON keeps.memories;
 CREATE POLICY memories_read ON keeps.memories FOR SELECT TO keeps_app
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
-           AND (user_id = NULLIF(current_setting('app.current_user', true), '') OR visibility = 'tenant'));
+           AND (user_id = NULLIF(current_setting('app.current_user', true), '')
+                OR (visibility = 'tenant' AND deleted_at IS NULL)));
 DROP POLICY IF EXISTS memories_insert ON keeps.memories;
 CREATE POLICY memories_insert ON keeps.memories FOR INSERT TO keeps_app
     WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
@@ -75,6 +76,10 @@ CREATE POLICY memory_terms_insert ON keeps.memory_terms FOR INSERT TO keeps_app
     WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
                 AND user_id = NULLIF(current_setting('app.current_user', true), '')
                 AND audience = ANY (ARRAY['', user_id]));
+DROP POLICY IF EXISTS memory_terms_delete ON keeps.memory_terms;
+CREATE POLICY memory_terms_delete ON keeps.memory_terms FOR DELETE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
 DROP POLICY IF EXISTS memory_terms_follow ON keeps.memory_terms;
 CREATE POLICY memory_terms_follow ON keeps.memory_terms TO keeps_owner
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
@@ -116,7 +121,12 @@ DROP POLICY IF EXISTS events_read ON keeps.events;
 CREATE POLICY events_read ON keeps.events FOR SELECT TO keeps_app
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
-           AND (user_id = NULLIF(current_setting('app.current_user', true), '') OR visibility = 'tenant'));
+           AND (user_id = NULLIF(current_setting('app.current_user', true), '')
+                -- Shared when it happened, and the memory is still there for others: what was made private is.
+                OR (visibility = 'tenant'
+                    AND EXISTS (SELECT FROM keeps.memories
+                                WHERE memories.tenant_id = events.tenant_id AND memories.visibility = 'tenant'
+                                  AND memories.memory_id = CASE WHEN events.type LIKE 'memory.%' THEN events.subject::uuid END))));
 DROP POLICY IF EXISTS events_append ON keeps.events;
 CREATE POLICY events_append ON keeps.events FOR INSERT TO keeps_app
     WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
@@ -143,6 +153,6 @@ CREATE POLICY events_count ON keeps.events FOR SELECT TO keeps_owner USING (true
 GRANT EXECUTE ON FUNCTION keeps.users_to_index(text, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.users_with_other_models(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;

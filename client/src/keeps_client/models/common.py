@@ -60,7 +60,10 @@ def _small_metadata(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 def _in_utc(value: datetime) -> datetime:
     """Times without a zone are taken as UTC."""
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside the years 1 to 9999 in UTC") from None
 
 
 Text = Annotated[str, AfterValidator(_storable)]

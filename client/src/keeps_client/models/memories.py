@@ -99,7 +99,7 @@ class NewMemory(Wire):
     role: Role | None = None
     trigger_condition: Annotated[Text, StringConstraints(max_length=2_000)] | None = None
     procedure_type: ProcedureType | None = None
-    if_version: Annotated[int, Field(ge=0)] | None = None
+    if_version: Annotated[int, Field(ge=0, le=2_147_483_647, strict=True)] | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
