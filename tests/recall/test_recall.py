@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -222,6 +223,25 @@ async def test_as_many_hits_come_as_are_asked_for(memory: ScopedMemory) -> None:
         hits = (await memory.recall("sheep", limit=limit)).hits
         assert len({hit.memory.memory_id for hit in hits}) == limit
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True) or limit > 1
+
+
+async def test_a_word_of_thousands_of_memories_does_not_hide_a_rare_one(
+    app_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from keeps.bootstrap import open_keeps
+    from keeps.recall import service
+    from keeps.settings import Settings
+
+    monkeypatch.setattr(service, "COMMON_MEMORIES", 50)
+    async with await open_keeps(Settings(home=Path("/"), database_url=app_url, embedder="none")) as keeps:
+        memory = keeps.memory(Scope(tenant, "alice"))
+        await memory.remember_many([{"content": f"river report {n}"} for n in range(120)])
+        await memory.remember("river otter")
+        for _ in range(2):  # the first question learns which words are common, the second leaves them out of the search
+            assert contents(await memory.recall("otter in the river", limit=1)) == ["river otter"]
+            assert len((await memory.recall("river", limit=200)).hits) == 121
+        found = await memory.recall("otter in the river", limit=200, explain=True)
+        assert (len(found.hits), found.hits[0].explanation.matched_terms) == (1, ["otter", "river"])
 
 
 async def test_readings_are_counted_without_touching_the_memory(

@@ -35,6 +35,7 @@ LOOKS_LIKE = 0.45
 MAX_TERMS, MAX_COMPARED = 128, 3
 """Of a very long question, so many words are searched, and so many unknown ones compared with what is there."""
 STOP_WORD_SHARE = 0.5
+COMMON_MEMORIES = 2_000
 BEHIND_WEIGHT = 0.5
 
 
@@ -58,6 +59,7 @@ class RecallService:
         self._embedder = embedder
         self._access = access
         self._clock = clock
+        self._common_terms: dict[tuple[str, str], dict[str, float]] = {}
         self._statistics: dict[tuple[str, str], tuple[float, tuple[int, int]]] = {}
 
     async def recall(self, scope: Scope, request: RecallRequest) -> RecallResult:
@@ -133,10 +135,21 @@ class RecallService:
         counts = count_terms(request.query)
         terms = list(counts)[:MAX_TERMS]
         memories, words = await self._audience_statistics(tx)
-        matches = await store.text_matches(tx, terms, selection.lives, selection.condition(4)) if terms else None
+        common = self._common_terms.setdefault((tx.scope.tenant_id, tx.scope.user_id), {})
+        # Words that thousands of memories hold decide nothing where a rarer one is asked for, too.
+        searched = [term for term in terms if term not in common] or terms
+        matches = (
+            await store.text_matches(tx, terms, searched, selection.lives, selection.condition(4)) if terms else None
+        )
         found = _Found({}, {}, {}, set(), {}, memories)
         if matches is not None:
-            _score_text(found, matches, terms, counts, words / max(memories, 1))
+            found_in = (matches.frequencies > 0).sum(axis=0).astype(np.float64)
+            for column, term in enumerate(terms):
+                if term not in searched:
+                    found_in[column] = common[term]
+                elif found_in[column] > COMMON_MEMORIES:
+                    common[term] = float(found_in[column])
+            _score_text(found, matches, terms, counts, found_in, words / max(memories, 1))
             await self._misspelt(tx, found, request.query, query, selection)
         if query is not None and self._embedder is not None:
             found.vector = await store.nearest(
@@ -193,6 +206,7 @@ class RecallService:
         took = time.monotonic() - started
         if len(self._statistics) >= 10_000:
             self._statistics.clear()
+            self._common_terms.clear()
         # An audience so large that counting it takes long is counted the less often.
         if answer[0] >= 100:
             self._statistics[who] = (time.monotonic() + max(STATISTICS_SECONDS, took * 1_000), answer)
@@ -288,9 +302,13 @@ def first_pass_for(memories: int, depth: int) -> int:
 
 
 def _score_text(
-    found: _Found, matches: TextMatches, terms: list[str], counts: Counter[str], average_length: float
+    found: _Found,
+    matches: TextMatches,
+    terms: list[str],
+    counts: Counter[str],
+    found_in: bm25.Scores,
+    average_length: float,
 ) -> None:
-    found_in = (matches.frequencies > 0).sum(axis=0).astype(np.float64)
     idf = bm25.inverse_frequencies(found_in, found.total)
     found.idf = dict(zip(terms, idf.tolist(), strict=True))
     found.idf[""] = float(bm25.inverse_frequencies(np.zeros(1), found.total)[0])

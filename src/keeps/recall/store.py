@@ -49,16 +49,18 @@ async def statistics(tx: Tx) -> tuple[int, int]:
     return (0, 0) if row is None else (row["memories"], row["words"])
 
 
-async def text_matches(tx: Tx, terms: Sequence[str], lives: Sequence[str], condition: Condition | None) -> TextMatches:
-    """All memories that hold one of the terms (at most 50,000)."""
-    hashes = [[hash_term(term, salt) for salt in salts(tx)] for term in terms]
-    await tx.search_terms([each for pair in hashes for each in pair])
+async def text_matches(
+    tx: Tx, terms: Sequence[str], searched: Sequence[str], lives: Sequence[str], condition: Condition | None
+) -> TextMatches:
+    """All memories (at most 50,000) that hold one of the `searched` terms, with the frequencies of all `terms`."""
+    hashes = {term: [hash_term(term, salt) for salt in salts(tx)] for term in terms}
+    await tx.search_terms([each for term in searched for each in hashes[term]])
     statement = QUERIES["recall_text"] if condition is None else QUERIES["recall_text_filtered"].where(condition)
     values = () if condition is None else condition.values
     row = await tx.fetch_row(statement, tx.scope.tenant_id, list(lives), MAX_TEXT_MATCHES, *values)
     if row is None or not row["ids"]:
-        return read_matches(b"", b"", [], [], [], hashes)
-    return read_matches(row["ids"], row["packed"], row["sizes"], row["lengths"], row["sessions"], hashes)
+        return read_matches(b"", b"", [], [], [], list(hashes.values()))
+    return read_matches(row["ids"], row["packed"], row["sizes"], row["lengths"], row["sessions"], list(hashes.values()))
 
 
 async def nearest(
