@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -75,7 +75,7 @@ class Target:
         """An open Keeps, with a note on stderr while a first start takes its time."""
         from keeps.engine import Keeps
 
-        with err.status("opening the database …") if err.is_terminal else _nothing():
+        with err.status("opening the database …") if err.is_terminal else nullcontext():
             keeps = await Keeps.open(self.home, database_url=self.database_url)
         try:
             yield keeps
@@ -87,11 +87,6 @@ class Target:
         scope = self.scope
         async with self.open() as keeps:
             yield keeps.memory(scope)
-
-
-class _nothing:  # noqa: N801
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
 
 
 def run(work: Callable[[], Coroutine[Any, Any, int | None]]) -> None:

@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """What is stored, what the index says of itself, and who uses the server. Starts nothing."""
+    """What is stored, what the index says of itself, and who uses the server (as it was found, before this command)."""
 
     async def work() -> int:
         from keeps.db.embedded import inspect_home
@@ -44,7 +44,6 @@ def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = 
             report["used_by_processes"] = found.lease_pids
             if not found.exists:
                 report["server"] = "nothing stored here yet"
-            if not found.running_pid:
                 _print_report(report, as_json=as_json)
                 return 0
         async with Target(home, database_url).open() as keeps:
