@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from keeps.cli.context import (
     DEFAULT_TENANT_ID,
@@ -149,12 +149,13 @@ def list_memories(
         if not page.items:
             out.print('Nothing here yet. [dim]Try: keeps remember "Alice is allergic to peanuts."[/]')
             return
-        table = Table("id", "since", "kind", "content", box=None, header_style="dim")
+        identity = Column("id", no_wrap=True, min_width=36)
+        table = Table(identity, "since", "kind", "content", box=None, header_style="dim")
         for item in page.items:
             table.add_row(str(item.memory_id), f"{item.valid_from:%Y-%m-%d}", item.kind, escape(_short(item)))
         out.print(table)
         if page.next_cursor:
-            err.print(f"[dim]more: --cursor {page.next_cursor}[/]")
+            err.print(f"[dim]more: --cursor {page.next_cursor}[/]", soft_wrap=True)
 
     run(work)
 
@@ -234,7 +235,7 @@ def forget(
             receipt = await memory.forget(memory_id, namespace=namespace, key=key, hard=hard)
         _print_receipt(receipt, as_json=as_json)
         if receipt.status == "forgotten" and not hard and not as_json:
-            err.print(f"[dim]undo within 30 days: keeps restore {receipt.memory_id}[/]")
+            err.print(f"[dim]undo within 30 days: keeps restore {receipt.memory_id}[/]", soft_wrap=True)
 
     run(work)
 
