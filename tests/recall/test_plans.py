@@ -67,7 +67,7 @@ async def plan(connection: asyncpg.Connection, sql: str, *values: object, terms:
     async with connection.transaction():
         await connection.execute(
             "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', 'user-3', true), set_config('app.terms', $1, true),"
-            " set_config('plan_cache_mode', 'force_custom_plan', true)",
+            " set_config('plan_cache_mode', 'force_generic_plan', true)",
             terms,
         )
         return "\n".join(
@@ -138,9 +138,9 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(big: asyncpg.Co
     assert hits / 200 >= 0.99
 
 
-async def test_the_door_asks_for_custom_plans(database: Database, tenant: str) -> None:
+async def test_the_door_asks_for_generic_plans(database: Database, tenant: str) -> None:
     from keeps.db.statements import Statement
 
     async with database.scoped(Scope(tenant, "alice")) as tx:
         row = await tx.fetch_row(Statement("setting", "SELECT current_setting('plan_cache_mode') AS mode"))
-    assert row["mode"] == "force_custom_plan"
+    assert row["mode"] == "force_generic_plan"

@@ -30,7 +30,7 @@ ResultT = TypeVar("ResultT")
 _ENTER_READ = Statement(
     "enter_read",
     "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),"
-    " set_config('plan_cache_mode', 'force_custom_plan', true)",
+    " set_config('plan_cache_mode', 'force_generic_plan', true)",
 )
 _ENTER_WRITE = Statement(
     "enter_write",
