@@ -214,8 +214,9 @@ async def test_settings_do_not_outlive_a_transaction(database: Database, tenant:
     with pytest.raises(RuntimeError):
         async with single.scoped(Scope(tenant, "alice")):
             raise RuntimeError("a defect in the middle")
-    async with pool.acquire() as connection:
-        assert await connection.fetchval("SELECT current_setting('app.current_tenant', true)") in (None, "")
+    connection = await pool.acquire(5)
+    assert await connection.fetchval("SELECT current_setting('app.current_tenant', true)") in (None, "")
+    pool.release(connection)
     await single.close()
 
 

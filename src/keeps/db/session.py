@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from keeps.db.errors import LOST, RETRYABLE, translated
+from keeps.db.pool import Pool
 from keeps.db.statements import Statement
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError
@@ -86,7 +87,7 @@ class Tx:
 class Database:
     """A pool and the door to it. `revive` brings a server of our own back when it is gone."""
 
-    def __init__(self, pool: asyncpg.Pool, revive: Callable[[], Awaitable[None]] | None = None) -> None:
+    def __init__(self, pool: Pool, revive: Callable[[], Awaitable[None]] | None = None) -> None:
         self._pool = pool
         self._revive = revive
         self._closed = False
@@ -141,13 +142,11 @@ class Database:
             raise known from error
         finally:
             _inside.reset(token)
-            await self._pool.release(connection)
+            self._pool.release(connection)
 
     async def _acquire(self) -> Any:
-        if self._closed:
-            raise UnavailableError("this Keeps is closed; open it again")
         try:
-            return await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS)
+            return await self._pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
         except TimeoutError:
             raise UnavailableError(
                 f"no database connection became free in {ACQUIRE_TIMEOUT_SECONDS:.0f} s; too many callers at once"
@@ -157,15 +156,18 @@ class Database:
                 raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
         await self._revive()
         try:
-            return await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS)
+            return await self._pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
         except (asyncpg.PostgresError, *LOST) as error:
             raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
 
     async def privileged_read(self, statement: Statement, *values: object) -> list[Row]:
         """Read what belongs to no tenant (catalogue, settings), with no tenant set."""
         try:
-            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_SECONDS) as connection:
+            connection = await self._pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
+            try:
                 return await connection.fetch(statement.text, *values)
+            finally:
+                self._pool.release(connection)
         except (asyncpg.PostgresError, *LOST) as error:
             raise translated(error) or error from error
 

@@ -29,12 +29,13 @@ FROM (SELECT memory_terms.memory_id, memory_terms.packed, memory_terms.term_coun
 
 -- name: recall_vector
 -- The nearest memories. First pass: the distance of sign bits over the whole audience, read index-only; then the exact
--- distance of the best of those. $4 question · $5 how many pass · $6 how many return
+-- distance of the best of those. The question's bits come from a subquery, or a generic plan would make them anew for
+-- each row. $4 question · $5 how many pass · $6 how many return
 WITH near AS MATERIALIZED (
     SELECT memory_id
     FROM keeps.memory_vectors
     WHERE tenant_id = $1 AND model = $2 AND life = ANY ($3::text[])
-    ORDER BY bits <~> binary_quantize($4::halfvec)::bit varying
+    ORDER BY bits <~> (SELECT binary_quantize($4::halfvec)::bit varying)
     LIMIT $5
 )
 SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
@@ -59,7 +60,7 @@ WITH near AS MATERIALIZED (
     JOIN keeps.memories ON memories.tenant_id = memory_vectors.tenant_id AND memories.memory_id = memory_vectors.memory_id
     WHERE memory_vectors.tenant_id = $1 AND memory_vectors.model = $2 AND memory_vectors.life = ANY ($3::text[]) AND memories.tenant_id = $1
       AND /*:condition*/ true
-    ORDER BY memory_vectors.bits <~> binary_quantize($4::halfvec)::bit varying
+    ORDER BY memory_vectors.bits <~> (SELECT binary_quantize($4::halfvec)::bit varying)
     LIMIT $5
 )
 SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
