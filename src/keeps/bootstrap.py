@@ -14,9 +14,15 @@ from keeps.engine import Keeps
 from keeps.indexing.service import Indexer
 from keeps.memories.service import MemoryService
 from keeps.models.embedder import Embedder
+from keeps.plans.service import PlanService
 from keeps.recall.access import AccessBuffer
 from keeps.recall.service import RecallService
+from keeps.scoped_state import Services
+from keeps.sessions.service import SessionService
 from keeps.settings import Settings
+from keeps.tasks.service import TaskService
+from keeps.tenants.service import Introducer
+from keeps.working.service import WorkingService
 
 
 async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Embedder | None = None) -> Keeps:
@@ -38,13 +44,17 @@ async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Em
         access = AccessBuffer(database)
         indexer = Indexer(database, chosen, clock)
         closing: list[Any] = [part for part in (chosen, database, server) if part is not None]
-        keeps = Keeps(
-            MemoryService(database, chosen, clock),
-            RecallService(database, chosen, access, clock),
-            indexer,
-            access,
-            closing,
+        introducer = Introducer(database)
+        services = Services(
+            memories=MemoryService(database, introducer, chosen, clock),
+            recall=RecallService(database, chosen, access, clock),
+            indexer=indexer,
+            working=WorkingService(database, introducer, clock),
+            sessions=SessionService(database, introducer, clock),
+            plans=PlanService(database, introducer, clock),
+            tasks=TaskService(database, introducer, clock),
         )
+        keeps = Keeps(services, access, closing)
         undo.pop_all()
         return keeps
 

@@ -31,7 +31,8 @@ def check_id(name: str, value: object) -> str:
 class Scope:
     """The tenant and user for whom everything is done, and the agent and session that act.
 
-    `tenant_id` is the hard wall, `user_id` owns what is written. Both are text ids; a UUID works as its text.
+    `tenant_id` is the hard wall, `user_id` owns what is written. Both are text ids; a UUID works as its text. With
+    `agent_bound`, as tokens of agents are, the experiences and skills of other agents of the user are out of reach.
     """
 
     tenant_id: str = DEFAULT_TENANT_ID
@@ -39,6 +40,7 @@ class Scope:
     agent_id: str | None = None
     session_id: str | None = None
     roles: frozenset[str] = field(default=frozenset({"writer"}))
+    agent_bound: bool = False
 
     def __post_init__(self) -> None:
         check_id("tenant_id", self.tenant_id)
@@ -47,3 +49,5 @@ class Scope:
             check_id("agent_id", self.agent_id)
         if self.session_id is not None:
             check_id("session_id", self.session_id)
+        if self.agent_bound and self.agent_id is None:
+            raise ValidationFailedError("agent_bound needs an agent_id")

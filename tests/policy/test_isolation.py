@@ -17,16 +17,35 @@ from keeps.scope import Scope
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 
 SOURCE = Path(__file__).parents[2] / "src" / "keeps"
-TABLES = ["events", "memories", "memory_access", "memory_terms", "memory_vectors", "tenants", "users"]
+TABLES = [
+    "api_keys", "events", "idempotency_keys", "memories", "memory_access", "memory_terms", "memory_vectors", "plan_correlations", "plans",
+    "sessions", "task_contexts", "task_subtasks", "tenants", "users", "working_memory",
+]  # fmt: skip
 
 
 @pytest.fixture
-async def planted(keeps: Keeps, tenant: str) -> dict[str, str]:
+async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[str, str]:
     """Alice has a private and a shared memory, both recalled once, so every table holds rows of this tenant."""
     alice = keeps.memory(Scope(tenant, "alice"))
     private = await alice.remember("Alice's private diary is under the floorboard.")
     shared = await alice.remember("The office closes at six.", visibility="tenant")
     await alice.recall("diary and office")
+    await alice.create_plan(plan_id="plan", goal_event="goal", session_id="session")
+    await alice.update_plan("plan", correlation_ids=["correlation"])
+    await alice.store("key", "Alice's value", "plan")
+    await alice.store_task_context("task", event_type="work", sub_tasks=["sub"])
+    await raw.execute("BEGIN")
+    await become(raw, tenant, "alice")
+    await raw.execute(
+        "INSERT INTO keeps.api_keys (tenant_id, key_id, name, key_hash, hint, roles, created_by, created_at)"
+        " VALUES ($1, gen_random_uuid(), 'key', sha256(convert_to($1, 'UTF8')), 'x', '{writer}', 'alice', now())",
+        tenant,
+    )
+    await raw.execute(
+        "INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer) VALUES ($1, 'alice', 'k', 'h', '{}')",
+        tenant,
+    )
+    await raw.execute("COMMIT")
     await keeps._access.flush()
     return {"tenant": tenant, "private": str(private.memory_id), "shared": str(shared.memory_id)}
 
@@ -89,7 +108,18 @@ async def test_another_user_of_the_tenant_sees_only_what_is_shared(
                 planted["shared"]
             ], table
         assert {row["subject"] for row in await raw.fetch("SELECT subject FROM keeps.events")} == {planted["shared"]}
-        assert await raw.fetch("SELECT * FROM keeps.users") == []
+        for table in (
+            "users",
+            "sessions",
+            "plans",
+            "plan_correlations",
+            "task_contexts",
+            "task_subtasks",
+            "idempotency_keys",
+        ):
+            assert await raw.fetch(f"SELECT * FROM keeps.{table}") == [], table
+        # Working memory is the tenant's, by design; keys of access are the tenant administrators' to manage.
+        assert [row["key"] for row in await raw.fetch("SELECT key FROM keeps.working_memory")] == ["key"]
 
 
 INSERTS = {
@@ -101,6 +131,18 @@ INSERTS = {
     " 0.5, 'private', 'x', now(), 1, now(), now())",
     "memory_terms": "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed)"
     " VALUES ($1, gen_random_uuid(), $2, $2, 'current', 1, '{1}', '')",
+    "sessions": "INSERT INTO keeps.sessions (tenant_id, user_id, session_id, metadata, version, last_interaction, created_at, updated_at)"
+    " VALUES ($1, $2, 'forged', '{}', 1, now(), now(), now())",
+    "plans": "INSERT INTO keeps.plans (tenant_id, user_id, plan_id, goal_event, goal_data, status, state, correlation_ids, version, created_at, updated_at)"
+    " VALUES ($1, $2, 'forged', 'g', '{}', 'running', '{}', '{}', 1, now(), now())",
+    "plan_correlations": "INSERT INTO keeps.plan_correlations (tenant_id, user_id, correlation_id, plan_id) VALUES ($1, $2, 'c', 'plan')",
+    "task_contexts": "INSERT INTO keeps.task_contexts (tenant_id, user_id, task_id, event_type, response_topic, data, sub_tasks, state, version, created_at, updated_at)"
+    " VALUES ($1, $2, 'forged', 'e', 't', '{}', '[]', '{}', 1, now(), now())",
+    "task_subtasks": "INSERT INTO keeps.task_subtasks (tenant_id, user_id, sub_task_id, task_id) VALUES ($1, $2, 's', 'task')",
+    "working_memory": "INSERT INTO keeps.working_memory (tenant_id, plan_id, key, user_id, value, version, created_at, updated_at)"
+    " VALUES ($1, 'plan', 'forged', $2, '1', 1, now(), now())",
+    "idempotency_keys": "INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer)"
+    " VALUES ($1, $2, 'forged', 'h', '{}')",
     "memory_vectors": "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits)"
     " VALUES ($1, gen_random_uuid(), 'm', $2, $2, 'current', '[1]', B'1')",
 }

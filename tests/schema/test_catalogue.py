@@ -11,8 +11,14 @@ import pytest
 from keeps.db.statements import Statements
 from keeps.schema.files import HEAD, read_sql_file
 
-PACKAGES = ("keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing")
-TABLES = ["events", "memories", "memory_access", "memory_terms", "memory_vectors", "tenants", "users"]
+PACKAGES = (
+    "keeps.db", "keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing", "keeps.working", "keeps.sessions",
+    "keeps.plans", "keeps.tasks",
+)  # fmt: skip
+TABLES = [
+    "api_keys", "events", "idempotency_keys", "memories", "memory_access", "memory_terms", "memory_vectors", "plan_correlations", "plans",
+    "sessions", "task_contexts", "task_subtasks", "tenants", "users", "working_memory",
+]  # fmt: skip
 
 
 async def tables_of(connection: asyncpg.Connection) -> list[asyncpg.Record]:
@@ -86,7 +92,9 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "SELECT proname::text, proconfig::text, COALESCE(proacl::text, 'public') AS acl FROM pg_proc WHERE pronamespace = 'keeps'::regnamespace AND prosecdef"
     )
     assert {each["proname"] for each in functions} == {
-        "follow_memory", "installation_counts", "redact_memory_events", "users_to_index", "users_with_other_models",
+        "clear_plan", "count_memories", "count_rows", "erase_tenant", "erase_user", "find_api_key", "follow_memory", "installation_counts", "list_tenants",
+        "redact_memory_events", "redact_own_events", "redact_plan_events", "users_of_tenant", "users_to_index",
+        "users_with_other_models",
     }  # fmt: skip
     for each in functions:
         assert "search_path" in (each["proconfig"] or ""), each["proname"]

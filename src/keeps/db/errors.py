@@ -6,7 +6,19 @@ import asyncio
 
 import asyncpg
 
-from keeps_client.errors import ConflictError, KeepsError, UnavailableError, ValidationFailedError
+from keeps_client.errors import (
+    ConflictError,
+    ForbiddenError,
+    KeepsError,
+    NotFoundError,
+    UnavailableError,
+    ValidationFailedError,
+)
+
+
+class UserGoneError(NotFoundError):
+    """The tenant or user of this write is not there (any more): introduce it and try again."""
+
 
 RETRYABLE = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.LockNotAvailableError)
 """The statement did nothing wrong: the same transaction, tried again, will most likely pass."""
@@ -44,6 +56,15 @@ def translated(error: BaseException) -> KeepsError | None:
         return UnavailableError("the database took too long and was asked to stop; nothing was written")
     if isinstance(error, asyncpg.DiskFullError):
         return UnavailableError("the database's disk is full; nothing was written. Make room and try again")
+    code = getattr(error, "sqlstate", None)
+    if code == "KQ001":
+        return ForbiddenError(f"quota: {error}; nothing was written. Forget something, or ask the operator for more")
+    if code == "KT001":
+        return ValidationFailedError(str(error))
+    if isinstance(error, asyncpg.ForeignKeyViolationError) and (constraint_of(error) or "").endswith(
+        ("_user_exists", "_tenant_exists")
+    ):
+        return UserGoneError("this user or tenant was erased")
     if isinstance(error, asyncpg.UniqueViolationError):
         return ConflictError(
             f"another memory of yours holds this {'key' if 'key' in (constraint_of(error) or '') else 'content'} already"

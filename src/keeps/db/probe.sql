@@ -29,7 +29,10 @@ ORDER BY pg_class.relname
 -- True if any tenant table shows a row although no tenant is set.
 SELECT EXISTS (SELECT FROM keeps.tenants) OR EXISTS (SELECT FROM keeps.users) OR EXISTS (SELECT FROM keeps.memories)
     OR EXISTS (SELECT FROM keeps.memory_access) OR EXISTS (SELECT FROM keeps.memory_terms)
-    OR EXISTS (SELECT FROM keeps.memory_vectors) OR EXISTS (SELECT FROM keeps.events) AS seen
+    OR EXISTS (SELECT FROM keeps.memory_vectors) OR EXISTS (SELECT FROM keeps.events)
+    OR EXISTS (SELECT FROM keeps.sessions) OR EXISTS (SELECT FROM keeps.plans) OR EXISTS (SELECT FROM keeps.plan_correlations)
+    OR EXISTS (SELECT FROM keeps.task_contexts) OR EXISTS (SELECT FROM keeps.task_subtasks) OR EXISTS (SELECT FROM keeps.working_memory)
+    OR EXISTS (SELECT FROM keeps.api_keys) OR EXISTS (SELECT FROM keeps.idempotency_keys) AS seen
 
 -- name: distance
 -- One distance, to see that this processor can run pgvector at all.

@@ -13,38 +13,55 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import asyncpg
+from pydantic import TypeAdapter
 
 from keeps.db.errors import LOST, RETRYABLE, translated
 from keeps.db.pool import Pool
-from keeps.db.statements import Statement
+from keeps.db.statements import Statement, Statements
 from keeps.scope import Scope
-from keeps_client.errors import UnavailableError
+from keeps_client.errors import ConflictError, UnavailableError
 
 Row = asyncpg.Record
 ResultT = TypeVar("ResultT")
 
-_ENTER_READ = Statement(
-    "enter_read",
-    "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),"
-    " set_config('plan_cache_mode', 'force_generic_plan', true)",
-)
-_ENTER_WRITE = Statement(
-    "enter_write",
-    "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),"
-    " pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0)), set_config('plan_cache_mode', 'force_generic_plan', true)",
-)
-_ENTER_USER = Statement("enter_user", "SELECT set_config('app.current_user', $1, true)")
-_SEARCH_TERMS = Statement("search_terms", "SELECT set_config('app.terms', $1, true)")
+_QUERIES = Statements("keeps.db")
+_ENTER_READ, _ENTER_WRITE, _ENTER_USER = (_QUERIES[name] for name in ("enter_read", "enter_write", "enter_user"))
+_SEARCH_TERMS = _QUERIES["search_terms"]
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_inside_transaction", default=False)
 
+_request: contextvars.ContextVar[Request | None] = contextvars.ContextVar("keeps_request", default=None)
+
 MAX_ATTEMPTS = 5
 ACQUIRE_TIMEOUT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request that a caller may send again: its Idempotency-Key, and a hash of what it asks."""
+
+    key: str
+    hash: bytes
+
+
+@contextmanager
+def repeatable(request: Request | None) -> Generator[None]:
+    """Inside, the first write that has an `answer` is done once for this request, however often it is sent."""
+    token = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+def is_repeatable() -> bool:
+    return _request.get() is not None
 
 
 def forbid_inside_transaction(what: str) -> None:
@@ -75,8 +92,8 @@ class Tx:
         """Go on as another user of the same tenant."""
         if scope.tenant_id != self.scope.tenant_id:
             raise AssertionError("a transaction belongs to one tenant")
-        if scope.user_id != self.scope.user_id:
-            await self.execute(_ENTER_USER, scope.user_id)
+        if (scope.user_id, _bound_agent(scope)) != (self.scope.user_id, _bound_agent(self.scope)):
+            await self.execute(_ENTER_USER, scope.user_id, _bound_agent(scope))
         self.scope = scope
 
     async def search_terms(self, terms: Sequence[int]) -> None:
@@ -101,16 +118,22 @@ class Database:
         async with self._transaction(scope, _ENTER_READ, "BEGIN READ ONLY") as tx:
             yield tx
 
-    async def write(self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]]) -> ResultT:
+    async def write(
+        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: TypeAdapter[ResultT] | None = None
+    ) -> ResultT:
         """Run `work` in one transaction, alone among the writers of its tenant; again when PostgreSQL asks for it.
 
-        `work` may run several times, so it must do nothing but database work. Raises UnavailableError when the
-        server is gone; then the write is either whole or not there.
+        `work` may run several times, so it must do nothing but database work. With `answer`, inside `repeatable`, its
+        result is stored with its effect: sent again, the request gets that result and `work` does not run. Raises
+        UnavailableError when the server is gone; then the write is either whole or not there.
         """
+        request = _request.get() if answer is not None else None
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
                 async with self._transaction(scope, _ENTER_WRITE, "BEGIN") as tx:
-                    return await work(tx)
+                    if request is None or answer is None:
+                        return await work(tx)
+                    return await _once(tx, request, work, answer)
             except _TryAgainError as error:
                 if attempt == MAX_ATTEMPTS:
                     raise UnavailableError(
@@ -127,7 +150,7 @@ class Database:
         try:
             try:
                 await connection.execute(begin)
-                await connection.execute(enter.text, scope.tenant_id, scope.user_id)
+                await connection.execute(enter.text, scope.tenant_id, scope.user_id, _bound_agent(scope))
                 yield Tx(connection, scope)
                 await connection.execute("COMMIT")
             except BaseException:
@@ -179,8 +202,30 @@ class Database:
             self._pool.terminate()
 
 
+async def _once(
+    tx: Tx, request: Request, work: Callable[[Tx], Awaitable[ResultT]], answer: TypeAdapter[ResultT]
+) -> ResultT:
+    """Do the work, or find what it did before. Writers of a tenant take turns, so nobody does the same meanwhile."""
+    who = (tx.scope.tenant_id, tx.scope.user_id, request.key)
+    known = await tx.fetch_row(_QUERIES["answer_find"], *who)
+    if known is not None:
+        if known["request_hash"] != request.hash:
+            raise ConflictError(
+                "this Idempotency-Key was used for another request in the last 24 hours; take a new one"
+            )
+        return answer.validate_json(known["answer"])
+    result = await work(tx)
+    await tx.execute(_QUERIES["answer_keep"], *who, request.hash, answer.dump_json(result).decode())
+    return result
+
+
 class _TryAgainError(UnavailableError):
     """PostgreSQL asks to run the transaction again."""
+
+
+def _bound_agent(scope: Scope) -> str:
+    """The agent whose token this is; empty where the user acts, or any agent of theirs."""
+    return scope.agent_id or "" if scope.agent_bound else ""
 
 
 async def _roll_back(connection: Any) -> None:

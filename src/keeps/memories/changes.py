@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from keeps.clock import Clock, new_id
-from keeps.db.errors import constraint_of
 from keeps.db.session import Tx
 from keeps.events import store as events
 from keeps.events.store import NewEvent
@@ -16,7 +15,7 @@ from keeps.memories.images import Image, embedded_text
 from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile, same_json
 from keeps.memories.store import Written, written
 from keeps.memories.writer import Write
-from keeps_client.errors import ConflictError, KeepsError, NotFoundError
+from keeps_client.errors import ConflictError, KeepsError
 from keeps_client.models import Receipt
 
 RESTORABLE = timedelta(days=30)
@@ -36,7 +35,7 @@ class Changes:
         """
         inserted: set[str] = set()
         if all(write.if_version is None for write in writes):
-            inserted = await self._insert(tx, [write.row for write in writes])
+            inserted = await store.insert_many(tx, [write.row for write in writes], self._model)
         answers: list[Receipt | KeepsError] = []
         for write in writes:
             if write.row.image["memory_id"] in inserted:
@@ -48,20 +47,12 @@ class Changes:
                 answers.append(error)
         return answers
 
-    async def _insert(self, tx: Tx, rows: list[Written]) -> set[str]:
-        try:
-            return await store.insert_many(tx, rows, self._model)
-        except Exception as error:
-            if constraint_of(error) in ("memories_user_exists", "users_tenant_exists"):
-                raise NotFoundError("this user was erased") from error
-            raise
-
     async def _meet(self, tx: Tx, write: Write) -> Receipt:
         """Store one write whose key or content is there already, or that expects a version."""
         stored = await store.lock_same(tx, write.row.image)
         check_version(stored, write.if_version)
         if stored is None:
-            await self._insert(tx, [write.row])
+            await store.insert_many(tx, [write.row], self._model)
             return _created(write.row)
         match reconcile(stored, write.row.image, write.given, new_id(), self._clock()):
             case Keep(current):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter
 
 from keeps.clock import Clock, new_id
-from keeps.db.session import Database, Tx
+from keeps.cursors import read_cursor, write_cursor
+from keeps.db.errors import UserGoneError
+from keeps.db.session import Database, Tx, is_repeatable
 from keeps.events import store as events
 from keeps.memories import store
 from keeps.memories.changes import RESTORABLE, Changes, receipt
@@ -24,38 +23,51 @@ from keeps.memories.store import Written, written
 from keeps.memories.writer import Write, Writer
 from keeps.models.embedder import Embedder, Embedding
 from keeps.scope import Scope
-from keeps.tenants.store import ensure_user
-from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError, ValidationFailedError
+from keeps.tenants.service import Introducer
+from keeps_client.errors import (
+    ConflictError,
+    ForbiddenError,
+    KeepsError,
+    NotFoundError,
+    UnavailableError,
+    ValidationFailedError,
+)
 from keeps_client.models import Event, Filters, Memory, MemoryChange, NewMemory, Page, Receipt
 from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_LIMIT
 
+RECEIPT, RECEIPTS = TypeAdapter(Receipt), TypeAdapter(list[Receipt])
 _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
 
 class MemoryService:
     """Everything that happens to memories, but for recall."""
 
-    def __init__(self, database: Database, embedder: Embedder | None, clock: Clock) -> None:
+    def __init__(self, database: Database, introducer: Introducer, embedder: Embedder | None, clock: Clock) -> None:
         self._database = database
+        self._introducer = introducer
         self._embedder = embedder
         self._clock = clock
         self._changes = Changes(self.model, clock)
         self._writer = Writer(database, self._changes.apply)
-        self._known_users: set[tuple[str, str]] = set()
 
     @property
     def model(self) -> str:
         return self._embedder.model if self._embedder else ""
 
+    def now(self) -> datetime:
+        return self._clock()
+
     async def remember(self, scope: Scope, new: NewMemory, *, index_now: bool) -> Receipt:
         """Store one memory. Raises ConflictError when `if_version` is not the stored version."""
         (write,) = await self._prepare(scope, [new], index_now=index_now)
-        await self._introduce(scope)
+        if is_repeatable():
+            # Its receipt is stored with it, so it cannot share a transaction with others.
+            return await self._introducer.write(scope, lambda tx: self._apply_one(tx, write), answer=RECEIPT)
+        await self._introducer.introduce(scope)
         try:
             return await self._writer.write(write)
-        except NotFoundError:
-            # The user was erased by another process after we met it: introduce it again.
-            await self._introduce(scope, again=True)
+        except UserGoneError:
+            await self._introducer.introduce(scope, again=True)
             return await self._writer.write(write)
 
     async def remember_many(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Receipt]:
@@ -67,8 +79,7 @@ class MemoryService:
         if not items:
             return []
         writes = await self._prepare(scope, items, index_now=index_now)
-        await self._introduce(scope)
-        return await self._database.write(scope, lambda tx: self._apply_or_raise(tx, writes))
+        return await self._introducer.write(scope, lambda tx: self._apply_or_raise(tx, writes), answer=RECEIPTS)
 
     async def get(self, scope: Scope, memory_id: UUID) -> Memory:
         """One memory, forgotten or superseded ones too. Raises NotFoundError, also for someone else's."""
@@ -89,7 +100,7 @@ class MemoryService:
             raise ValidationFailedError(f"limit must be 1 to {MAX_LIMIT}")
         condition = compile_filters(filters, first_parameter=8)
         asked = {_LIFE_FIELDS[name] for name in fields_of(filters) if name in _LIFE_FIELDS}
-        after = _read_cursor(cursor) if cursor else None
+        after = _place(cursor) if cursor else None
         async with self._database.scoped(scope) as tx:
             memories = await store.page(
                 tx,
@@ -100,7 +111,10 @@ class MemoryService:
                 now=self._clock(),
             )
         more = len(memories) > limit
-        return Page(items=memories[:limit], next_cursor=_write_cursor(memories[limit - 1]) if more else None)
+        last = memories[limit - 1] if more else None
+        return Page(
+            items=memories[:limit], next_cursor=write_cursor(last.created_at, str(last.memory_id)) if last else None
+        )
 
     async def update(
         self, scope: Scope, memory_id: UUID, change: MemoryChange, *, if_version: int | None, index_now: bool
@@ -209,7 +223,7 @@ class MemoryService:
                 "restored", images[0], rows[0].event_id, indexed=await store.is_indexed(tx, memory_id, self.model)
             )
 
-        return await self._database.write(scope, work)
+        return await self._database.write(scope, work, answer=RECEIPT)
 
     async def history(self, scope: Scope, memory_id: UUID) -> list[Event]:
         """Everything that happened to a memory, oldest first; of what was forgotten hard, only that it did."""
@@ -224,6 +238,10 @@ class MemoryService:
 
     async def _prepare(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Write]:
         now = self._clock()
+        if scope.agent_bound and any(
+            new.kind != "semantic" and new.agent_id not in (None, scope.agent_id) for new in items
+        ):
+            raise ForbiddenError(f"this token belongs to agent {scope.agent_id!r}; it cannot write for another")
         images = [new_image(new, scope, new_id(), now) for new in items]
         embeddings: Sequence[Embedding | None] = [None] * len(images)
         if index_now:
@@ -248,12 +266,11 @@ class MemoryService:
         except UnavailableError:
             return [None] * len(texts)
 
-    async def _introduce(self, scope: Scope, *, again: bool = False) -> None:
-        """Make the tenant and user rows at the first write of a user that this process sees."""
-        who = (scope.tenant_id, scope.user_id)
-        if again or who not in self._known_users:
-            await self._database.write(scope, ensure_user)
-            self._known_users.add(who)
+    async def _apply_one(self, tx: Tx, write: Write) -> Receipt:
+        (answer,) = await self._changes.apply(tx, [write])
+        if isinstance(answer, KeepsError):
+            raise answer
+        return answer
 
     async def _apply_or_raise(self, tx: Tx, writes: list[Write]) -> list[Receipt]:
         receipts: list[Receipt] = []
@@ -270,35 +287,9 @@ class MemoryService:
         return receipts
 
 
-def validated(model: type[BaseModel], arguments: dict[str, Any], *, where: str = "") -> Any:
-    """`model` made from `arguments`. Raises ValidationFailedError that names each wrong field."""
+def _place(cursor: str) -> tuple[datetime, UUID]:
+    created_at, memory_id = read_cursor(cursor)
     try:
-        return model.model_validate(arguments)
-    except ValidationError as error:
-        raise validation_failed(error, where) from None
-    except RecursionError:
-        raise ValidationFailedError(f"{where}the input is nested too deeply") from None
-
-
-def validation_failed(error: ValidationError, where: str = "") -> ValidationFailedError:
-    """pydantic's findings as ours, without the values."""
-    errors = [
-        {"field": ".".join(str(part) for part in each["loc"]), "message": each["msg"].removeprefix("Value error, ")}
-        for each in error.errors(include_input=False, include_url=False)
-    ]
-    return ValidationFailedError(
-        where + "; ".join(f"{each['field'] or 'input'}: {each['message']}" for each in errors), errors
-    )
-
-
-def _write_cursor(memory: Memory) -> str:
-    place = json.dumps([memory.created_at.isoformat(), str(memory.memory_id)])
-    return base64.urlsafe_b64encode(place.encode()).decode()
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
-    try:
-        created_at, memory_id = json.loads(base64.urlsafe_b64decode(cursor.encode()))
-        return datetime.fromisoformat(created_at).astimezone(UTC), UUID(memory_id)
-    except (ValueError, TypeError, binascii.Error, AttributeError, OverflowError, RecursionError):
+        return created_at, UUID(memory_id)
+    except ValueError:
         raise ValidationFailedError("cursor is not one that a page gave; start without it") from None

@@ -71,7 +71,7 @@ class Writer:
 
     async def _commit(self, batch: list[tuple[Write, asyncio.Future[Receipt]]]) -> None:
         # Sorting keeps the order within a user; each user's writes make one statement.
-        batch = sorted(batch, key=lambda each: each[0].scope.user_id)
+        batch = sorted(batch, key=lambda each: _who(each[0]))
         try:
             answers = await self._database.write(
                 batch[0][0].scope, lambda tx: self._apply_all(tx, [write for write, _ in batch])
@@ -94,11 +94,15 @@ class Writer:
 
     async def _apply_all(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
         answers: list[Receipt | KeepsError] = []
-        for _, group in groupby(writes, key=lambda write: write.scope.user_id):
+        for _, group in groupby(writes, key=_who):
             same_user = list(group)
             await tx.become(same_user[0].scope)
             answers.extend(await self._apply(tx, same_user))
         return answers
+
+
+def _who(write: Write) -> tuple[str, str]:
+    return write.scope.user_id, (write.scope.agent_id or "") if write.scope.agent_bound else ""
 
 
 def _settle(batch: list[tuple[Write, asyncio.Future[Receipt]]], answers: Sequence[Receipt | BaseException]) -> None:

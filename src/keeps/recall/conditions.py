@@ -25,7 +25,7 @@ class Selection:
         """The condition with values bound from `$first_parameter` on; None where the lives say it all."""
         return (
             _condition(self.request, self.scope, self.now, first_parameter)
-            if self.always or _selects(self.request)
+            if self.always or self.scope.agent_bound or _selects(self.request)
             else None
         )
 
@@ -87,6 +87,8 @@ def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parame
         add("memories.valid_from < {}::timestamptz", request.until)
     if request.scope != "all":
         add("memories.user_id = {}::text" if request.scope == "own" else "memories.user_id <> {}::text", scope.user_id)
+    if scope.agent_bound:
+        add("(memories.kind = 'semantic' OR memories.agent_id = {}::text)", scope.agent_id)
     add("(memories.expires_at IS NULL OR memories.expires_at > {}::timestamptz)", now)
     add("memories.valid_from <= {}::timestamptz", request.as_of or now)
     if not request.include_superseded:

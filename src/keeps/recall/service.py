@@ -93,6 +93,21 @@ class RecallService:
             failed_providers=["embedder"] if partial else [],
         )
 
+    async def most_similar(self, scope: Scope, content: str) -> tuple[UUID, float] | None:
+        """One's own fact whose meaning is nearest, with its cosine similarity; None where there is none, or no model."""
+        if self._embedder is None:
+            return None
+        (embedding,) = await self._embedder.embed([content])
+        request = RecallRequest(query=content[:10_000], kinds=("semantic",), scope="own", limit=1)
+        selection = select(request, scope, self._clock())
+        async with self._database.scoped(scope) as tx:
+            memories, _ = await self._audience_statistics(tx)
+            found = await store.nearest(
+                tx, self._embedder.model, embedding.sentence, selection.lives, selection.condition(7),
+                first_pass=first_pass_for(memories, 1), limit=1,
+            )  # fmt: skip
+        return next(iter(found.items()), None)
+
     async def _embed(self, text: str) -> tuple[QueryEmbedding | None, bool]:
         if self._embedder is None:
             return None, False

@@ -11,7 +11,7 @@ REVOKE ALL ON ALL TABLES IN SCHEMA keeps FROM keeps_app;
 -- tenants
 ALTER TABLE keeps.tenants ENABLE ROW LEVEL SECURITY;
 ALTER TABLE keeps.tenants FORCE ROW LEVEL SECURITY;
-GRANT SELECT, INSERT, UPDATE (last_sequence) ON keeps.tenants TO keeps_app;
+GRANT SELECT, INSERT, UPDATE (last_sequence, max_memories, max_bytes) ON keeps.tenants TO keeps_app;
 DROP POLICY IF EXISTS tenants_own ON keeps.tenants;
 CREATE POLICY tenants_own ON keeps.tenants TO keeps_app
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
@@ -47,6 +47,12 @@ DROP POLICY IF EXISTS memories_delete ON keeps.memories;
 CREATE POLICY memories_delete ON keeps.memories FOR DELETE TO keeps_app
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
            AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+
+-- A token of an agent: of experiences and skills, those of this agent only. Facts belong to the user.
+DROP POLICY IF EXISTS memories_agent ON keeps.memories;
+CREATE POLICY memories_agent ON keeps.memories AS RESTRICTIVE TO keeps_app
+    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR kind = 'semantic'
+           OR agent_id = NULLIF(current_setting('app.bound_agent', true), ''));
 
 -- memory_access: whoever may see a memory may count a reading of it
 ALTER TABLE keeps.memory_access ENABLE ROW LEVEL SECURITY;
@@ -127,6 +133,10 @@ CREATE POLICY events_read ON keeps.events FOR SELECT TO keeps_app
                     AND EXISTS (SELECT FROM keeps.memories
                                 WHERE memories.tenant_id = events.tenant_id AND memories.visibility = 'tenant'
                                   AND memories.memory_id = CASE WHEN events.type LIKE 'memory.%' THEN events.subject::uuid END))));
+DROP POLICY IF EXISTS events_agent ON keeps.events;
+CREATE POLICY events_agent ON keeps.events AS RESTRICTIVE FOR SELECT TO keeps_app
+    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR type NOT LIKE 'memory.%'
+           OR data #>> '{memory,kind}' = 'semantic' OR agent_id = NULLIF(current_setting('app.bound_agent', true), ''));
 DROP POLICY IF EXISTS events_append ON keeps.events;
 CREATE POLICY events_append ON keeps.events FOR INSERT TO keeps_app
     WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
@@ -134,7 +144,95 @@ CREATE POLICY events_append ON keeps.events FOR INSERT TO keeps_app
 DROP POLICY IF EXISTS events_redact ON keeps.events;
 CREATE POLICY events_redact ON keeps.events TO keeps_owner
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND (user_id = NULLIF(current_setting('app.current_user', true), '') OR type LIKE 'plan.state.%'))
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+
+-- sessions, plans, task contexts, what is derived from them, and answers kept for retries: one's own
+ALTER TABLE keeps.sessions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.sessions FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.sessions TO keeps_app;
+DROP POLICY IF EXISTS sessions_own ON keeps.sessions;
+CREATE POLICY sessions_own ON keeps.sessions TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
            AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS sessions_follow ON keeps.sessions;
+CREATE POLICY sessions_follow ON keeps.sessions TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.plans ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.plans FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.plans TO keeps_app;
+DROP POLICY IF EXISTS plans_own ON keeps.plans;
+CREATE POLICY plans_own ON keeps.plans TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS plans_follow ON keeps.plans;
+CREATE POLICY plans_follow ON keeps.plans TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.plan_correlations ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.plan_correlations FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.plan_correlations TO keeps_app;
+DROP POLICY IF EXISTS plan_correlations_own ON keeps.plan_correlations;
+CREATE POLICY plan_correlations_own ON keeps.plan_correlations TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS plan_correlations_follow ON keeps.plan_correlations;
+CREATE POLICY plan_correlations_follow ON keeps.plan_correlations TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.task_contexts ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.task_contexts FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.task_contexts TO keeps_app;
+DROP POLICY IF EXISTS task_contexts_own ON keeps.task_contexts;
+CREATE POLICY task_contexts_own ON keeps.task_contexts TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS task_contexts_follow ON keeps.task_contexts;
+CREATE POLICY task_contexts_follow ON keeps.task_contexts TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.task_subtasks ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.task_subtasks FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.task_subtasks TO keeps_app;
+DROP POLICY IF EXISTS task_subtasks_own ON keeps.task_subtasks;
+CREATE POLICY task_subtasks_own ON keeps.task_subtasks TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS task_subtasks_follow ON keeps.task_subtasks;
+CREATE POLICY task_subtasks_follow ON keeps.task_subtasks TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.idempotency_keys ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.idempotency_keys FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.idempotency_keys TO keeps_app;
+DROP POLICY IF EXISTS idempotency_keys_own ON keeps.idempotency_keys;
+CREATE POLICY idempotency_keys_own ON keeps.idempotency_keys TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS idempotency_keys_follow ON keeps.idempotency_keys;
+CREATE POLICY idempotency_keys_follow ON keeps.idempotency_keys TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+
+-- working_memory: shared by the tenant; whoever writes a key signs it
+ALTER TABLE keeps.working_memory ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.working_memory FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.working_memory TO keeps_app;
+DROP POLICY IF EXISTS working_memory_shared ON keeps.working_memory;
+CREATE POLICY working_memory_shared ON keeps.working_memory TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL)
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+                AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS working_memory_follow ON keeps.working_memory;
+CREATE POLICY working_memory_follow ON keeps.working_memory TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+
+-- api_keys: of the tenant; the owner finds one by its hash before a tenant is known (keeps.find_api_key)
+ALTER TABLE keeps.api_keys ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.api_keys FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE (revoked_at), DELETE ON keeps.api_keys TO keeps_app;
+DROP POLICY IF EXISTS api_keys_tenant ON keeps.api_keys;
+CREATE POLICY api_keys_tenant ON keeps.api_keys TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
+DROP POLICY IF EXISTS api_keys_find ON keeps.api_keys;
+CREATE POLICY api_keys_find ON keeps.api_keys TO keeps_owner USING (true);
 
 -- The owner counts over all tenants, inside a few functions only (keeps.users_to_index and its like): these return ids
 -- and counts, and keeps_app cannot become the owner.
@@ -148,6 +246,16 @@ DROP POLICY IF EXISTS memory_vectors_count ON keeps.memory_vectors;
 CREATE POLICY memory_vectors_count ON keeps.memory_vectors FOR SELECT TO keeps_owner USING (true);
 DROP POLICY IF EXISTS events_count ON keeps.events;
 CREATE POLICY events_count ON keeps.events FOR SELECT TO keeps_owner USING (true);
+DROP POLICY IF EXISTS memory_access_count ON keeps.memory_access;
+CREATE POLICY memory_access_count ON keeps.memory_access FOR SELECT TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+DROP POLICY IF EXISTS tenants_held ON keeps.tenants;
+CREATE POLICY tenants_held ON keeps.tenants TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+DROP POLICY IF EXISTS users_erased ON keeps.users;
+CREATE POLICY users_erased ON keeps.users FOR DELETE TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
 
 -- functions
 GRANT EXECUTE ON FUNCTION keeps.users_to_index(text, integer) TO keeps_app;
@@ -155,4 +263,15 @@ GRANT EXECUTE ON FUNCTION keeps.users_with_other_models(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.follow_plan() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.follow_task() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[], jsonb), keeps.json_add(jsonb, text[], numeric) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.redact_plan_events(text, text) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.redact_own_events(text, text[]) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.erase_user() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.erase_tenant() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.count_rows(text) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.users_of_tenant() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.list_tenants(text, integer) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.find_api_key(bytea) TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;

@@ -1,20 +1,58 @@
 """Wire models: the one definition of every request and answer."""
 
+from keeps_client.models.access import (
+    ErasureReceipt,
+    ImportSummary,
+    KeyInfo,
+    MadeKey,
+    NewKey,
+    Quota,
+    RoleName,
+    TenantInfo,
+)
+from keeps_client.models.coala import (
+    EpisodicItem,
+    KnowledgeUpsert,
+    NewInteraction,
+    NewKnowledge,
+    NewSkill,
+    ProceduralItem,
+    SemanticItem,
+    Upserted,
+)
 from keeps_client.models.common import Page
 from keeps_client.models.events import Event
 from keeps_client.models.memories import Memory, MemoryChange, NewMemory, Receipt
+from keeps_client.models.plans import (
+    NewPlan,
+    NewPlanContext,
+    Plan,
+    PlanChange,
+    PlanContext,
+    PlanContextChange,
+    PlanFilter,
+    PlanStatus,
+)
 from keeps_client.models.recall import Explanation, Filters, Hit, RecallRequest, RecallResult
+from keeps_client.models.sessions import NewSession, Session, SessionChange
+from keeps_client.models.tasks import Deleted, NewTaskContext, TaskContext, TaskContextChange
+from keeps_client.models.working import (
+    AtomicAppend,
+    AtomicIncrement,
+    AtomicResult,
+    NewWorkingItem,
+    WorkingCleared,
+    WorkingDeleted,
+    WorkingItem,
+    WorkingItems,
+    WorkingValue,
+)
 
 __all__ = [
-    "Event",
-    "Explanation",
-    "Filters",
-    "Hit",
-    "Memory",
-    "MemoryChange",
-    "NewMemory",
-    "Page",
-    "RecallRequest",
-    "RecallResult",
-    "Receipt",
-]
+    "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "EpisodicItem", "ErasureReceipt", "Event", "Explanation", "Filters", "Hit",
+    "ImportSummary", "KeyInfo", "KnowledgeUpsert", "MadeKey", "Memory", "MemoryChange", "NewInteraction", "NewKey", "NewKnowledge", "NewMemory",
+    "NewPlan", "NewPlanContext", "NewSession", "NewSkill", "NewTaskContext", "NewWorkingItem", "Page", "Plan", "PlanChange", "PlanContext",
+    "PlanContextChange", "PlanFilter", "PlanStatus", "ProceduralItem", "Quota", "RecallRequest", "RecallResult", "Receipt", "RoleName", "SemanticItem",
+    "Session", "SessionChange", "TaskContext", "TaskContextChange", "TenantInfo", "Upserted", "WorkingCleared", "WorkingDeleted", "WorkingItem",
+    "WorkingItems", "WorkingValue",
+]  # fmt: skip

@@ -1,0 +1,87 @@
+"""Keys of access, erasure, tenants: what administrators see."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from keeps_client.models.common import UtcTime, Wire
+from keeps_client.models.memories import Label
+
+RoleName = Literal["reader", "writer", "admin", "operator"]
+
+
+class NewKey(Wire):
+    """A key to make. Without `user_id` it may act for any user of the tenant, who is named by `X-User-ID`."""
+
+    name: Label
+    user_id: Label | None = None
+    agent_id: Label | None = None
+    roles: Annotated[tuple[RoleName, ...], Field(min_length=1, max_length=4)] = ("writer",)
+    expires_at: UtcTime | None = None
+
+
+class KeyInfo(Wire):
+    """A key as it is listed: never the secret, only its last characters as `hint`."""
+
+    key_id: UUID
+    tenant_id: str
+    name: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    roles: tuple[RoleName, ...]
+    hint: str
+    created_by: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class MadeKey(KeyInfo):
+    """A new key with its secret, which is shown this once."""
+
+    secret: str
+
+
+class ErasureReceipt(Wire):
+    """What an erasure removed, by table, and that nothing is left: `remaining` is counted afterwards."""
+
+    tenant_id: str
+    user_id: str | None = None
+    removed: dict[str, int]
+    events_redacted: int
+    remaining: dict[str, int]
+    complete: bool
+    erased_at: datetime
+
+
+class TenantInfo(Wire):
+    """A tenant with what it holds and may hold; None: no limit."""
+
+    tenant_id: str
+    users: int
+    memories: int
+    bytes: int
+    max_memories: int | None = None
+    max_bytes: int | None = None
+    created_at: datetime
+
+
+class Quota(Wire):
+    """What a tenant may hold. None: no limit."""
+
+    max_memories: Annotated[int, Field(ge=0)] | None = None
+    max_bytes: Annotated[int, Field(ge=0)] | None = None
+
+
+class ImportSummary(Wire):
+    """What became of the lines of an import."""
+
+    stored: int
+    unchanged: int
+    failed: int
+    errors: list[str]

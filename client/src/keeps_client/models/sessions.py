@@ -1,0 +1,48 @@
+"""Sessions: conversations that group plans."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field, JsonValue
+
+from keeps_client.models.common import Wire
+from keeps_client.models.memories import Label
+from keeps_client.models.tasks import Document
+from keeps_client.models.working import ExpectedVersion, StateId
+
+
+class Session(Wire):
+    """A conversation as it is stored. `last_interaction` and `last_activity` are the same moment: the last change of the
+    session, of a plan or working memory in it, or the last memory written in it. Counted when asked, so always true."""
+
+    session_id: str
+    tenant_id: str
+    user_id: str
+    agent_id: str | None = None
+    name: str | None = None
+    metadata: dict[str, JsonValue]
+    plan_count: int
+    last_interaction: datetime
+    last_activity: datetime
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class NewSession(Wire):
+    """A session to create; without an id one is made."""
+
+    session_id: StateId | None = None
+    name: Label | None = None
+    agent_id: Label | None = None
+    metadata: Document = Field(default_factory=dict[str, JsonValue])
+
+
+class SessionChange(Wire):
+    """The fields of a session to change; others stay. With none, only its last interaction moves."""
+
+    name: Label | None = None
+    agent_id: Label | None = None
+    metadata: Document = Field(default_factory=dict[str, JsonValue])
+    expected_version: ExpectedVersion | None = None

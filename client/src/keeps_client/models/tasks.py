@@ -1,0 +1,79 @@
+"""Task contexts: delegated work, stored so that whoever gets the result can go on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from keeps_client.models.common import Json, Metadata, Wire
+from keeps_client.models.memories import Label
+from keeps_client.models.working import ExpectedVersion, StateId
+
+
+def _sub_tasks(value: list[Any]) -> list[Any]:
+    for item in value:
+        wanted = item.get("sub_task_id") if isinstance(item, dict) else item
+        if not isinstance(wanted, str) or not 1 <= len(wanted) <= 255:
+            raise ValueError("each sub-task is its id (1 to 255 characters) or an object with a sub_task_id")
+    return value
+
+
+Document = Metadata
+"""A JSON object of at most 64 KiB."""
+SubTasks = Annotated[list[Json], Field(max_length=1_000), AfterValidator(_sub_tasks)]
+
+
+class TaskContext(Wire):
+    """One delegated piece of work as it is stored."""
+
+    task_id: str
+    tenant_id: str
+    user_id: str
+    agent_id: str | None = None
+    plan_id: str | None = None
+    event_type: str
+    response_event: str | None = None
+    response_topic: str
+    data: dict[str, JsonValue]
+    sub_tasks: list[JsonValue]
+    state: dict[str, JsonValue]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class NewTaskContext(Wire):
+    """A task context to store; one that is there already is replaced. `sub_tasks`: ids, or objects with `sub_task_id`."""
+
+    task_id: StateId
+    plan_id: StateId | None = None
+    event_type: Label
+    response_event: Label | None = None
+    response_topic: Label = "action-results"
+    data: Document = Field(default_factory=dict[str, JsonValue])
+    sub_tasks: SubTasks = Field(default_factory=list[JsonValue])
+    state: Document = Field(default_factory=dict[str, JsonValue])
+    expected_version: ExpectedVersion | None = None
+
+
+class TaskContextChange(Wire):
+    """The fields of a task context to change; others stay."""
+
+    plan_id: StateId | None = None
+    event_type: Label = ""
+    response_event: Label | None = None
+    response_topic: Label = ""
+    data: Document = Field(default_factory=dict[str, JsonValue])
+    sub_tasks: SubTasks = Field(default_factory=list[JsonValue])
+    state: Document = Field(default_factory=dict[str, JsonValue])
+    expected_version: ExpectedVersion | None = None
+
+
+class Deleted(Wire):
+    """What became of a delete. `version` and `updated_at` are those of what was there."""
+
+    success: bool = True
+    deleted: bool = True
+    message: str

@@ -1,0 +1,24 @@
+"""Keyset cursors: the place of a page's last row, as opaque text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from datetime import UTC, datetime
+
+from keeps.arguments import plain
+from keeps_client.errors import ValidationFailedError
+
+
+def write_cursor(moment: datetime, name: str) -> str:
+    return base64.urlsafe_b64encode(json.dumps([moment.isoformat(), name]).encode()).decode()
+
+
+def read_cursor(cursor: str) -> tuple[datetime, str]:
+    """Raises ValidationFailedError for what no page gave."""
+    try:
+        moment, name = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        return datetime.fromisoformat(moment).astimezone(UTC), plain("cursor", name)
+    except (ValueError, TypeError, binascii.Error, AttributeError, OverflowError, RecursionError):
+        raise ValidationFailedError("cursor is not one that a page gave; start without it") from None

@@ -1,0 +1,34 @@
+-- What the door itself says to PostgreSQL.
+
+-- name: enter_read
+-- Who asks, for this transaction only. Generic plans: the plans are the same (plan tests hold it) and need no planning each time.
+SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
+       set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true)
+
+-- name: enter_write
+-- The same; and writers of one tenant take turns until commit.
+SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
+       set_config('app.bound_agent', $3, true), pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0)),
+       set_config('plan_cache_mode', 'force_generic_plan', true)
+
+-- name: enter_user
+SELECT set_config('app.current_user', $1, true), set_config('app.bound_agent', $2, true)
+
+-- name: search_terms
+-- The terms that memory_terms may show, read by its policy.
+SELECT set_config('app.terms', $1, true)
+
+-- name: answer_find
+-- What a request with this Idempotency-Key did, within the last 24 hours.
+SELECT request_hash, answer FROM keeps.idempotency_keys
+WHERE tenant_id = $1 AND user_id = $2 AND idempotency_key = $3 AND created_at > now() - interval '24 hours'
+
+-- name: answer_keep
+-- Keep what a request did, in the transaction that does it; and let the user's overdue ones go.
+WITH overdue AS (
+    DELETE FROM keeps.idempotency_keys
+    WHERE tenant_id = $1 AND user_id = $2 AND created_at < now() - interval '24 hours' AND idempotency_key <> $3
+)
+INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer) VALUES ($1, $2, $3, $4, $5::jsonb)
+ON CONFLICT (tenant_id, user_id, idempotency_key)
+    DO UPDATE SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, created_at = now()

@@ -1,0 +1,1 @@
+"""Plans: goals on their way, with the state machine of their planner."""

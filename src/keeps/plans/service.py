@@ -1,0 +1,172 @@
+"""Plans and plan contexts: create, store, get, find, list, update, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from keeps.clock import Clock, new_id
+from keeps.cursors import read_cursor, write_cursor
+from keeps.db.session import Database, Tx
+from keeps.plans import store
+from keeps.scope import Scope
+from keeps.sessions import store as sessions
+from keeps.tenants.service import Introducer
+from keeps_client.errors import ConflictError, NotFoundError
+from keeps_client.models import (
+    Deleted,
+    NewPlan,
+    NewPlanContext,
+    Page,
+    Plan,
+    PlanChange,
+    PlanContext,
+    PlanContextChange,
+    PlanFilter,
+)
+
+PLAN = TypeAdapter(Plan)
+ACTIVE = ("running", "paused")
+
+
+class PlanService:
+    """The plans of a user, each with its state machine."""
+
+    def __init__(self, database: Database, introducer: Introducer, clock: Clock) -> None:
+        self._database = database
+        self._introducer = introducer
+        self._clock = clock
+
+    async def create(self, scope: Scope, new: NewPlan) -> Plan:
+        """Store a new plan. Raises ConflictError where its id is taken, NotFoundError where its parent is not there."""
+        plan_id = new.plan_id or str(new_id())
+
+        async def work(tx: Tx) -> Plan:
+            if new.parent_plan_id is not None and await store.get(tx, new.parent_plan_id) is None:
+                raise NotFoundError(f"no plan {new.parent_plan_id!r} to be the parent; create it first")
+            plan = self._new(scope, plan_id, new.model_dump(exclude={"plan_id"}))
+            await self._join(tx, plan.session_id)
+            if not await store.insert(tx, plan):
+                raise _conflict(await self._held(tx, plan_id), "is there already")
+            return plan
+
+        return await self._introducer.write(scope, work, answer=PLAN)
+
+    async def store_context(self, scope: Scope, new: NewPlanContext) -> PlanContext:
+        """Store the context of a plan; makes the plan where it is not there. Raises ConflictError on another version."""
+
+        async def work(tx: Tx) -> Plan:
+            held = await store.get(tx, new.plan_id)
+            _check(held, new.expected_version, new.plan_id)
+            given = new.model_dump(exclude={"plan_id", "expected_version"})
+            await self._join(tx, new.session_id)
+            if held is None:
+                plan = self._new(scope, new.plan_id, {"status": "running", **given})
+                await store.insert(tx, plan)
+                return plan
+            if new.session_id is None:
+                given.pop("session_id")
+            return await self._replace(tx, held, given)
+
+        return context_of(await self._introducer.write(scope, work, answer=PLAN))
+
+    async def get(self, scope: Scope, plan_id: str) -> Plan:
+        async with self._database.scoped(scope) as tx:
+            return await self._held(tx, plan_id)
+
+    async def by_correlation(self, scope: Scope, correlation_id: str) -> Plan:
+        """The plan that waits for this id. Raises NotFoundError."""
+        async with self._database.scoped(scope) as tx:
+            held = await store.by_correlation(tx, correlation_id)
+        if held is None:
+            raise NotFoundError(f"no plan waits for {correlation_id!r}")
+        return held
+
+    async def page(
+        self,
+        scope: Scope,
+        *,
+        status: PlanFilter | None,
+        session_id: str | None,
+        parent_plan_id: str | None,
+        limit: int,
+        cursor: str | None,
+    ) -> Page[Plan]:
+        """One page, newest first. `active` means running or paused."""
+        after = read_cursor(cursor) if cursor else None
+        statuses = ACTIVE if status == "active" else None if status is None else (status,)
+        async with self._database.scoped(scope) as tx:
+            found = await store.page(tx, statuses, session_id, parent_plan_id, after, limit + 1)
+        more = len(found) > limit
+        last = found[limit - 1] if more else None
+        return Page(items=found[:limit], next_cursor=write_cursor(last.created_at, last.plan_id) if last else None)
+
+    async def update(self, scope: Scope, plan_id: str, change: PlanChange | PlanContextChange) -> Plan:
+        """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
+
+        async def work(tx: Tx) -> Plan:
+            held = await self._held(tx, plan_id)
+            _check(held, change.expected_version, plan_id)
+            await self._join(tx, change.session_id)
+            given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+            return await self._replace(tx, held, given)
+
+        return await self._introducer.write(scope, work)
+
+    async def delete(self, scope: Scope, plan_id: str) -> Deleted:
+        """Remove a plan with its sub-plans, task contexts, working memory, and what events say of them, now."""
+
+        async def work(tx: Tx) -> int:
+            await self._held(tx, plan_id)
+            return len(await store.delete(tx, plan_id, self._clock()))
+
+        count = await self._database.write(scope, work)
+        under = f" with {count - 1} sub-plans" if count > 1 else ""
+        return Deleted(message=f"plan {plan_id!r} is deleted{under}, with its task contexts and working memory")
+
+    def _new(self, scope: Scope, plan_id: str, given: dict[str, Any]) -> Plan:
+        now = self._clock()
+        made: dict[str, Any] = {
+            "current_state": None,
+            "correlation_ids": [],
+            "sub_plan_ids": [],
+            "parent_plan_id": None,
+            **given,
+        }
+        made |= {"plan_id": plan_id, "tenant_id": scope.tenant_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
+        return Plan.model_validate({**made, "version": 1, "created_at": now, "updated_at": now})
+
+    async def _replace(self, tx: Tx, held: Plan, given: dict[str, Any]) -> Plan:
+        plan = held.model_copy(update={**given, "version": held.version + 1, "updated_at": self._clock()})
+        await store.replace(tx, plan)
+        return plan
+
+    async def _join(self, tx: Tx, session_id: str | None) -> None:
+        if session_id is not None:
+            await sessions.ensure(tx, session_id, self._clock())
+
+    async def _held(self, tx: Tx, plan_id: str) -> Plan:
+        held = await store.get(tx, plan_id)
+        if held is None:
+            raise NotFoundError(f"no plan {plan_id!r}")
+        return held
+
+
+def context_of(plan: Plan) -> PlanContext:
+    """The plan as its state machine sees it."""
+    return PlanContext.model_construct(**{name: getattr(plan, name) for name in PlanContext.model_fields})
+
+
+def _check(held: Plan | None, expected: int | None, plan_id: str) -> None:
+    version = held.version if held else 0
+    if expected not in (None, version):
+        if held is None:
+            raise ConflictError(f"plan {plan_id!r} is not there; version {expected} was expected", current_version=0)
+        raise _conflict(held, f"has version {version}, not {expected}")
+
+
+def _conflict(held: Plan, why: str) -> ConflictError:
+    return ConflictError(
+        f"plan {held.plan_id!r} {why}", current_version=held.version, current=held.model_dump(mode="json")
+    )

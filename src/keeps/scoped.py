@@ -1,0 +1,193 @@
+"""The memory of one scope: the methods that the SDK's `MemoryClient` has, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from keeps.arguments import Index, as_uuid, index_now, listed, plain, version
+from keeps.scoped_state import ScopedState
+from keeps_client.errors import ValidationFailedError
+from keeps_client.models import (
+    Event,
+    Filters,
+    Memory,
+    MemoryChange,
+    NewMemory,
+    Page,
+    RecallRequest,
+    RecallResult,
+    Receipt,
+)
+from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
+from keeps_client.validation import validated
+
+MANY = 64
+
+
+class ScopedMemory(ScopedState):
+    """The memory of one scope. The same methods as the SDK's `MemoryClient`."""
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        kind: Kind = "semantic",
+        content_type: str = "fact",
+        namespace: str | None = None,
+        key: str | None = None,
+        value: Any = None,
+        tags: Sequence[str] = (),
+        importance: float | None = None,
+        metadata: dict[str, Any] | None = None,
+        visibility: Visibility = "private",
+        source: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        ttl_days: float | None = None,
+        expires_at: datetime | None = None,
+        valid_from: datetime | None = None,
+        role: Role | None = None,
+        trigger_condition: str | None = None,
+        procedure_type: ProcedureType | None = None,
+        infer: bool = False,
+        index: Index = "now",
+        if_version: int | None = None,
+    ) -> Receipt:
+        """Store one memory; returns when it is committed.
+
+        The same content again is `unchanged`; the same namespace and key is `updated`, and the old truth stays
+        readable with `recall(include_superseded=True)` or `recall(as_of=…)`. `index="later"` leaves the vector to the
+        background, as does a model that is away; until then the memory is found by its words. `infer` needs an LLM, which comes with a later version.
+        Raises ValidationFailedError (nothing is stored), ConflictError (`if_version`), UnavailableError.
+        """
+        if infer:
+            raise ValidationFailedError(
+                "infer=True needs an LLM, which this version of Keeps does not use yet; store the text itself"
+            )
+        given = {
+            "kind": (kind, "semantic"), "content_type": (content_type, "fact"), "namespace": (namespace, None), "key": (key, None),
+            "value": (value, None), "tags": (listed(tags), ()), "importance": (importance, None), "metadata": (metadata, None),
+            "visibility": (visibility, "private"), "source": (source, None), "agent_id": (agent_id, None), "session_id": (session_id, None),
+            "ttl_days": (ttl_days, None), "expires_at": (expires_at, None), "valid_from": (valid_from, None), "role": (role, None),
+            "trigger_condition": (trigger_condition, None), "procedure_type": (procedure_type, None), "if_version": (if_version, None),
+        }  # fmt: skip
+        named = {name: value for name, (value, default) in given.items() if value is not default and value != default}
+        new: NewMemory = validated(NewMemory, {"content": content, **named})
+        receipt = await self._services.memories.remember(self.scope, new, index_now=index_now(index))
+        if not receipt.indexed:
+            self._services.indexer.notice(self.scope)
+        return receipt
+
+    async def remember_many(
+        self, items: Sequence[NewMemory | dict[str, Any]], *, index: Index | None = None
+    ) -> list[Receipt]:
+        """Store up to 1,000 memories in one transaction, or none; one receipt for each, in order.
+
+        `index`: "later" leaves the vectors to the background, the default for more than 64 items.
+        """
+        if not isinstance(items, list | tuple):
+            raise ValidationFailedError("items must be a list of NewMemory")
+        news: list[NewMemory] = [
+            item if isinstance(item, NewMemory) else validated(NewMemory, item, where=f"item {position}: ")
+            for position, item in enumerate(items)
+        ]
+        soon = index_now(index) if index is not None else len(news) <= MANY
+        receipts = await self._services.memories.remember_many(self.scope, news, index_now=soon)
+        if any(not receipt.indexed for receipt in receipts):
+            self._services.indexer.notice(self.scope)
+        return receipts
+
+    async def get(self, memory_id: UUID | str) -> Memory:
+        """One memory by id, also a forgotten or superseded one. Raises NotFoundError, for someone else's, too."""
+        return await self._services.memories.get(self.scope, as_uuid(memory_id))
+
+    async def find(self, namespace: str, key: str) -> Memory | None:
+        """The current memory of a key, or None."""
+        return await self._services.memories.find(self.scope, plain("namespace", namespace), plain("key", key))
+
+    async def list(self, *, filters: Filters | None = None, limit: int = 50, cursor: str | None = None) -> Page[Memory]:
+        """Memories, newest first, a page at a time: pass `next_cursor` on for the next."""
+        start = None if cursor is None else plain("cursor", cursor)
+        return await self._services.memories.list(self.scope, filters=filters, limit=limit, cursor=start)
+
+    async def update(
+        self, memory_id: UUID | str, *, if_version: int | None = None, index: Index = "now", **changes: Any
+    ) -> Receipt:
+        """Change the named fields (those of MemoryChange). New content supersedes the old, which stays readable."""
+        change: MemoryChange = validated(MemoryChange, changes)
+        receipt = await self._services.memories.update(
+            self.scope, as_uuid(memory_id), change, if_version=version(if_version), index_now=index_now(index)
+        )
+        if not receipt.indexed:
+            self._services.indexer.notice(self.scope)
+        return receipt
+
+    async def forget(
+        self,
+        memory_id: UUID | str | None = None,
+        *,
+        namespace: str | None = None,
+        key: str | None = None,
+        hard: bool = False,
+    ) -> Receipt:
+        """Forget by id or by key: hidden at once, restorable for 30 days. `hard` removes it, its older truths, their
+        vectors and the contents of their events now, for good."""
+        if hard not in (True, False):
+            raise ValidationFailedError("hard must be true or false")
+        wanted = None if memory_id is None else as_uuid(memory_id)
+        place = (
+            None if namespace is None else plain("namespace", namespace),
+            None if key is None else plain("key", key),
+        )
+        return await self._services.memories.forget(self.scope, wanted, *place, hard=hard)
+
+    async def restore(self, memory_id: UUID | str) -> Receipt:
+        """Bring back what was forgotten less than 30 days ago."""
+        return await self._services.memories.restore(self.scope, as_uuid(memory_id))
+
+    async def history(self, memory_id: UUID | str) -> list[Event]:
+        """The events of one memory, oldest first."""
+        return await self._services.memories.history(self.scope, as_uuid(memory_id))
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        kinds: Sequence[Kind] | None = None,
+        layers: Sequence[Layer] | None = None,
+        content_types: Sequence[str] | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        namespace: str | None = None,
+        tags: Sequence[str] | None = None,
+        tags_match: Literal["any", "all"] = "any",
+        filters: Filters | None = None,
+        min_importance: float | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        as_of: datetime | None = None,
+        scope: Literal["all", "own", "shared"] = "all",
+        providers: Sequence[Literal["postgres"]] | None = None,
+        include_archived: bool = False,
+        include_superseded: bool = False,
+        rerank: bool | None = None,
+        explain: bool = False,
+    ) -> RecallResult:
+        """The memories that best answer `query`, best first: what is true now, unless you ask otherwise.
+
+        `since` and `until` bound when a memory began to be true, `as_of` asks what was true then. `rerank=False` leaves
+        out the late-interaction stage. `explain` adds to each hit every number that went into its score. Raises ValidationFailedError for unknown fields in `filters`.
+        """
+        arguments = {
+            "query": query, "limit": limit, "kinds": listed(kinds), "layers": listed(layers), "content_types": listed(content_types),
+            "agent_id": agent_id, "session_id": session_id, "namespace": namespace, "tags": listed(tags), "tags_match": tags_match,
+            "filters": filters, "min_importance": min_importance, "since": since, "until": until, "as_of": as_of, "scope": scope,
+            "providers": listed(providers), "include_archived": include_archived, "include_superseded": include_superseded,
+            "rerank": rerank, "explain": explain,
+        }  # fmt: skip
+        request: RecallRequest = validated(RecallRequest, arguments)
+        return await self._services.recall.recall(self.scope, request)

@@ -1,0 +1,1 @@
+"""Sessions: conversations that group plans."""

@@ -1,0 +1,55 @@
+-- Sessions of the asking user. Plans are counted and the last activity is found when asked, so they are always true.
+
+-- name: session_get
+SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.created_at, held.updated_at,
+       (SELECT count(*) FROM keeps.plans
+        WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id) AS plan_count,
+       GREATEST(held.last_interaction,
+           (SELECT max(plans.updated_at) FROM keeps.plans
+            WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
+           (SELECT max(working_memory.updated_at) FROM keeps.plans JOIN keeps.working_memory USING (tenant_id, plan_id)
+            WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
+           (SELECT max(memories.created_at) FROM keeps.memories
+            WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.session_id = held.session_id)) AS last_activity
+FROM keeps.sessions AS held
+WHERE held.tenant_id = $1 AND held.user_id = $2 AND held.session_id = $3
+
+-- name: session_list
+-- One keyset page, newest first. $3, $4: the last row of the page before, or null · $5: how many
+SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.created_at, held.updated_at,
+       (SELECT count(*) FROM keeps.plans
+        WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id) AS plan_count,
+       GREATEST(held.last_interaction,
+           (SELECT max(plans.updated_at) FROM keeps.plans
+            WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
+           (SELECT max(working_memory.updated_at) FROM keeps.plans JOIN keeps.working_memory USING (tenant_id, plan_id)
+            WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
+           (SELECT max(memories.created_at) FROM keeps.memories
+            WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.session_id = held.session_id)) AS last_activity
+FROM keeps.sessions AS held
+WHERE held.tenant_id = $1 AND held.user_id = $2
+  AND ($3::timestamptz IS NULL OR (held.created_at, held.session_id) < ($3, $4::text))
+ORDER BY held.created_at DESC, held.session_id DESC
+LIMIT $5
+
+-- name: session_insert
+-- $1: the row as JSON. No row comes back where the session is there already.
+INSERT INTO keeps.sessions (tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction, created_at, updated_at)
+SELECT tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction, created_at, updated_at
+FROM jsonb_populate_record(NULL::keeps.sessions, $1::jsonb)
+ON CONFLICT DO NOTHING
+RETURNING session_id
+
+-- name: session_replace
+-- $1: the row as JSON.
+UPDATE keeps.sessions
+SET name = item.name, agent_id = item.agent_id, metadata = item.metadata, version = item.version,
+    last_interaction = item.last_interaction, updated_at = item.updated_at
+FROM jsonb_populate_record(NULL::keeps.sessions, $1::jsonb) AS item
+WHERE sessions.tenant_id = item.tenant_id AND sessions.user_id = item.user_id AND sessions.session_id = item.session_id
+
+-- name: session_delete
+DELETE FROM keeps.sessions WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 RETURNING session_id
+
+-- name: session_redact
+SELECT keeps.redact_own_events($1, ARRAY['session.created', 'session.updated'])

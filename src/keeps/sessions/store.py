@@ -1,0 +1,82 @@
+"""Statements on sessions."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from keeps.clock import new_id
+from keeps.db.session import Row, Tx
+from keeps.db.statements import Statements
+from keeps.events import store as events
+from keeps.events.store import NewEvent
+from keeps_client.models import Session
+
+QUERIES = Statements("keeps.sessions")
+
+
+async def get(tx: Tx, session_id: str) -> Session | None:
+    row = await tx.fetch_row(QUERIES["session_get"], tx.scope.tenant_id, tx.scope.user_id, session_id)
+    return None if row is None else session_from_row(row)
+
+
+async def page(tx: Tx, after: tuple[datetime, str] | None, limit: int) -> list[Session]:
+    created_at, session_id = after or (None, None)
+    rows = await tx.fetch(QUERIES["session_list"], tx.scope.tenant_id, tx.scope.user_id, created_at, session_id, limit)
+    return [session_from_row(row) for row in rows]
+
+
+async def insert(tx: Tx, session: Session) -> bool:
+    """Store a new session with its event; False where it is there already."""
+    image = _image(session)
+    if await tx.fetch_row(QUERIES["session_insert"], image) is None:
+        return False
+    await _log(tx, "session.created", session, image)
+    return True
+
+
+async def ensure(tx: Tx, session_id: str, now: datetime) -> None:
+    """Make the session that something names, unless it is there."""
+    await insert(
+        tx,
+        Session(
+            session_id=session_id, tenant_id=tx.scope.tenant_id, user_id=tx.scope.user_id, agent_id=tx.scope.agent_id, metadata={}, plan_count=0,
+            last_interaction=now, last_activity=now, version=1, created_at=now, updated_at=now,
+        ),
+    )  # fmt: skip
+
+
+async def replace(tx: Tx, session: Session) -> None:
+    image = _image(session)
+    await tx.execute(QUERIES["session_replace"], image)
+    await _log(tx, "session.updated", session, image)
+
+
+async def delete(tx: Tx, session_id: str, now: datetime) -> bool:
+    """Remove a session, and what its events say; its plans stay, without a session."""
+    row = await tx.fetch_row(QUERIES["session_delete"], tx.scope.tenant_id, tx.scope.user_id, session_id)
+    if row is None:
+        return False
+    await tx.execute(QUERIES["session_redact"], session_id)
+    data = {"session_id": session_id}
+    await events.append(
+        tx, [NewEvent(new_id(), "session.deleted", session_id, now, "private", tx.scope.agent_id, data)]
+    )
+    return True
+
+
+def session_from_row(row: Row) -> Session:
+    values = dict(row)
+    values["metadata"] = json.loads(values["metadata"])
+    return Session.model_construct(last_interaction=values["last_activity"], **values)
+
+
+def _image(session: Session) -> str:
+    return session.model_dump_json(exclude={"plan_count", "last_activity"})
+
+
+async def _log(tx: Tx, kind: str, session: Session, image: str) -> None:
+    data = {"session": json.loads(image)}
+    await events.append(
+        tx, [NewEvent(new_id(), kind, session.session_id, session.updated_at, "private", tx.scope.agent_id, data)]
+    )

@@ -1,0 +1,1 @@
+"""Task contexts: delegated work that waits for its results."""

@@ -1,0 +1,1 @@
+"""Working memory: the key-value state of plans."""

@@ -1,0 +1,85 @@
+-- Working memory. A key whose time is over counts as absent. Writers of a tenant take turns, so what a statement reads
+-- stays true until commit. Each change and its event are one statement.
+
+-- name: working_put
+-- $1 tenant · $2 plan · $3 key · $4 user · $5 value · $6 expires_at · $7 now · $8 expected version or null, 0 for none
+-- · $9 event id · $10 agent. No row comes back where the version is another.
+WITH stored AS (
+    INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
+    SELECT $1, $2, $3, $4, $5::jsonb, 1, $6, $7, $7
+    WHERE $8::integer IS NULL OR $8 = 0
+       OR EXISTS (SELECT FROM keeps.working_memory WHERE tenant_id = $1 AND plan_id = $2 AND key = $3)
+    ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
+        SET user_id = EXCLUDED.user_id, value = EXCLUDED.value, version = held.version + 1, expires_at = EXCLUDED.expires_at,
+            updated_at = EXCLUDED.updated_at
+        WHERE $8 IS NULL OR $8 = CASE WHEN held.expires_at <= $7 THEN 0 ELSE held.version END
+    RETURNING held.*
+), counter AS (
+    UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 AND EXISTS (SELECT FROM stored)
+    RETURNING last_sequence
+), logged AS (
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+    SELECT $1, counter.last_sequence, $9, 'plan.state.written', 'keeps', $2, $7, $4, $10, 'private',
+           jsonb_build_object('operation', 'set', 'plan_id', $2, 'key', $3, 'value', stored.value, 'version', stored.version,
+                              'expires_at', stored.expires_at)
+    FROM stored CROSS JOIN counter
+)
+SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM stored
+
+-- name: working_append
+-- $5: path inside the value · $6: what to append. Else as above.
+WITH stored AS (
+    INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, keeps.json_append(NULL, $5::text[], $6::jsonb), 1, NULL, $7, $7)
+    ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
+        SET user_id = EXCLUDED.user_id, version = held.version + 1, updated_at = EXCLUDED.updated_at,
+            value = keeps.json_append(CASE WHEN held.expires_at <= $7 THEN NULL ELSE held.value END, $5, $6::jsonb),
+            expires_at = CASE WHEN held.expires_at <= $7 THEN NULL ELSE held.expires_at END
+    RETURNING held.*
+), counter AS (
+    UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 RETURNING last_sequence
+), logged AS (
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+    SELECT $1, counter.last_sequence, $8, 'plan.state.written', 'keeps', $2, $7, $4, $9, 'private',
+           jsonb_build_object('operation', 'append', 'plan_id', $2, 'key', $3, 'path', $5, 'item', $6::jsonb, 'version', stored.version)
+    FROM stored CROSS JOIN counter
+)
+SELECT key, value #> $5 AS value, version FROM stored
+
+-- name: working_increment
+-- $5: path inside the value · $6: what to add. Else as above.
+WITH stored AS (
+    INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, keeps.json_add(NULL, $5::text[], $6::numeric), 1, NULL, $7, $7)
+    ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
+        SET user_id = EXCLUDED.user_id, version = held.version + 1, updated_at = EXCLUDED.updated_at,
+            value = keeps.json_add(CASE WHEN held.expires_at <= $7 THEN NULL ELSE held.value END, $5, $6::numeric),
+            expires_at = CASE WHEN held.expires_at <= $7 THEN NULL ELSE held.expires_at END
+    RETURNING held.*
+), counter AS (
+    UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 RETURNING last_sequence
+), logged AS (
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+    SELECT $1, counter.last_sequence, $8, 'plan.state.written', 'keeps', $2, $7, $4, $9, 'private',
+           jsonb_build_object('operation', 'increment', 'plan_id', $2, 'key', $3, 'path', $5, 'delta', $6::numeric, 'version', stored.version)
+    FROM stored CROSS JOIN counter
+)
+SELECT key, value #> $5 AS value, version FROM stored
+
+-- name: working_get
+SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM keeps.working_memory
+WHERE tenant_id = $1 AND plan_id = $2 AND key = $3 AND (expires_at IS NULL OR expires_at > $4)
+
+-- name: working_list
+-- The keys of a plan, a page at a time. $4: the last key of the page before · $5: how many
+SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM keeps.working_memory
+WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3) AND key > $4
+ORDER BY key LIMIT $5
+
+-- name: working_delete
+-- One key, or all where $3 is null; expired ones go, too, but do not count.
+DELETE FROM keeps.working_memory WHERE tenant_id = $1 AND plan_id = $2 AND ($3::text IS NULL OR key = $3)
+RETURNING key, expires_at IS NOT NULL AND expires_at <= $4 AS expired
+
+-- name: working_redact
+SELECT keeps.redact_plan_events($1, $2)

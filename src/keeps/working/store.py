@@ -1,0 +1,74 @@
+"""Statements on working memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from keeps.clock import new_id
+from keeps.db.session import Row, Tx
+from keeps.db.statements import Statements
+from keeps_client.models import AtomicResult, WorkingItem
+
+QUERIES = Statements("keeps.working")
+
+
+async def put(
+    tx: Tx, plan_id: str, key: str, value: Any, *, expires_at: datetime | None, now: datetime, expected: int | None
+) -> WorkingItem | None:
+    """Store a value; None where another version than the expected one is there."""
+    row = await tx.fetch_row(
+        QUERIES["working_put"], tx.scope.tenant_id, plan_id, key, tx.scope.user_id, json.dumps(value, ensure_ascii=False), expires_at, now,
+        expected, new_id(), tx.scope.agent_id,
+    )  # fmt: skip
+    return None if row is None else item_from_row(row)
+
+
+async def append(tx: Tx, plan_id: str, key: str, path: Sequence[str], item: Any, now: datetime) -> AtomicResult:
+    row = await tx.fetch_row(
+        QUERIES["working_append"], tx.scope.tenant_id, plan_id, key, tx.scope.user_id, list(path), json.dumps(item, ensure_ascii=False), now,
+        new_id(), tx.scope.agent_id,
+    )  # fmt: skip
+    return _result(plan_id, path, row)
+
+
+async def increment(tx: Tx, plan_id: str, key: str, path: Sequence[str], delta: float, now: datetime) -> AtomicResult:
+    row = await tx.fetch_row(
+        QUERIES["working_increment"], tx.scope.tenant_id, plan_id, key, tx.scope.user_id, list(path), json.dumps(delta), now,
+        new_id(), tx.scope.agent_id,
+    )  # fmt: skip
+    return _result(plan_id, path, row)
+
+
+async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | None:
+    row = await tx.fetch_row(QUERIES["working_get"], tx.scope.tenant_id, plan_id, key, now)
+    return None if row is None else item_from_row(row)
+
+
+async def page(tx: Tx, plan_id: str, now: datetime, after: str, limit: int) -> list[WorkingItem]:
+    rows = await tx.fetch(QUERIES["working_list"], tx.scope.tenant_id, plan_id, now, after, limit)
+    return [item_from_row(row) for row in rows]
+
+
+async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime) -> list[str]:
+    """Remove one key or all, and take their values out of the log. Returns the keys that were there."""
+    rows = await tx.fetch(QUERIES["working_delete"], tx.scope.tenant_id, plan_id, key, now)
+    await tx.execute(QUERIES["working_redact"], plan_id, key)
+    return [row["key"] for row in rows if not row["expired"]]
+
+
+def item_from_row(row: Row) -> WorkingItem:
+    values = dict(row)
+    values["value"] = json.loads(values["value"])
+    return WorkingItem.model_construct(id=f"{values['plan_id']}/{values['key']}", **values)
+
+
+def _result(plan_id: str, path: Sequence[str], row: Row | None) -> AtomicResult:
+    if row is None:
+        raise AssertionError("an upsert returns a row")
+    whole = ".".join((row["key"], *path))
+    return AtomicResult.model_construct(
+        plan_id=plan_id, path=whole, key=row["key"], value=json.loads(row["value"]), version=row["version"]
+    )

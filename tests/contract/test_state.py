@@ -1,0 +1,293 @@
+"""The state that agents share, the same in process, by the async client and by the sync client."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+
+
+async def test_a_value_is_stored_and_its_version_counts(memory: Any) -> None:
+    first = await memory.store("summary", {"confidence": 0.9, "text": "žluťoučký 🐴"}, "plan")
+    assert (first.version, first.value, first.plan_id, first.key) == (
+        1,
+        {"confidence": 0.9, "text": "žluťoučký 🐴"},
+        "plan",
+        "summary",
+    )
+    assert (await memory.store("summary", [1, None, "x"], "plan")).version == 2
+    assert await memory.retrieve("summary", "plan") == [1, None, "x"]
+    assert await memory.retrieve_with_version("summary", "plan") == ([1, None, "x"], 2)
+    assert await memory.retrieve("nothing", "plan") is None
+    assert await memory.retrieve_with_version("nothing", "plan") == (None, 0)
+
+
+async def test_a_null_is_a_value(memory: Any) -> None:
+    await memory.store("empty", None, "plan")
+    assert await memory.retrieve_with_version("empty", "plan") == (None, 1)
+
+
+async def test_the_coala_names_reach_the_same_state(memory: Any) -> None:
+    await memory.set_plan_state("plan", "step", 3)
+    assert (await memory.get_plan_state("plan", "step")).value == 3
+    assert [(item.key, item.value) for item in (await memory.list_plan_state("plan")).items] == [("step", 3)]
+    deleted = await memory.delete_plan_state("plan", "step")
+    assert (deleted.success, deleted.deleted) == (True, True)
+    with pytest.raises(NotFoundError):
+        await memory.delete_plan_state("plan", "step")
+    with pytest.raises(NotFoundError):
+        await memory.get_plan_state("plan", "step")
+    await memory.store("a", 1, "plan")
+    await memory.store("b", 2, "plan")
+    assert (await memory.delete_plan_state("plan")).count_deleted == 2
+
+
+async def test_keys_come_in_pages(memory: Any) -> None:
+    for number in range(5):
+        await memory.store(f"key-{number}", number, "plan")
+    first = await memory.list_plan_state("plan", limit=3)
+    second = await memory.list_plan_state("plan", limit=3, cursor=first.next_cursor)
+    assert [item.value for item in (*first.items, *second.items)] == [0, 1, 2, 3, 4]
+    assert second.next_cursor is None
+
+
+async def test_a_write_with_another_version_is_a_conflict_that_says_what_is_there(memory: Any) -> None:
+    with pytest.raises(ConflictError) as missing:
+        await memory.store_if_version_matches("key", "x", "plan", 3)
+    assert (missing.value.current_version, missing.value.current) == (0, None)
+    assert (await memory.store_if_version_matches("key", "one", "plan", 0)).version == 1
+    with pytest.raises(ConflictError) as taken:
+        await memory.store_if_version_matches("key", "two", "plan", 0)
+    assert (taken.value.current_version, taken.value.current) == (1, "one")
+    assert (await memory.store_if_version_matches("key", "two", "plan", 1)).version == 2
+    assert await memory.retrieve("key", "plan") == "two"
+
+
+async def test_a_key_with_a_time_to_live_goes(memory: Any) -> None:
+    item = await memory.store("soon", "gone", "plan", ttl_seconds=0.05)
+    assert item.expires_at - item.updated_at == timedelta(seconds=0.05)
+    for _ in range(200):
+        if await memory.retrieve("soon", "plan") is None:
+            break
+        await asyncio.sleep(0.02)
+    assert await memory.retrieve_with_version("soon", "plan") == (None, 0)
+    assert (await memory.store_if_version_matches("soon", "again", "plan", 0)).value == "again"
+
+
+async def test_append_and_increment_reach_into_a_value(memory: Any) -> None:
+    assert await memory.append_to_list("log", "one", "plan") == ["one"]
+    assert await memory.append_to_list("log", {"two": 2}, "plan") == ["one", {"two": 2}]
+    assert await memory.append_to_list("state.actions.done", "x", "plan") == ["x"]
+    assert await memory.increment("state.retries", "plan") == 1
+    assert await memory.increment("state.retries", "plan", 2) == 3
+    assert await memory.increment("ratio", "plan", 0.1) == 0.1
+    assert await memory.increment("ratio", "plan", 0.2) == 0.3
+    assert await memory.retrieve("state", "plan") == {"actions": {"done": ["x"]}, "retries": 3}
+
+
+async def test_a_key_with_points_that_is_there_is_meant_whole(memory: Any) -> None:
+    await memory.store("a.b", [1], "plan")
+    assert await memory.append_to_list("a.b", 2, "plan") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "says"),
+    [("text", "key", "not a list"), ({"a": 1}, "key", "not a list"), ([1], "key.5", "no item 5"), ("text", "key.a", "which has no a"), (3, "key", "not a list")],
+)  # fmt: skip
+async def test_appending_to_something_else_is_a_clear_error(memory: Any, value: Any, path: str, says: str) -> None:
+    await memory.store("key", value, "plan")
+    with pytest.raises(ValidationFailedError, match=says):
+        await memory.append_to_list(path, "x", "plan")
+    assert await memory.retrieve_with_version("key", "plan") == (value, 1)
+
+
+async def test_adding_to_something_else_is_a_clear_error(memory: Any) -> None:
+    await memory.store("key", ["list"], "plan")
+    with pytest.raises(ValidationFailedError, match="not a number"):
+        await memory.increment("key", "plan")
+
+
+async def test_fifty_appends_at_once_lose_none(memory: Any) -> None:
+    await asyncio.gather(*(memory.append_to_list("log", number, "plan") for number in range(50)))
+    assert sorted(await memory.retrieve("log", "plan")) == list(range(50))
+    assert (await memory.retrieve_with_version("log", "plan"))[1] == 50
+
+
+async def test_a_deleted_value_leaves_the_log(memory: Any, log_of: Any) -> None:
+    await memory.store("card", "4111 1111 1111 1111", "plan")
+    await memory.append_to_list("cards", "4222", "plan")
+    assert "4111" in await log_of()
+    await memory.delete_plan_state("plan", "card")
+    assert "4111" not in await log_of()
+    await memory.delete_plan_state("plan")
+    assert "4222" not in await log_of()
+
+
+@pytest.mark.parametrize("bad", ["nul\x00", "\ud800"])
+async def test_text_that_cannot_be_stored_is_refused(memory: Any, bad: str) -> None:
+    with pytest.raises(ValidationFailedError):
+        await memory.store("key", {"deep": [bad]}, "plan")
+    with pytest.raises(ValidationFailedError):
+        await memory.store(bad, 1, "plan")
+    with pytest.raises(ValidationFailedError):
+        await memory.retrieve("key", bad)
+
+
+async def test_a_task_context_is_found_by_its_sub_task(memory: Any) -> None:
+    stored = await memory.store_task_context(
+        "task", event_type="research.requested", plan_id="plan", response_event="research.completed", data={"topic": "bees"},
+    )  # fmt: skip
+    assert (stored.version, stored.response_topic, stored.sub_tasks, stored.state) == (1, "action-results", [], {})
+    changed = await memory.update_task_context(
+        "task", sub_tasks=["sub-1", {"sub_task_id": "sub-2", "event": "x"}], state={"progress": 0.5}
+    )
+    assert (changed.version, changed.data) == (2, {"topic": "bees"})
+    for sub_task in ("sub-1", "sub-2"):
+        assert (await memory.get_task_by_subtask(sub_task)).task_id == "task"
+    await memory.update_task_context("task", sub_tasks=["sub-3"])
+    with pytest.raises(NotFoundError):
+        await memory.get_task_by_subtask("sub-1")
+    with pytest.raises(ConflictError) as conflict:
+        await memory.update_task_context("task", state={}, expected_version=1)
+    assert conflict.value.current_version == 3
+    assert conflict.value.current["sub_tasks"] == ["sub-3"]
+    again = await memory.store_task_context("task", event_type="research.requested")
+    assert (again.version, again.sub_tasks, again.created_at) == (4, [], stored.created_at)
+    assert (await memory.delete_task_context("task")).deleted is True
+    with pytest.raises(NotFoundError):
+        await memory.get_task_context("task")
+
+
+async def test_a_plan_lives_in_its_session(memory: Any) -> None:
+    session = await memory.create_session(name="Research", metadata={"a": 1})
+    assert (session.plan_count, session.version, session.last_activity) == (0, 1, session.last_interaction)
+    plan = await memory.create_plan(
+        goal_event="research.goal", goal_data={"q": 1}, response_event="done", session_id=session.session_id
+    )
+    assert (plan.status, plan.version, plan.session_id, plan.state) == ("running", 1, session.session_id, {})
+    other = await memory.create_plan(plan_id="other", goal_event="g", session_id="named-session")
+    assert (await memory.get_session("named-session")).plan_count == 1
+    assert (await memory.get_session(session.session_id)).plan_count == 1
+    active = (await memory.get_session(session.session_id)).last_activity
+    await memory.store("key", 1, plan.plan_id)
+    assert (await memory.get_session(session.session_id)).last_activity > active
+    assert [each.plan_id for each in (await memory.list_plans(status="active")).items] == ["other", plan.plan_id]
+    await memory.update_plan("other", status="paused")
+    assert [each.plan_id for each in (await memory.list_plans(status="active")).items] == ["other", plan.plan_id]
+    await memory.update_plan("other", status="completed", state={"result": 42})
+    assert [each.plan_id for each in (await memory.list_plans(status="active")).items] == [plan.plan_id]
+    assert [each.plan_id for each in (await memory.list_plans(session_id="named-session")).items] == ["other"]
+    assert (await memory.get_plan("other")).state == {"result": 42}
+    assert {each.session_id for each in (await memory.list_sessions()).items} == {session.session_id, "named-session"}
+    await memory.delete_session("named-session")
+    assert (await memory.get_plan("other")).session_id is None
+    assert other.version == 1
+    with pytest.raises(NotFoundError):
+        await memory.get_session("named-session")
+    with pytest.raises(ConflictError):
+        await memory.create_session(session_id=session.session_id)
+
+
+async def test_a_session_is_changed_under_its_version(memory: Any) -> None:
+    session = await memory.create_session(session_id="s", name="one")
+    changed = await memory.update_session("s", name="two", expected_version=1)
+    assert (changed.name, changed.version) == ("two", 2)
+    assert changed.last_activity >= session.last_activity
+    with pytest.raises(ConflictError) as conflict:
+        await memory.update_session("s", name="three", expected_version=1)
+    assert conflict.value.current["name"] == "two"
+
+
+async def test_a_plan_takes_its_tree_tasks_and_state_along(memory: Any, log_of: Any) -> None:
+    await memory.create_plan(plan_id="root", goal_event="g", goal_data={"secret": "swordfish"})
+    await memory.create_plan(plan_id="child", goal_event="g", parent_plan_id="root")
+    await memory.create_plan(plan_id="grandchild", goal_event="g", parent_plan_id="child")
+    assert (await memory.get_plan("root")).sub_plan_ids == ["child"]
+    assert [each.plan_id for each in (await memory.list_plans(parent_plan_id="root")).items] == ["child"]
+    await memory.store("key", "swordfish", "grandchild")
+    await memory.store_task_context("task", event_type="e", plan_id="child", data={"secret": "swordfish"})
+    await memory.delete_plan("root")
+    for plan_id in ("root", "child", "grandchild"):
+        with pytest.raises(NotFoundError):
+            await memory.get_plan(plan_id)
+    assert await memory.retrieve("key", "grandchild") is None
+    with pytest.raises(NotFoundError):
+        await memory.get_task_context("task")
+    assert "swordfish" not in await log_of()
+    with pytest.raises(NotFoundError, match="parent"):
+        await memory.create_plan(goal_event="g", parent_plan_id="root")
+
+
+async def test_a_plan_context_is_a_state_machine_under_a_version(memory: Any) -> None:
+    stored = await memory.store_plan_context(
+        "plan", goal_event="goal", state={"start": {"next": "search"}}, current_state="start", correlation_ids=["c-1", "c-2"]
+    )  # fmt: skip
+    assert (stored.version, stored.current_state, stored.status) == (1, "start", "running")
+    assert (await memory.get_plan_by_correlation("c-2")).plan_id == "plan"
+    moved = await memory.store_plan_context(
+        "plan", goal_event="goal", current_state="search", correlation_ids=["c-3"], expected_version=1
+    )
+    assert (moved.version, moved.current_state) == (2, "search")
+    with pytest.raises(NotFoundError):
+        await memory.get_plan_by_correlation("c-1")
+    with pytest.raises(ConflictError) as conflict:
+        await memory.update_plan_context("plan", current_state="end", expected_version=1)
+    assert (conflict.value.current_version, conflict.value.current["current_state"]) == (2, "search")
+    assert (await memory.update_plan_context("plan", current_state="end", expected_version=2)).version == 3
+    assert (await memory.get_plan_context("plan")).current_state == "end"
+    with pytest.raises(ConflictError):
+        await memory.store_plan_context("new", goal_event="goal", expected_version=5)
+
+
+async def test_lists_come_in_pages(memory: Any) -> None:
+    for number in range(5):
+        await memory.create_plan(plan_id=f"plan-{number}", goal_event="g", session_id=f"session-{number}")
+    for lister, name in ((memory.list_plans, "plan_id"), (memory.list_sessions, "session_id")):
+        first = await lister(limit=2)
+        second = await lister(limit=2, cursor=first.next_cursor)
+        third = await lister(limit=2, cursor=second.next_cursor)
+        found = [getattr(each, name)[-1] for each in (*first.items, *second.items, *third.items)]
+        assert found == ["4", "3", "2", "1", "0"]
+        assert third.next_cursor is None
+    with pytest.raises(ValidationFailedError):
+        await memory.list_plans(cursor="bogus")
+    with pytest.raises(ValidationFailedError):
+        await memory.list_plans(status="unknown")
+
+
+async def test_knowledge_interactions_and_skills_have_their_coala_names(memory: Any) -> None:
+    fact = await memory.store_knowledge(
+        "The capital of Peru is Lima.", external_id="peru", tags=["geo"], metadata={"page": 3}
+    )
+    assert (fact.external_id, fact.is_public, fact.tags, fact.metadata) == ("peru", False, ["geo"], {"page": 3})
+    assert (await memory.store_knowledge("Lima is the capital of Peru.", external_id="peru")).id == fact.id
+    found = await memory.query_knowledge("capital of Peru", limit=1)
+    assert (found[0].id, found[0].score is not None) == (fact.id, True)
+    assert (await memory.search_knowledge("capital of Peru"))[0].id == fact.id
+    said = await memory.log_interaction("agent-1", "user", "I would like a window seat.", metadata={"turn": 1})
+    await memory.log_interaction("agent-1", "assistant", "Noted: a window seat.")
+    await memory.log_interaction("agent-2", "user", "Another agent's talk of a window seat.")
+    assert [each.role for each in await memory.get_recent_history("agent-1")] == ["assistant", "user"]
+    assert {each.agent_id for each in await memory.search_interactions("agent-1", "window seat")} == {"agent-1"}
+    assert said.metadata == {"turn": 1}
+    skill = await memory.store_skill(
+        "agent-1",
+        "Always check Stripe first.",
+        procedure_type="system_prompt",
+        trigger_condition="User asks about billing",
+    )
+    assert [each.id for each in await memory.get_relevant_skills("agent-1", "a question about my bill")] == [skill.id]
+    assert await memory.get_relevant_skills("agent-2", "a question about my bill") == []
+
+
+async def test_upsert_replaces_what_says_the_same(memory: Any) -> None:
+    first = await memory.upsert_knowledge("Python was created by Guido van Rossum.")
+    again = await memory.upsert_knowledge("Python was created by Guido van Rossum!", dedupe_threshold=0.9)
+    assert (first.status, again.status, again.id) == ("created", "updated", first.id)
+    other = await memory.upsert_knowledge("The Baltic Sea is brackish.", dedupe_threshold=0.9)
+    assert (other.status, other.id != first.id) == ("created", True)
+    assert (await memory.get(first.id)).content == "Python was created by Guido van Rossum!"
