@@ -35,11 +35,13 @@ test: $(DEV_STAMP)  ## the whole suite, on a real PostgreSQL, as keeps_app
 check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/python tools/make_sync.py --check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory test
 
 format: $(DEV_STAMP)  ## put the code into shape
+	$(BIN)/python tools/make_sync.py
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import Any
 
+from keeps.access.keys import KeyService
 from keeps.clock import Clock, utc_now
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
@@ -22,6 +23,8 @@ from keeps.sessions.service import SessionService
 from keeps.settings import Settings
 from keeps.tasks.service import TaskService
 from keeps.tenants.service import Introducer
+from keeps.transfer.erasure import TenantService
+from keeps.transfer.service import TransferService
 from keeps.working.service import WorkingService
 
 
@@ -53,8 +56,11 @@ async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Em
             sessions=SessionService(database, introducer, clock),
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
+            keys=KeyService(database, introducer, clock),
+            tenants=TenantService(database, clock),
+            transfer=TransferService(database, introducer, indexer),
         )
-        keeps = Keeps(services, access, closing)
+        keeps = Keeps(database, services, access, closing)
         undo.pop_all()
         return keeps
 

@@ -7,8 +7,8 @@ import binascii
 import json
 from datetime import UTC, datetime
 
-from keeps.arguments import plain
 from keeps_client.errors import ValidationFailedError
+from keeps_client.validation import named
 
 
 def write_cursor(moment: datetime, name: str) -> str:
@@ -19,6 +19,6 @@ def read_cursor(cursor: str) -> tuple[datetime, str]:
     """Raises ValidationFailedError for what no page gave."""
     try:
         moment, name = json.loads(base64.urlsafe_b64decode(cursor.encode()))
-        return datetime.fromisoformat(moment).astimezone(UTC), plain("cursor", name)
+        return datetime.fromisoformat(moment).astimezone(UTC), named("cursor", name)
     except (ValueError, TypeError, binascii.Error, AttributeError, OverflowError, RecursionError):
         raise ValidationFailedError("cursor is not one that a page gave; start without it") from None

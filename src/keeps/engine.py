@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from keeps.db.session import Database
 from keeps.indexing.service import IndexStatus
 from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
@@ -23,10 +24,12 @@ class Keeps:
 
     def __init__(
         self,
+        database: Database,
         services: Services,
         access: AccessBuffer,
         closing: Sequence[Any],
     ) -> None:
+        self.database = database
         self.services = services
         self.indexer = services.indexer
         self._access = access
@@ -52,6 +55,10 @@ class Keeps:
     async def server_version(self) -> str:
         """PostgreSQL's and pgvector's versions, for people."""
         return await self.indexer.server_version()
+
+    async def storage_bytes(self) -> int:
+        """The size of the database."""
+        return await self.indexer.storage_bytes()
 
     async def close(self) -> None:
         """Finish what is on its way and let go of the database; the last one out stops an embedded server."""

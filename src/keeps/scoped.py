@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from keeps.arguments import Index, as_uuid, index_now, listed, plain, version
 from keeps.scoped_state import ScopedState
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import (
@@ -22,7 +21,7 @@ from keeps_client.models import (
     Receipt,
 )
 from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
-from keeps_client.validation import validated
+from keeps_client.validation import Index, as_uuid, index_now, listed, named, validated, version
 
 MANY = 64
 
@@ -67,18 +66,23 @@ class ScopedMemory(ScopedState):
             raise ValidationFailedError(
                 "infer=True needs an LLM, which this version of Keeps does not use yet; store the text itself"
             )
-        given = {
+        offered = {
             "kind": (kind, "semantic"), "content_type": (content_type, "fact"), "namespace": (namespace, None), "key": (key, None),
             "value": (value, None), "tags": (listed(tags), ()), "importance": (importance, None), "metadata": (metadata, None),
             "visibility": (visibility, "private"), "source": (source, None), "agent_id": (agent_id, None), "session_id": (session_id, None),
             "ttl_days": (ttl_days, None), "expires_at": (expires_at, None), "valid_from": (valid_from, None), "role": (role, None),
             "trigger_condition": (trigger_condition, None), "procedure_type": (procedure_type, None), "if_version": (if_version, None),
         }  # fmt: skip
-        named = {name: value for name, (value, default) in given.items() if value is not default and value != default}
-        new: NewMemory = validated(NewMemory, {"content": content, **named})
-        receipt = await self._services.memories.remember(self.scope, new, index_now=index_now(index))
+        chosen = {
+            name: value for name, (value, default) in offered.items() if value is not default and value != default
+        }
+        return await self.remember_new(validated(NewMemory, {"content": content, **chosen}), index=index)
+
+    async def remember_new(self, new: NewMemory, *, index: Index = "now") -> Receipt:
+        """The same, of a NewMemory."""
+        receipt = await self.services.memories.remember(self.scope, new, index_now=index_now(index))
         if not receipt.indexed:
-            self._services.indexer.notice(self.scope)
+            self.services.indexer.notice(self.scope)
         return receipt
 
     async def remember_many(
@@ -95,34 +99,39 @@ class ScopedMemory(ScopedState):
             for position, item in enumerate(items)
         ]
         soon = index_now(index) if index is not None else len(news) <= MANY
-        receipts = await self._services.memories.remember_many(self.scope, news, index_now=soon)
+        receipts = await self.services.memories.remember_many(self.scope, news, index_now=soon)
         if any(not receipt.indexed for receipt in receipts):
-            self._services.indexer.notice(self.scope)
+            self.services.indexer.notice(self.scope)
         return receipts
 
     async def get(self, memory_id: UUID | str) -> Memory:
         """One memory by id, also a forgotten or superseded one. Raises NotFoundError, for someone else's, too."""
-        return await self._services.memories.get(self.scope, as_uuid(memory_id))
+        return await self.services.memories.get(self.scope, as_uuid(memory_id))
 
     async def find(self, namespace: str, key: str) -> Memory | None:
         """The current memory of a key, or None."""
-        return await self._services.memories.find(self.scope, plain("namespace", namespace), plain("key", key))
+        return await self.services.memories.find(self.scope, named("namespace", namespace), named("key", key))
 
     async def list(self, *, filters: Filters | None = None, limit: int = 50, cursor: str | None = None) -> Page[Memory]:
         """Memories, newest first, a page at a time: pass `next_cursor` on for the next."""
-        start = None if cursor is None else plain("cursor", cursor)
-        return await self._services.memories.list(self.scope, filters=filters, limit=limit, cursor=start)
+        start = None if cursor is None else named("cursor", cursor)
+        return await self.services.memories.list(self.scope, filters=filters, limit=limit, cursor=start)
 
     async def update(
         self, memory_id: UUID | str, *, if_version: int | None = None, index: Index = "now", **changes: Any
     ) -> Receipt:
         """Change the named fields (those of MemoryChange). New content supersedes the old, which stays readable."""
-        change: MemoryChange = validated(MemoryChange, changes)
-        receipt = await self._services.memories.update(
+        return await self.change(memory_id, validated(MemoryChange, changes), if_version=if_version, index=index)
+
+    async def change(
+        self, memory_id: UUID | str, change: MemoryChange, *, if_version: int | None = None, index: Index = "now"
+    ) -> Receipt:
+        """The same, of a MemoryChange."""
+        receipt = await self.services.memories.update(
             self.scope, as_uuid(memory_id), change, if_version=version(if_version), index_now=index_now(index)
         )
         if not receipt.indexed:
-            self._services.indexer.notice(self.scope)
+            self.services.indexer.notice(self.scope)
         return receipt
 
     async def forget(
@@ -139,18 +148,18 @@ class ScopedMemory(ScopedState):
             raise ValidationFailedError("hard must be true or false")
         wanted = None if memory_id is None else as_uuid(memory_id)
         place = (
-            None if namespace is None else plain("namespace", namespace),
-            None if key is None else plain("key", key),
+            None if namespace is None else named("namespace", namespace),
+            None if key is None else named("key", key),
         )
-        return await self._services.memories.forget(self.scope, wanted, *place, hard=hard)
+        return await self.services.memories.forget(self.scope, wanted, *place, hard=hard)
 
     async def restore(self, memory_id: UUID | str) -> Receipt:
         """Bring back what was forgotten less than 30 days ago."""
-        return await self._services.memories.restore(self.scope, as_uuid(memory_id))
+        return await self.services.memories.restore(self.scope, as_uuid(memory_id))
 
     async def history(self, memory_id: UUID | str) -> list[Event]:
         """The events of one memory, oldest first."""
-        return await self._services.memories.history(self.scope, as_uuid(memory_id))
+        return await self.services.memories.history(self.scope, as_uuid(memory_id))
 
     async def recall(
         self,
@@ -189,5 +198,8 @@ class ScopedMemory(ScopedState):
             "providers": listed(providers), "include_archived": include_archived, "include_superseded": include_superseded,
             "rerank": rerank, "explain": explain,
         }  # fmt: skip
-        request: RecallRequest = validated(RecallRequest, arguments)
-        return await self._services.recall.recall(self.scope, request)
+        return await self.ask(validated(RecallRequest, arguments))
+
+    async def ask(self, request: RecallRequest) -> RecallResult:
+        """The same, of a RecallRequest."""
+        return await self.services.recall.recall(self.scope, request)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from keeps.arguments import limited, listed, plain
+from keeps.access.keys import KeyService
 from keeps.indexing.service import Indexer
 from keeps.memories.coala import EXTERNAL, episodic_item, procedural_item, semantic_item
 from keeps.memories.service import MemoryService
@@ -16,6 +16,8 @@ from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps.sessions.service import SessionService
 from keeps.tasks.service import TaskService
+from keeps.transfer.erasure import TenantService
+from keeps.transfer.service import TransferService
 from keeps.working.service import WorkingService
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import (
@@ -54,7 +56,7 @@ from keeps_client.models import (
     WorkingItem,
 )
 from keeps_client.models.memories import ProcedureType, Role
-from keeps_client.validation import given, one_of, validated
+from keeps_client.validation import given, limited, listed, named, one_of, validated
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,9 @@ class Services:
     sessions: SessionService
     plans: PlanService
     tasks: TaskService
+    keys: KeyService
+    tenants: TenantService
+    transfer: TransferService
 
 
 class ScopedState:
@@ -75,7 +80,7 @@ class ScopedState:
 
     def __init__(self, scope: Scope, services: Services) -> None:
         self.scope = scope
-        self._services = services
+        self.services = services
 
     async def store_knowledge(
         self,
@@ -107,15 +112,15 @@ class ScopedState:
         new = validated(
             KnowledgeUpsert, {"content": content, "dedupe_threshold": dedupe_threshold} | given(metadata=metadata)
         )
-        nearest = await self._services.recall.most_similar(self.scope, new.content)
+        nearest = await self.services.recall.most_similar(self.scope, new.content)
         if nearest is not None and nearest[1] >= new.dedupe_threshold:
             changed: dict[str, Any] = {"content": new.content} | ({"metadata": new.metadata} if new.metadata else {})
             change = validated(MemoryChange, changed)
-            receipt = await self._services.memories.update(
+            receipt = await self.services.memories.update(
                 self.scope, nearest[0], change, if_version=None, index_now=True
             )
             return Upserted(status="updated", id=str(receipt.memory_id))
-        receipt = await self._services.memories.remember(
+        receipt = await self.services.memories.remember(
             self.scope, NewMemory(content=new.content, metadata=new.metadata), index_now=True
         )
         return Upserted(status="created" if receipt.status == "created" else "updated", id=str(receipt.memory_id))
@@ -128,7 +133,7 @@ class ScopedState:
             RecallRequest,
             {"query": query, "limit": limit, "kinds": ("semantic",), "scope": "all" if include_public else "own"},
         )
-        result = await self._services.recall.recall(self.scope, request)
+        result = await self.services.recall.recall(self.scope, request)
         return [semantic_item(hit.memory, hit.score) for hit in result.hits]
 
     async def search_knowledge(self, query: str, *, limit: int = 5) -> builtins.list[SemanticItem]:
@@ -149,7 +154,7 @@ class ScopedState:
             NewInteraction,
             {"agent_id": agent_id, "role": role, "content": content} | given(metadata=metadata, session_id=session_id),
         )
-        now = self._services.memories.now()
+        now = self.services.memories.now()
         memory = NewMemory(
             content=new.content, kind="episodic", content_type="interaction", role=new.role, agent_id=new.agent_id, metadata=new.metadata,
             session_id=new.session_id, valid_from=now,
@@ -158,15 +163,15 @@ class ScopedState:
 
     async def get_recent_history(self, agent_id: str, *, limit: int = 10) -> builtins.list[EpisodicItem]:
         """What this agent logged last, newest first."""
-        wanted: dict[str, Any] = {"AND": [{"kind": {"eq": "episodic"}}, {"agent_id": {"eq": plain("agent_id", agent_id)}},
+        wanted: dict[str, Any] = {"AND": [{"kind": {"eq": "episodic"}}, {"agent_id": {"eq": named("agent_id", agent_id)}},
                                           {"user_id": {"eq": self.scope.user_id}}]}  # fmt: skip
-        page = await self._services.memories.list(self.scope, filters=wanted, limit=limited(limit), cursor=None)
+        page = await self.services.memories.list(self.scope, filters=wanted, limit=limited(limit), cursor=None)
         return [episodic_item(memory) for memory in page.items]
 
     async def search_interactions(self, agent_id: str, query: str, *, limit: int = 5) -> builtins.list[EpisodicItem]:
         """What this agent logged that best answers, best first."""
         wanted = {"query": query, "limit": limit, "kinds": ("episodic",), "agent_id": agent_id, "scope": "own"}
-        result = await self._services.recall.recall(self.scope, validated(RecallRequest, wanted))
+        result = await self.services.recall.recall(self.scope, validated(RecallRequest, wanted))
         return [episodic_item(hit.memory, hit.score) for hit in result.hits]
 
     async def store_skill(
@@ -189,13 +194,13 @@ class ScopedState:
     ) -> builtins.list[ProceduralItem]:
         """The skills of an agent that best fit, best first."""
         wanted = {"query": context, "limit": limit, "kinds": ("procedural",), "agent_id": agent_id, "scope": "own"}
-        result = await self._services.recall.recall(self.scope, validated(RecallRequest, wanted))
+        result = await self.services.recall.recall(self.scope, validated(RecallRequest, wanted))
         return [procedural_item(hit.memory, hit.score) for hit in result.hits]
 
     async def store(self, key: str, value: Any, plan_id: str, *, ttl_seconds: float | None = None) -> WorkingItem:
         """Store a value in the working memory of a plan, shared with the agents of the tenant."""
         new = validated(NewWorkingItem, {"key": key, "value": value} | given(ttl_seconds=ttl_seconds))
-        return await self._services.working.put(self.scope, _id("plan_id", plan_id), new)
+        return await self.services.working.put(self.scope, _id("plan_id", plan_id), new)
 
     async def store_if_version_matches(
         self, key: str, value: Any, plan_id: str, expected_version: int, *, ttl_seconds: float | None = None
@@ -205,7 +210,7 @@ class ScopedState:
             NewWorkingItem,
             {"key": key, "value": value, "expected_version": expected_version} | given(ttl_seconds=ttl_seconds),
         )
-        return await self._services.working.put(self.scope, _id("plan_id", plan_id), new)
+        return await self.services.working.put(self.scope, _id("plan_id", plan_id), new)
 
     async def retrieve(self, key: str, plan_id: str) -> Any | None:
         """The value of a key, or None."""
@@ -213,19 +218,19 @@ class ScopedState:
 
     async def retrieve_with_version(self, key: str, plan_id: str) -> tuple[Any | None, int]:
         """The value and version of a key; (None, 0) where there is none."""
-        item = await self._services.working.find(self.scope, _id("plan_id", plan_id), _id("key", key))
+        item = await self.services.working.find(self.scope, _id("plan_id", plan_id), _id("key", key))
         return (None, 0) if item is None else (item.value, item.version)
 
     async def append_to_list(self, key: str, value: Any, plan_id: str) -> builtins.list[Any]:
         """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then."""
         new = validated(AtomicAppend, {"plan_id": plan_id, "path": key, "value": value})
-        result: Any = (await self._services.working.append(self.scope, new)).value
+        result: Any = (await self.services.working.append(self.scope, new)).value
         return result
 
     async def increment(self, key: str, plan_id: str, delta: float = 1) -> float:
         """Add to the number at `key` or `key.sub.path`, atomically; returns the number as it is then."""
         new = validated(AtomicIncrement, {"plan_id": plan_id, "path": key, "delta": delta})
-        result: Any = (await self._services.working.increment(self.scope, new)).value
+        result: Any = (await self.services.working.increment(self.scope, new)).value
         return result
 
     async def set_plan_state(self, plan_id: str, key: str, value: Any) -> WorkingItem:
@@ -235,20 +240,20 @@ class ScopedState:
     async def get_plan_state(self, plan_id: str, key: str) -> WorkingItem:
         """One key with its version. Raises NotFoundError."""
         return one_of(
-            await self._services.working.find(self.scope, _id("plan_id", plan_id), _id("key", key)),
+            await self.services.working.find(self.scope, _id("plan_id", plan_id), _id("key", key)),
             f"plan {plan_id!r} has no key {key!r}",
         )
 
     async def list_plan_state(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> Page[WorkingItem]:
         """The keys of a plan, by key, a page at a time."""
-        start = None if cursor is None else plain("cursor", cursor)
-        return await self._services.working.page(self.scope, _id("plan_id", plan_id), limited(limit), start)
+        start = None if cursor is None else named("cursor", cursor)
+        return await self.services.working.page(self.scope, _id("plan_id", plan_id), limited(limit), start)
 
     async def delete_plan_state(self, plan_id: str, key: str | None = None) -> WorkingDeleted | WorkingCleared:
         """Remove a key (NotFoundError where there is none), or all; values go from the table and from the log, now."""
         if key is None:
-            return await self._services.working.clear(self.scope, _id("plan_id", plan_id))
-        return await self._services.working.delete(self.scope, _id("plan_id", plan_id), _id("key", key))
+            return await self.services.working.clear(self.scope, _id("plan_id", plan_id))
+        return await self.services.working.delete(self.scope, _id("plan_id", plan_id), _id("key", key))
 
     async def store_task_context(
         self,
@@ -271,24 +276,24 @@ class ScopedState:
                 plan_id=plan_id, response_event=response_event, data=data, sub_tasks=_array(sub_tasks), state=state, expected_version=expected_version,
             ),
         )  # fmt: skip
-        return await self._services.tasks.store(self.scope, new)
+        return await self.services.tasks.store(self.scope, new)
 
     async def get_task_context(self, task_id: str) -> TaskContext:
         """Raises NotFoundError."""
-        return await self._services.tasks.get(self.scope, _id("task_id", task_id))
+        return await self.services.tasks.get(self.scope, _id("task_id", task_id))
 
     async def update_task_context(self, task_id: str, **changes: Any) -> TaskContext:
         """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
         change = validated(TaskContextChange, changes)
-        return await self._services.tasks.update(self.scope, _id("task_id", task_id), change)
+        return await self.services.tasks.update(self.scope, _id("task_id", task_id), change)
 
     async def delete_task_context(self, task_id: str) -> Deleted:
         """Remove it, and what its events say. Raises NotFoundError."""
-        return await self._services.tasks.delete(self.scope, _id("task_id", task_id))
+        return await self.services.tasks.delete(self.scope, _id("task_id", task_id))
 
     async def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
         """The task that waits for a sub-task. Raises NotFoundError."""
-        return await self._services.tasks.by_subtask(self.scope, _id("sub_task_id", sub_task_id))
+        return await self.services.tasks.by_subtask(self.scope, _id("sub_task_id", sub_task_id))
 
     async def store_plan_context(
         self,
@@ -312,20 +317,20 @@ class ScopedState:
                 correlation_ids=_array(correlation_ids), expected_version=expected_version,
             ),
         )  # fmt: skip
-        return await self._services.plans.store_context(self.scope, new)
+        return await self.services.plans.store_context(self.scope, new)
 
     async def get_plan_context(self, plan_id: str) -> PlanContext:
         """Raises NotFoundError."""
-        return context_of(await self._services.plans.get(self.scope, _id("plan_id", plan_id)))
+        return context_of(await self.services.plans.get(self.scope, _id("plan_id", plan_id)))
 
     async def update_plan_context(self, plan_id: str, **changes: Any) -> PlanContext:
         """Change the named fields (those of PlanContextChange); with `expected_version`, only if it is stored."""
         change = validated(PlanContextChange, changes)
-        return context_of(await self._services.plans.update(self.scope, _id("plan_id", plan_id), change))
+        return context_of(await self.services.plans.update(self.scope, _id("plan_id", plan_id), change))
 
     async def get_plan_by_correlation(self, correlation_id: str) -> PlanContext:
         """The plan that waits for an id. Raises NotFoundError."""
-        return context_of(await self._services.plans.by_correlation(self.scope, _id("correlation_id", correlation_id)))
+        return context_of(await self.services.plans.by_correlation(self.scope, _id("correlation_id", correlation_id)))
 
     async def create_plan(
         self,
@@ -347,19 +352,19 @@ class ScopedState:
                 plan_id=plan_id, goal_data=goal_data, response_event=response_event, session_id=session_id, parent_plan_id=parent_plan_id, state=state,
             ),
         )  # fmt: skip
-        return await self._services.plans.create(self.scope, new)
+        return await self.services.plans.create(self.scope, new)
 
     async def get_plan(self, plan_id: str) -> Plan:
         """Raises NotFoundError."""
-        return await self._services.plans.get(self.scope, _id("plan_id", plan_id))
+        return await self.services.plans.get(self.scope, _id("plan_id", plan_id))
 
     async def update_plan(self, plan_id: str, **changes: Any) -> Plan:
         """Change the named fields (those of PlanChange); with `expected_version`, only if it is stored."""
-        return await self._services.plans.update(self.scope, _id("plan_id", plan_id), validated(PlanChange, changes))
+        return await self.services.plans.update(self.scope, _id("plan_id", plan_id), validated(PlanChange, changes))
 
     async def delete_plan(self, plan_id: str) -> Deleted:
         """Remove a plan with its sub-plans, task contexts and working memory. Raises NotFoundError."""
-        return await self._services.plans.delete(self.scope, _id("plan_id", plan_id))
+        return await self.services.plans.delete(self.scope, _id("plan_id", plan_id))
 
     async def list_plans(
         self,
@@ -373,13 +378,13 @@ class ScopedState:
         """Plans, newest first, a page at a time. `active` means running or paused."""
         if status not in (None, "active", *_STATUSES):
             raise ValidationFailedError(f"status must be one of active, {', '.join(_STATUSES)}")
-        return await self._services.plans.page(
+        return await self.services.plans.page(
             self.scope,
             status=status,
-            session_id=None if session_id is None else plain("session_id", session_id),
-            parent_plan_id=None if parent_plan_id is None else plain("parent_plan_id", parent_plan_id),
+            session_id=None if session_id is None else named("session_id", session_id),
+            parent_plan_id=None if parent_plan_id is None else named("parent_plan_id", parent_plan_id),
             limit=limited(limit),
-            cursor=None if cursor is None else plain("cursor", cursor),
+            cursor=None if cursor is None else named("cursor", cursor),
         )
 
     async def create_session(
@@ -392,30 +397,30 @@ class ScopedState:
     ) -> Session:
         """Store a new conversation; without an id one is made."""
         new = validated(NewSession, given(session_id=session_id, name=name, agent_id=agent_id, metadata=metadata))
-        return await self._services.sessions.create(self.scope, new)
+        return await self.services.sessions.create(self.scope, new)
 
     async def get_session(self, session_id: str) -> Session:
         """Raises NotFoundError."""
-        return await self._services.sessions.get(self.scope, _id("session_id", session_id))
+        return await self.services.sessions.get(self.scope, _id("session_id", session_id))
 
     async def update_session(self, session_id: str, **changes: Any) -> Session:
         """Change the named fields (those of SessionChange); with none, only its last interaction moves."""
         change = validated(SessionChange, changes)
-        return await self._services.sessions.update(self.scope, _id("session_id", session_id), change)
+        return await self.services.sessions.update(self.scope, _id("session_id", session_id), change)
 
     async def delete_session(self, session_id: str) -> Deleted:
         """Remove a session; its plans stay. Raises NotFoundError."""
-        return await self._services.sessions.delete(self.scope, _id("session_id", session_id))
+        return await self.services.sessions.delete(self.scope, _id("session_id", session_id))
 
     async def list_sessions(self, *, limit: int = 20, cursor: str | None = None) -> Page[Session]:
         """Sessions, newest first, a page at a time."""
-        start = None if cursor is None else plain("cursor", cursor)
-        return await self._services.sessions.page(self.scope, limited(limit), start)
+        start = None if cursor is None else named("cursor", cursor)
+        return await self.services.sessions.page(self.scope, limited(limit), start)
 
     async def _stored(self, new: NewMemory) -> Any:
-        receipt = await self._services.memories.remember(self.scope, new, index_now=True)
+        receipt = await self.services.memories.remember(self.scope, new, index_now=True)
         if not receipt.indexed:
-            self._services.indexer.notice(self.scope)
+            self.services.indexer.notice(self.scope)
         return receipt.memory
 
 
@@ -423,7 +428,7 @@ _STATUSES = ("pending", "running", "paused", "completed", "failed", "cancelled")
 
 
 def _id(name: str, value: object) -> str:
-    return plain(name, value, 255)
+    return named(name, value, 255)
 
 
 def _array(values: Any) -> Any:

@@ -7,11 +7,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from keeps_client.errors import ValidationFailedError
 
 EmbedderName = Literal["local", "openai", "none"]
+AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 SYSTEM_HOME = Path("/var/lib/keeps/default")
 
 
@@ -28,6 +30,20 @@ class Settings:
     embedding_base_url: str | None = None
     embedding_api_key: str | None = None
     model_dir: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8765
+    auth: AuthMode | None = None
+    jwt_secret: str | None = None
+    jwks_url: str | None = None
+    jwt_issuer: str | None = None
+    jwt_audience: str | None = None
+    redis_url: str | None = None
+    cors_origins: tuple[str, ...] = ()
+    reads_per_minute: int = 600
+    writes_per_minute: int = 100
+    max_body_bytes: int = 8 << 20
+    log_level: LogLevel = "info"
+    otlp_endpoint: str | None = None
 
     def __repr__(self) -> str:
         """Without passwords and keys."""
@@ -36,13 +52,17 @@ class Settings:
 
 
 def load_settings(
-    environment: Mapping[str, str] | None = None, *, home: Path | str | None = None, database_url: str | None = None
+    environment: Mapping[str, str] | None = None,
+    *,
+    home: Path | str | None = None,
+    database_url: str | None = None,
+    given: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Settings from arguments, then KEEPS_* variables, then keeps.toml in the current folder.
+    """Settings from arguments (`given` by the names of variables), then KEEPS_* variables, then keeps.toml here.
 
     Raises ValidationFailedError for a value that cannot be used, naming it.
     """
-    environment = os.environ if environment is None else environment
+    environment = {**(os.environ if environment is None else environment), **(given or {})}
     file = _read_file(Path("keeps.toml"))
 
     def setting(name: str) -> str | None:
@@ -73,6 +93,20 @@ def load_settings(
         embedding_base_url=setting("embedding_base_url") or setting("llm_base_url"),
         embedding_api_key=setting("embedding_api_key") or setting("llm_api_key"),
         model_dir=Path(model_dir) if model_dir else None,
+        host=setting("host") or "127.0.0.1",
+        port=_whole("KEEPS_PORT", setting("port") or "8765", most=65_535),
+        auth=_one_of("KEEPS_AUTH", setting("auth"), AuthMode),
+        jwt_secret=setting("jwt_secret"),
+        jwks_url=setting("jwks_url"),
+        jwt_issuer=setting("jwt_issuer"),
+        jwt_audience=setting("jwt_audience"),
+        redis_url=setting("redis_url"),
+        cors_origins=tuple(each.strip() for each in (setting("cors_origins") or "").split(",") if each.strip()),
+        reads_per_minute=_whole("KEEPS_READS_PER_MINUTE", setting("reads_per_minute") or "600", most=10_000_000),
+        writes_per_minute=_whole("KEEPS_WRITES_PER_MINUTE", setting("writes_per_minute") or "100", most=10_000_000),
+        max_body_bytes=_whole("KEEPS_MAX_BODY_BYTES", setting("max_body_bytes") or str(8 << 20), most=1 << 30),
+        log_level=_one_of("KEEPS_LOG_LEVEL", (setting("log_level") or "info").lower(), LogLevel) or "info",
+        otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
     )
 
 
@@ -81,10 +115,16 @@ def _default_home() -> Path:
     return SYSTEM_HOME if os.geteuid() == 0 else Path.home() / ".keeps"
 
 
-def _whole(name: str, value: str) -> int:
-    if not value.isdecimal() or not 1 <= int(value) <= 10_000:
-        raise ValidationFailedError(f"{name} is {value!r}; it must be a whole number from 1 to 10,000")
+def _whole(name: str, value: str, *, most: int = 10_000) -> int:
+    if not (value.isascii() and value.isdecimal()) or not 1 <= int(value) <= most:
+        raise ValidationFailedError(f"{name} is {value!r}; it must be a whole number from 1 to {most:,}")
     return int(value)
+
+
+def _one_of(name: str, value: str | None, known: Any) -> Any:
+    if value is not None and value not in get_args(known):
+        raise ValidationFailedError(f"{name} is {value!r}; it must be one of {', '.join(get_args(known))}")
+    return value
 
 
 def _read_file(path: Path) -> dict[str, object]:

@@ -1,8 +1,9 @@
-"""One suite, every way to reach a memory."""
+"""One suite, every way to reach a memory: the engine, the async client, the sync client."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import asyncpg
@@ -10,12 +11,46 @@ import pytest
 
 from keeps.engine import Keeps
 from keeps.scope import Scope
+from keeps_client import MemoryClient, sync
+from tests.serving import serving
 
 
-@pytest.fixture(params=["engine"])
-def memory(request: pytest.FixtureRequest, keeps: Keeps, tenant: str) -> Any:
+class InThreads:
+    """A sync client whose methods can be awaited: each runs in a thread, as a program without asyncio would call it."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._client, name)
+        if not callable(method):
+            return method
+
+        async def call(*arguments: Any, **named: Any) -> Any:
+            return await asyncio.to_thread(method, *arguments, **named)
+
+        return call
+
+
+@pytest.fixture(scope="session")
+async def server_url(keeps: Keeps) -> AsyncIterator[str]:
+    """A real server on a free port of loopback, around the engine of the run."""
+    async with serving(keeps) as url:
+        yield url
+
+
+@pytest.fixture(params=["engine", "client", "sync"])
+async def memory(request: pytest.FixtureRequest, keeps: Keeps, tenant: str, server_url: str) -> AsyncIterator[Any]:
     """Alice's memory, in a tenant of this test's own."""
-    return keeps.memory(Scope(tenant, "alice"))
+    if request.param == "engine":
+        yield keeps.memory(Scope(tenant, "alice"))
+    elif request.param == "client":
+        async with MemoryClient(server_url, tenant_id=tenant, user_id="alice") as client:
+            yield client
+    else:
+        client = sync.MemoryClient(server_url, tenant_id=tenant, user_id="alice")
+        yield InThreads(client)
+        client.close()
 
 
 @pytest.fixture

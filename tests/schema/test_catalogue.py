@@ -13,7 +13,7 @@ from keeps.schema.files import HEAD, read_sql_file
 
 PACKAGES = (
     "keeps.db", "keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing", "keeps.working", "keeps.sessions",
-    "keeps.plans", "keeps.tasks",
+    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer",
 )  # fmt: skip
 TABLES = [
     "api_keys", "events", "idempotency_keys", "memories", "memory_access", "memory_terms", "memory_vectors", "plan_correlations", "plans",

@@ -105,7 +105,7 @@ class Database:
     """A pool and the door to it. `revive` brings a server of our own back when it is gone."""
 
     def __init__(self, pool: Pool, revive: Callable[[], Awaitable[None]] | None = None) -> None:
-        self._pool = pool
+        self.pool = pool
         self._revive = revive
         self._closed = False
 
@@ -165,11 +165,11 @@ class Database:
             raise known from error
         finally:
             _inside.reset(token)
-            self._pool.release(connection)
+            self.pool.release(connection)
 
     async def _acquire(self) -> Any:
         try:
-            return await self._pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
+            return await self.pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
         except TimeoutError:
             raise UnavailableError(
                 f"no database connection became free in {ACQUIRE_TIMEOUT_SECONDS:.0f} s; too many callers at once"
@@ -179,27 +179,27 @@ class Database:
                 raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
         await self._revive()
         try:
-            return await self._pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
+            return await self.pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
         except (asyncpg.PostgresError, *LOST) as error:
             raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
 
     async def privileged_read(self, statement: Statement, *values: object) -> list[Row]:
         """Read what belongs to no tenant (catalogue, settings), with no tenant set."""
         try:
-            connection = await self._pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
+            connection = await self.pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
             try:
                 return await connection.fetch(statement.text, *values)
             finally:
-                self._pool.release(connection)
+                self.pool.release(connection)
         except (asyncpg.PostgresError, *LOST) as error:
             raise translated(error) or error from error
 
     async def close(self) -> None:
         self._closed = True
         try:
-            await asyncio.wait_for(self._pool.close(), 10)
+            await asyncio.wait_for(self.pool.close(), 10)
         except (TimeoutError, *LOST):
-            self._pool.terminate()
+            self.pool.terminate()
 
 
 async def _once(

@@ -40,3 +40,6 @@ SELECT tenant_id, user_id FROM keeps.users_with_other_models($1)
 -- name: server_version
 SELECT 'PostgreSQL ' || current_setting('server_version') || ', pgvector ' || (SELECT extversion FROM pg_extension WHERE extname = 'vector')
        || ', as role ' || current_user AS versions
+
+-- name: storage_bytes
+SELECT pg_database_size(current_database()) AS bytes

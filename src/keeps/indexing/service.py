@@ -102,6 +102,9 @@ class Indexer:
     async def server_version(self) -> str:
         return await store.server_version(self._database)
 
+    async def storage_bytes(self) -> int:
+        return await store.storage_bytes(self._database)
+
     async def close(self) -> None:
         if self._task is not None and not self._task.done():
             self._task.cancel()

@@ -94,3 +94,8 @@ async def users_with_other_models(database: Database, model: str) -> list[tuple[
 async def server_version(database: Database) -> str:
     (row,) = await database.privileged_read(QUERIES["server_version"])
     return row["versions"]
+
+
+async def storage_bytes(database: Database) -> int:
+    (row,) = await database.privileged_read(QUERIES["storage_bytes"])
+    return row["bytes"]

@@ -24,6 +24,7 @@ Layer = Literal["short_term", "long_term", "knowledge"]
 Visibility = Literal["private", "tenant"]
 Role = Literal["user", "assistant", "system", "tool"]
 ProcedureType = Literal["system_prompt", "few_shot_example"]
+IndexWhen = Literal["now", "later"]
 ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored"]
 
 Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]

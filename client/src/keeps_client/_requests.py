@@ -1,0 +1,143 @@
+"""Calls and answers as values: what to send, and what came back as a model or an error. Pure."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+from uuid import UUID, uuid4
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from keeps_client.errors import (
+    ConflictError,
+    ForbiddenError,
+    KeepsError,
+    NotConfiguredError,
+    NotFoundError,
+    PayloadTooLargeError,
+    RateLimitedError,
+    UnauthenticatedError,
+    UnavailableError,
+    ValidationFailedError,
+)
+
+_ERRORS: dict[str, type[KeepsError]] = {
+    error.code: error
+    for error in (
+        UnauthenticatedError, ForbiddenError, NotFoundError, PayloadTooLargeError, NotConfiguredError, UnavailableError,
+    )
+}  # fmt: skip
+MAX_ATTEMPTS = 4
+MAX_WAIT_SECONDS = 20.0
+RETRYABLE = frozenset({429, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request. Writes carry an Idempotency-Key, so sending one again does nothing twice."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    media_type: str = "application/json"
+    repeatable: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def with_key(self) -> Call:
+        if self.method == "GET" or not self.repeatable:
+            return self
+        headers = {**self.headers, "Idempotency-Key": str(uuid4())}
+        return Call(self.method, self.path, self.body, self.media_type, self.repeatable, headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. `headers` by lower-case names."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def call(
+    method: str,
+    *segments: str,
+    query: Mapping[str, Any] | None = None,
+    body: BaseModel | dict[str, Any] | None = None,
+    repeatable: bool = True,
+    if_version: int | None = None,
+) -> Call:
+    """A call of `/v1/<segments>`. A model is sent with the fields that were given."""
+    path = "/v1/" + "/".join(_segment(each) for each in segments)
+    if query and (given := {name: _text(value) for name, value in query.items() if value is not None}):
+        path += "?" + urlencode(given)
+    encoded: bytes | None = None
+    if isinstance(body, BaseModel):
+        encoded = body.model_dump_json(exclude_unset=True).encode()
+    elif body is not None:
+        encoded = json.dumps(body, ensure_ascii=False, default=_text).encode()
+    headers = {} if if_version is None else {"If-Match": f'"{if_version}"'}
+    return Call(method, path, encoded, repeatable=repeatable, headers=headers)
+
+
+def parsed(adapter: TypeAdapter[Any], answer: Answer) -> Any:
+    """The body as a model. Raises the error that the server names."""
+    if answer.status >= 400:
+        raise error_of(answer)
+    try:
+        return adapter.validate_json(answer.body)
+    except ValidationError:
+        raise UnavailableError("what answered is not Keeps, or another version of it; check the URL") from None
+
+
+def error_of(answer: Answer) -> KeepsError:
+    """The same error that the engine would raise."""
+    try:
+        problem: dict[str, Any] = json.loads(answer.body)
+        code, detail = str(problem["code"]), str(problem["detail"])
+    except (ValueError, KeyError, TypeError):
+        return UnavailableError(f"HTTP {answer.status}, and not from Keeps; check the URL, and any proxy on the way")
+    match code:
+        case "validation_failed":
+            return ValidationFailedError(detail, problem.get("errors"))
+        case "conflict":
+            return ConflictError(detail, current_version=problem.get("current_version"), current=problem.get("current"))
+        case "rate_limited":
+            return RateLimitedError(detail, retry_after_seconds=float(problem.get("retry_after_seconds", 1)))
+        case _:
+            known = _ERRORS.get(code)
+            return known(detail) if known else UnavailableError(f"{detail} (request {problem.get('request_id')})")
+
+
+def wait_seconds(attempt: int, answer: Answer | None) -> float | None:
+    """How long to wait before attempt number `attempt` (from 1), or None where trying again is no use."""
+    if attempt >= MAX_ATTEMPTS or (answer is not None and answer.status not in RETRYABLE):
+        return None
+    backoff = random.uniform(0.5, 1.0) * 0.1 * 2**attempt
+    if answer is None:
+        return backoff
+    try:
+        asked = float(answer.headers.get("retry-after", "0"))
+    except ValueError:
+        asked = 0.0
+    return max(asked, backoff) if asked <= MAX_WAIT_SECONDS else None
+
+
+def _segment(value: str) -> str:
+    encoded = quote(value, safe="")
+    return encoded.replace(".", "%2E") if set(value) == {"."} else encoded
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

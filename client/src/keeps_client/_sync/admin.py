@@ -1,0 +1,105 @@
+# Generated from keeps_client/_async by tools/make_sync.py; change that instead.
+"""What administrators do, over HTTP."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import TypeAdapter
+
+from keeps_client._requests import Call, call, error_of, parsed
+from keeps_client._sync.transport import Transport
+from keeps_client.models import ErasureReceipt, ImportSummary, KeyInfo, MadeKey, NewKey, Quota, RoleName, TenantInfo
+from keeps_client.validation import as_uuid, given, listed, named, validated
+
+MADE, KEY, KEYS = TypeAdapter(MadeKey), TypeAdapter(KeyInfo), TypeAdapter(list[KeyInfo])
+ERASED, TENANT, TENANTS = TypeAdapter(ErasureReceipt), TypeAdapter(TenantInfo), TypeAdapter(list[TenantInfo])
+IMPORTED = TypeAdapter(ImportSummary)
+
+
+class AdminClient:
+    """Keys, erasure, export and import of one's tenant (role admin); tenants and quotas (role operator)."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def make_key(
+        self,
+        name: str,
+        *,
+        roles: Iterable[RoleName] = ("writer",),
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> MadeKey:
+        """A new key with its secret, which is shown this once."""
+        new = validated(
+            NewKey,
+            {"name": name, "roles": listed(roles)} | given(user_id=user_id, agent_id=agent_id, expires_at=expires_at),
+        )
+        # Not sent again: its answer holds a secret, which is not kept for retries.
+        return parsed(MADE, self._transport.send(call("POST", "admin", "keys", body=new, repeatable=False)))
+
+    def list_keys(self) -> builtins.list[KeyInfo]:
+        """The tenant's keys, newest first."""
+        return parsed(KEYS, self._transport.send(call("GET", "admin", "keys")))
+
+    def revoke_key(self, key_id: UUID | str) -> KeyInfo:
+        """Refused everywhere within 10 seconds."""
+        return parsed(KEY, self._transport.send(call("DELETE", "admin", "keys", str(as_uuid(key_id)))))
+
+    def erase_user(self, user_id: str) -> ErasureReceipt:
+        """Erase a user of the tenant, for good. The receipt is counted."""
+        wanted = call("DELETE", "admin", "users", named("user_id", user_id, 255), repeatable=False)
+        return parsed(ERASED, self._transport.send(wanted))
+
+    def erase_tenant(self, tenant_id: str) -> ErasureReceipt:
+        """Erase one's own tenant, or as operator any, for good."""
+        wanted = call("DELETE", "admin", "tenants", named("tenant_id", tenant_id, 64), repeatable=False)
+        return parsed(ERASED, self._transport.send(wanted))
+
+    def list_tenants(self, *, after: str = "", limit: int = 100) -> builtins.list[TenantInfo]:
+        """Tenants by id, with what they hold."""
+        wanted = call("GET", "admin", "tenants", query={"after": after, "limit": limit})
+        return parsed(TENANTS, self._transport.send(wanted))
+
+    def set_quota(self, tenant_id: str, *, max_memories: int | None = None, max_bytes: int | None = None) -> TenantInfo:
+        """What a tenant may hold; None: no limit."""
+        quota = validated(Quota, {"max_memories": max_memories, "max_bytes": max_bytes})
+        wanted = call("PUT", "admin", "tenants", named("tenant_id", tenant_id, 64), body=quota)
+        return parsed(TENANT, self._transport.send(wanted))
+
+    def export_lines(self, *, user_id: str | None = None) -> builtins.list[str]:
+        """The tenant's data, or one user's, as JSON lines."""
+        answer = self._transport.send(call("GET", "admin", "export", query={"user_id": user_id}))
+        if answer.status >= 400:
+            raise error_of(answer)
+        return answer.body.decode().splitlines()
+
+    def import_lines(self, lines: Iterable[str]) -> ImportSummary:
+        """Store exported lines with their ids, in pieces that a body may have. What is there already stays as it is."""
+        total: dict[str, Any] = {"stored": 0, "unchanged": 0, "failed": 0, "errors": []}
+        for piece in _pieces(lines):
+            wanted = Call("POST", "/v1/admin/import", piece, "application/x-ndjson")
+            part = parsed(IMPORTED, self._transport.send(wanted))
+            for name in total:
+                total[name] += getattr(part, name)
+        return ImportSummary(**total)
+
+
+def _pieces(lines: Iterable[str], most: int = 4 << 20) -> Iterable[bytes]:
+    piece: builtins.list[bytes] = []
+    size = 0
+    for line in lines:
+        encoded = line.rstrip("\n").encode()
+        if piece and size + len(encoded) > most:
+            yield b"\n".join(piece)
+            piece, size = [], 0
+        piece.append(encoded)
+        size += len(encoded) + 1
+    if piece:
+        yield b"\n".join(piece)

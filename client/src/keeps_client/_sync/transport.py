@@ -1,0 +1,80 @@
+"""Bytes over HTTP, by urllib3: one pool of connections, kept open, safe to share between threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from urllib3.util import parse_url
+
+from keeps_client._requests import Answer, Call, wait_seconds
+from keeps_client.errors import UnavailableError
+
+
+class Transport:
+    """Sends calls, again where that can help. Proxies and certificates come from the environment, as usual."""
+
+    def __init__(self, base_url: str, headers: dict[str, str], timeout_seconds: float, max_connections: int) -> None:
+        self._base_url = base_url
+        self._headers = headers
+        self._timeout = urllib3.Timeout(total=timeout_seconds)
+        self._max_connections = max_connections
+        self._pool: urllib3.PoolManager | None = None
+        self._opening = threading.Lock()
+
+    def send(self, call: Call) -> Answer:
+        """Raises UnavailableError when nothing answers."""
+        call = call.with_key()
+        attempt = 0
+        while True:
+            attempt += 1
+            answer: Answer | None = None
+            failure: Exception | None = None
+            try:
+                answer = self._once(call)
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                failure = error
+            seconds = wait_seconds(attempt, answer) if call.repeatable else None
+            if seconds is None:
+                if answer is None:
+                    raise UnavailableError(
+                        f"{self._base_url} does not answer ({type(failure).__name__}); is Keeps serving there?"
+                    ) from failure
+                return answer
+            time.sleep(seconds)
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.clear()
+            self._pool = None
+
+    def _once(self, call: Call) -> Answer:
+        headers = {**self._headers, **call.headers}
+        if call.body is not None:
+            headers["Content-Type"] = call.media_type
+        response = self._opened().request(
+            call.method, self._base_url + call.path, body=call.body, headers=headers, retries=False, redirect=False, timeout=self._timeout
+        )  # fmt: skip
+        return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, response.data)
+
+    def _opened(self) -> urllib3.PoolManager:
+        with self._opening:
+            if self._pool is None:
+                proxy = self._proxy()
+                size, certificates = self._max_connections, os.environ.get("SSL_CERT_FILE")
+                self._pool = (
+                    urllib3.ProxyManager(proxy, maxsize=size, block=True, ca_certs=certificates)
+                    if proxy
+                    else urllib3.PoolManager(maxsize=size, block=True, ca_certs=certificates)
+                )
+            return self._pool
+
+    def _proxy(self) -> str | None:
+        """What HTTP_PROXY, HTTPS_PROXY and NO_PROXY say of this address."""
+        url = parse_url(self._base_url)
+        if not url.host or proxy_bypass(url.host):
+            return None
+        return getproxies().get(url.scheme or "http")

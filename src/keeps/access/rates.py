@@ -1,0 +1,64 @@
+"""How often a user and a tenant may ask, in memory or shared in Redis."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from limits import RateLimitItemPerMinute
+from limits.aio.strategies import FixedWindowRateLimiter
+from limits.errors import StorageError
+from limits.storage import storage_from_string
+
+from keeps.scope import Scope
+from keeps_client.errors import RateLimitedError, UnavailableError
+
+TENANT_SHARE = 20
+"""A tenant may ask so many times as often as one of its users."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What is left of a minute, for the RateLimit headers."""
+
+    limit: int
+    remaining: int
+    reset_seconds: int
+
+
+class Rates:
+    """Counts requests by user and by tenant, in windows of a minute."""
+
+    def __init__(self, *, reads_per_minute: int, writes_per_minute: int, redis_url: str | None = None) -> None:
+        options = {"implementation": "redispy", "wrap_exceptions": True} if redis_url else {}
+        address = f"async+{redis_url}" if redis_url else "async+memory://"
+        self._limiter = FixedWindowRateLimiter(storage_from_string(address, **options))  # pyright: ignore[reportArgumentType]
+        self._items = {
+            "read": (RateLimitItemPerMinute(reads_per_minute), RateLimitItemPerMinute(reads_per_minute * TENANT_SHARE)),
+            "write": (
+                RateLimitItemPerMinute(writes_per_minute),
+                RateLimitItemPerMinute(writes_per_minute * TENANT_SHARE),
+            ),
+        }
+
+    async def take(self, scope: Scope, kind: str) -> Allowance:
+        """Count one request. Raises RateLimitedError when the user's or the tenant's minute is used up."""
+        user, tenant = self._items[kind]
+        who = (kind, scope.tenant_id, scope.user_id)
+        try:
+            if not await self._limiter.hit(user, *who):
+                raise await self._refusal(user, who, "you")
+            if not await self._limiter.hit(tenant, kind, scope.tenant_id):
+                raise await self._refusal(tenant, (kind, scope.tenant_id), "your tenant")
+            stats = await self._limiter.get_window_stats(user, *who)
+        except StorageError as error:
+            raise UnavailableError("the rate limiter's Redis cannot be reached; try again") from error
+        return Allowance(user.amount, stats.remaining, max(1, math.ceil(stats.reset_time - time.time())))
+
+    async def _refusal(self, item: RateLimitItemPerMinute, who: tuple[str, ...], whose: str) -> RateLimitedError:
+        stats = await self._limiter.get_window_stats(item, *who)
+        wait = max(1, math.ceil(stats.reset_time - time.time()))
+        return RateLimitedError(
+            f"{whose} may {who[0]} {item.amount} times a minute; try again in {wait} s", retry_after_seconds=wait
+        )

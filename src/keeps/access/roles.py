@@ -1,0 +1,27 @@
+"""Roles, from least to most. Each may do what those before it may. Checked here and nowhere else. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import get_args
+
+from keeps_client.errors import ForbiddenError
+from keeps_client.models import RoleName
+
+ORDER: tuple[RoleName, ...] = get_args(RoleName)
+"""reader: read. writer: also write. admin: also the tenant's keys, erasure and export. operator: also other tenants."""
+
+
+def known_roles(names: Iterable[object]) -> frozenset[str]:
+    """Those of `names` that are roles; what an identity service calls otherwise grants nothing here."""
+    return frozenset(name for name in names if isinstance(name, str) and name in ORDER)
+
+
+def allows(roles: frozenset[str], needed: RoleName) -> bool:
+    return any(role in ORDER and ORDER.index(role) >= ORDER.index(needed) for role in roles)  # pyright: ignore[reportArgumentType]
+
+
+def require(roles: frozenset[str], needed: RoleName) -> None:
+    """Raises ForbiddenError, which names the role that is missing."""
+    if not allows(roles, needed):
+        raise ForbiddenError(f"this needs the role {needed}; your token has {', '.join(sorted(roles)) or 'none'}")

@@ -1,0 +1,135 @@
+"""JSON Web Tokens: what is believed, and what is refused.
+
+An algorithm is never the token's choice: HS256 goes with the shared secret only, RS256 and ES256 with public keys of
+the JWKS only. So neither `alg: none` nor a public key used as a secret gets through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, cast
+
+import jwt
+
+from keeps.access.roles import known_roles
+from keeps.scope import Scope
+from keeps_client.errors import KeepsError, UnauthenticatedError, UnavailableError, ValidationFailedError
+
+LEEWAY_SECONDS = 30
+MIN_SECRET_BYTES = 32
+PUBLIC_ALGORITHMS = ("RS256", "ES256")
+KEYS_SECONDS, UNKNOWN_KEY_SECONDS, STALE_SECONDS = 300.0, 10.0, 3_600.0
+_REMEMBERED = 10_000
+
+
+class PublicKeys:
+    """The keys behind a JWKS URL: kept for five minutes, asked again for an unknown `kid` (rotation), but not more often
+    than every ten seconds; kept for an hour while the URL does not answer."""
+
+    def __init__(self, url: str) -> None:
+        self._client = jwt.PyJWKClient(url, cache_jwk_set=False, timeout=5)
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched = self._tried = -1e9
+        self._fetching = asyncio.Lock()
+
+    async def get(self, kid: str) -> jwt.PyJWK:
+        age = time.monotonic() - self._fetched
+        if age > KEYS_SECONDS or (kid not in self._keys and time.monotonic() - self._tried > UNKNOWN_KEY_SECONDS):
+            async with self._fetching:
+                if time.monotonic() - self._tried > min(age, UNKNOWN_KEY_SECONDS):
+                    await self._fetch()
+        key = self._keys.get(kid)
+        if key is None:
+            raise UnauthenticatedError("the token is signed with a key that is not known here")
+        return key
+
+    async def _fetch(self) -> None:
+        self._tried = time.monotonic()
+        try:
+            keys = await asyncio.to_thread(self._client.get_signing_keys)
+        except (jwt.PyJWTError, OSError) as error:
+            if time.monotonic() - self._fetched > STALE_SECONDS:
+                raise UnavailableError(
+                    f"the keys behind KEEPS_JWKS_URL cannot be read ({type(error).__name__}); try again"
+                ) from error
+            return
+        self._keys = {key.key_id: key for key in keys if key.key_id is not None}
+        self._fetched = time.monotonic()
+
+
+class Tokens:
+    """Checks tokens, and remembers those that were good until they expire."""
+
+    def __init__(
+        self, secret: str | None, jwks_url: str | None, *, issuer: str | None = None, audience: str | None = None
+    ) -> None:
+        if secret is None and jwks_url is None:
+            raise ValidationFailedError("KEEPS_AUTH=jwt needs KEEPS_JWT_SECRET or KEEPS_JWKS_URL")
+        if secret is not None and len(secret.encode()) < MIN_SECRET_BYTES:
+            raise ValidationFailedError(
+                f"KEEPS_JWT_SECRET is too short: it needs {MIN_SECRET_BYTES} bytes; make one with: openssl rand -hex 32"
+            )
+        self._secret = secret
+        self._public_keys = PublicKeys(jwks_url) if jwks_url else None
+        self._issuer = issuer
+        self._audience = audience
+        self._good: dict[str, tuple[float, Scope]] = {}
+
+    async def scope_of(self, token: str) -> Scope:
+        """Whose token this is. Raises UnauthenticatedError; the reason never says which tenants or users exist."""
+        known = self._good.get(token)
+        if known is not None and time.time() < known[0]:
+            return known[1]
+        claims = await self._claims(token)
+        scope = _scope(claims)
+        if len(self._good) >= _REMEMBERED:
+            self._good.clear()
+        self._good[token] = (float(claims["exp"]), scope)
+        return scope
+
+    async def _claims(self, token: str) -> dict[str, Any]:
+        try:
+            header = jwt.get_unverified_header(token)
+            algorithm = header.get("alg")
+            if algorithm == "HS256" and self._secret is not None:
+                key: Any = self._secret
+            elif algorithm in PUBLIC_ALGORITHMS and self._public_keys is not None:
+                public = await self._public_keys.get(str(header.get("kid", "")))
+                if public.algorithm_name != algorithm:
+                    raise UnauthenticatedError("the token's algorithm is not that of its key")
+                key = public.key
+            else:
+                raise UnauthenticatedError("the token's algorithm is not accepted here")
+            return jwt.decode(
+                token, key, algorithms=[cast("str", algorithm)], issuer=self._issuer, audience=self._audience, leeway=LEEWAY_SECONDS,
+                options={"require": ["exp"], "verify_aud": self._audience is not None, "verify_iat": False},
+            )  # fmt: skip
+        except KeepsError:
+            raise
+        except jwt.ExpiredSignatureError:
+            raise UnauthenticatedError("the token is expired; get a new one") from None
+        except jwt.PyJWTError as error:
+            raise UnauthenticatedError(f"the token is not valid ({type(error).__name__})") from None
+        except (ValueError, TypeError, RecursionError):
+            raise UnauthenticatedError("the token is not valid") from None
+
+
+def make_token(secret: str, claims: dict[str, Any]) -> str:
+    """A development token, signed with the shared secret."""
+    return jwt.encode(claims, secret, algorithm="HS256")
+
+
+def _scope(claims: dict[str, Any]) -> Scope:
+    roles: Any = claims.get("roles", ["writer"])
+    agent_id: Any = claims.get("agent_id")
+    try:
+        return Scope(
+            tenant_id=claims.get("tenant_id"),  # pyright: ignore[reportArgumentType]  Scope checks it
+            user_id=claims.get("user_id") or claims.get("sub"),  # pyright: ignore[reportArgumentType]
+            agent_id=agent_id,
+            roles=known_roles([roles] if isinstance(roles, str) else roles if isinstance(roles, list) else ()),
+            agent_bound=agent_id is not None,
+        )
+    except ValidationFailedError as error:
+        raise UnauthenticatedError(f"the token's claims do not name a tenant and user: {error.detail}") from None

@@ -1,0 +1,155 @@
+"""serve, token."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from keeps.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Agent, DatabaseUrl, Home, Json, err, print_json
+from keeps.settings import AuthMode, Settings
+from keeps_client.errors import UnavailableError, ValidationFailedError
+
+Roles = Annotated[list[str] | None, typer.Option("--role", help="reader, writer, admin or operator; several times.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(serve)
+    app.command()(token)
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]", envvar="KEEPS_HOST")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one. [default: 8765]", envvar="KEEPS_PORT")] = None,
+    auth: Annotated[
+        str | None,
+        typer.Option(help="none (loopback only), jwt, keys, jwt+keys. [default: none on loopback, else keys]", envvar="KEEPS_AUTH"),
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning, error.", envvar="KEEPS_LOG_LEVEL")] = None,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> None:  # fmt: skip
+    """Serve HTTP. Ctrl-C ends it when the requests on their way are answered."""
+    import uvicorn
+
+    from keeps import __version__
+    from keeps.engine import Keeps
+    from keeps.server.app import auth_of, create_app
+    from keeps.settings import load_settings
+    from keeps.telemetry.logs import configure_logs
+    from keeps.telemetry.traces import configure_traces
+
+    given = {"KEEPS_AUTH": auth, "KEEPS_LOG_LEVEL": log_level, "KEEPS_HOST": host}
+    settings = load_settings(
+        home=home, database_url=database_url, given={name: value for name, value in given.items() if value}
+    )
+    settings = replace(settings, port=settings.port if port is None else port)
+    mode = auth_of(settings)
+    configure_logs(settings.log_level)
+    configure_traces(settings.otlp_endpoint, __version__)
+    listener = _listen(settings.host, settings.port)
+    app = create_app(settings, lambda: Keeps.open(settings.home, database_url=settings.database_url))
+    config = uvicorn.Config(
+        app, loop="uvloop", http="httptools", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30,
+        timeout_keep_alive=75, h11_max_incomplete_event_size=64 << 10,
+    )  # fmt: skip
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                _banner(settings, mode, listener)
+
+    started = time.monotonic()
+    server = Server(config)
+    _serve(server, listener)
+    if not server.started:
+        raise UnavailableError(f"the server did not start ({time.monotonic() - started:.0f} s); the log above says why")
+
+
+def _serve(server: Any, listener: socket.socket) -> None:
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(server.serve([listener]))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.set_inheritable(True)
+    except OSError as error:
+        raise ValidationFailedError(
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another with --host and --port"
+        ) from None
+    return listener
+
+
+def _banner(settings: Settings, mode: AuthMode, listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    safety = {
+        "none": "no credentials asked: whoever reaches this machine is believed (KEEPS_AUTH=keys or jwt changes that)",
+        "jwt": "JSON Web Tokens", "keys": "API keys (keeps keys make)", "jwt+keys": "JSON Web Tokens and API keys",
+    }[mode]  # fmt: skip
+    where = "KEEPS_DATABASE_URL" if settings.database_url else f"embedded PostgreSQL under {settings.home}"
+    limits = (
+        ""
+        if mode == "none"
+        else f", {settings.writes_per_minute} writes and {settings.reads_per_minute} reads a minute a user"
+    )
+    err.print(f"[bold green]Keeps serves[/] http://{shown}:{port}  (try /docs)", highlight=False)
+    err.print(f"  database  {where}; tenants kept apart by forced row level security", highlight=False)
+    err.print(f"  access    {safety}{limits}", highlight=False)
+    err.print(f"  embedder  {settings.embedder}", highlight=False)
+
+
+def token(
+    tenant: Annotated[str, typer.Option(help="The tenant it is for.")] = DEFAULT_TENANT_ID,
+    user: Annotated[str, typer.Option(help="The user it is for.")] = DEFAULT_USER_ID,
+    agent: Agent = None,
+    role: Roles = None,
+    hours: Annotated[float, typer.Option(help="How long it is good for.", min=0.001, max=8_760)] = 12.0,
+    as_json: Json = False,
+) -> None:
+    """Make a development token, signed with KEEPS_JWT_SECRET. In production an identity service makes them."""
+    from keeps.access.roles import ORDER
+    from keeps.access.tokens import MIN_SECRET_BYTES, make_token
+    from keeps.scope import Scope
+    from keeps.settings import load_settings
+
+    roles = role or ["writer"]
+    if unknown := [each for each in roles if each not in ORDER]:
+        raise ValidationFailedError(f"{unknown[0]!r} is no role; take {', '.join(ORDER)}")
+    scope = Scope(tenant, user, agent)
+    secret = load_settings().jwt_secret
+    if secret is None:
+        raise ValidationFailedError(
+            "no KEEPS_JWT_SECRET to sign with; make one with: export KEEPS_JWT_SECRET=$(openssl rand -hex 32)"
+        )
+    if len(secret.encode()) < MIN_SECRET_BYTES:
+        raise ValidationFailedError(
+            f"KEEPS_JWT_SECRET is shorter than {MIN_SECRET_BYTES} bytes; make one with: openssl rand -hex 32"
+        )
+    now = int(time.time())
+    claims: dict[str, Any] = {
+        "tenant_id": scope.tenant_id,
+        "user_id": scope.user_id,
+        "roles": roles,
+        "iat": now,
+        "exp": now + int(hours * 3_600),
+    }
+    if scope.agent_id:
+        claims["agent_id"] = scope.agent_id
+    made = make_token(secret, claims)
+    if as_json:
+        print_json({"token": made, **claims})
+    else:
+        print(made)

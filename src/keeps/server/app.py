@@ -1,0 +1,125 @@
+"""The HTTP service: routes around an open engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.middleware.gzip import GZipMiddleware
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from keeps import __version__
+from keeps.access.identity import Authenticator
+from keeps.access.rates import Rates
+from keeps.access.tokens import Tokens
+from keeps.clock import Clock, utc_now
+from keeps.engine import Keeps
+from keeps.server.edge import Edge
+from keeps.server.gauges import Gauges
+from keeps.server.openapi import describe
+from keeps.server.problems import encode, problem_of
+from keeps.server.routes import admin, health, knowledge, memories, state, working
+from keeps.settings import AuthMode, Settings
+from keeps.telemetry.metrics import Metrics
+from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+Opening = Callable[[], AbstractAsyncContextManager[Keeps]]
+
+
+def auth_of(settings: Settings) -> AuthMode:
+    """The mode of authentication. Without any it serves only this machine: raises ValidationFailedError otherwise."""
+    mode: AuthMode = settings.auth or ("none" if settings.host in LOOPBACK else "keys")
+    if mode == "none" and settings.host not in LOOPBACK:
+        raise ValidationFailedError(
+            f"KEEPS_AUTH=none would let anybody who reaches {settings.host} read every tenant; set KEEPS_AUTH to keys or jwt, or KEEPS_HOST to 127.0.0.1"
+        )
+    return mode
+
+
+def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) -> FastAPI:
+    """The application. `opening` opens the engine when the server starts, and closes it when it has drained."""
+    mode = auth_of(settings)
+    tokens = (
+        Tokens(settings.jwt_secret, settings.jwks_url, issuer=settings.jwt_issuer, audience=settings.jwt_audience) if "jwt" in mode else None
+    )  # fmt: skip
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        async with opening() as keeps:
+            app.state.keeps = keeps
+            app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
+            app.state.gauges = Gauges(keeps, app.state.metrics)
+            yield
+
+    app = FastAPI(
+        title="Keeps", version=__version__, lifespan=lifespan, redoc_url=None,
+        summary="Memory for AI agents, isolated by the database.", separate_input_output_schemas=False,
+    )  # fmt: skip
+    app.state.metrics = Metrics()
+    app.state.rates = None if mode == "none" else Rates(
+        reads_per_minute=settings.reads_per_minute, writes_per_minute=settings.writes_per_minute, redis_url=settings.redis_url
+    )  # fmt: skip
+    for each in (working, memories, knowledge, state, admin, health):
+        app.include_router(each.router)
+    app.add_exception_handler(KeepsError, _keeps_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_middleware(GZipMiddleware, minimum_size=1_024, compresslevel=4)
+    app.add_middleware(
+        Edge, state=app.state, metrics=app.state.metrics, max_body_bytes=settings.max_body_bytes, traced=settings.otlp_endpoint is not None
+    )  # fmt: skip
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=list(settings.cors_origins), allow_methods=["*"],
+            allow_headers=["Authorization", "X-API-Key", "X-User-ID", "X-Agent-ID", "X-Request-ID", "Idempotency-Key", "If-Match", "Content-Type"],
+            expose_headers=["ETag", "X-Next-Cursor", "X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"],
+        )  # fmt: skip
+    app.openapi = describe(app)
+    return app
+
+
+def _problem(request: Request, error: KeepsError, status: int | None = None, allow: str | None = None) -> Response:
+    problem = problem_of(error, request.scope.get("keeps.request_id", ""))
+    code, headers, body = encode({**problem, "status": status or problem["status"]})
+    response = Response(body, code)
+    response.raw_headers = [*headers, *([(b"allow", allow.encode())] if allow else [])]
+    return response
+
+
+async def _keeps_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, KeepsError):
+        raise error
+    return _problem(request, error)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """pydantic's findings, without the values: an answer is no place for what somebody sent by mistake."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    errors = [
+        {
+            "field": ".".join(str(part) for part in each["loc"] if part != "body") or "body",
+            "message": each["msg"].removeprefix("Value error, "),
+        }
+        for each in error.errors()
+    ]
+    return _problem(
+        request, ValidationFailedError("; ".join(f"{each['field']}: {each['message']}" for each in errors), errors)
+    )
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    if error.status_code == 404:
+        return _problem(request, NotFoundError("no such path; see /docs"))
+    if error.status_code == 405:
+        allow = (error.headers or {}).get("Allow")
+        return _problem(request, ValidationFailedError("this path has no such method"), 405, allow)
+    return _problem(request, ValidationFailedError("the body cannot be read as JSON"), 422)

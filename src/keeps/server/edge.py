@@ -1,0 +1,221 @@
+"""The outermost layer, plain ASGI: who asks, what may be sent, what is counted, how errors look.
+
+Everything else of a request happens inside it, in the same task. A body is never read before its sender is known and
+its size is allowed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import unquote
+from uuid import uuid4
+
+from opentelemetry import propagate, trace
+
+from keeps.access.identity import Authenticator
+from keeps.access.rates import Allowance
+from keeps.db.session import Request, repeatable
+from keeps.server.problems import encode, internal_problem, problem_of
+from keeps.telemetry.logs import log
+from keeps.telemetry.metrics import Metrics
+from keeps.telemetry.traces import tracer
+from keeps_client.errors import KeepsError, PayloadTooLargeError, ValidationFailedError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PUBLIC = frozenset({"/health", "/ready", "/metrics", "/docs", "/openapi.json", "/docs/oauth2-redirect"})
+SLASH = "\x1f"
+"""Stands for a slash inside a path segment (%2F), so that any id can be a segment; parameters turn it back."""
+_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+class Edge:
+    """Wraps the routes of Keeps."""
+
+    def __init__(self, app: App, *, state: Any, metrics: Metrics, max_body_bytes: int, traced: bool) -> None:
+        self._app = app
+        self._state = state
+        self._metrics = metrics
+        self._max_body_bytes = max_body_bytes
+        self._traced = traced
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        given = headers.get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid4())
+        scope["keeps.request_id"] = request_id
+        _plain_names(scope)
+        answer = _Answer(scope, send, request_id)
+        self._metrics.in_flight.inc()
+        try:
+            if self._traced:
+                context = propagate.extract(headers)
+                with tracer().start_as_current_span(
+                    scope["method"], context, kind=trace.SpanKind.SERVER, record_exception=False
+                ) as span:
+                    await self._guarded(scope, headers, receive, answer)
+                    span.update_name(f"{scope['method']} {_route(scope)}")
+                    span.set_attributes({"http.route": _route(scope), "http.response.status_code": answer.status})
+            else:
+                await self._guarded(scope, headers, receive, answer)
+        finally:
+            self._count(scope, answer.status, time.perf_counter() - started, request_id)
+
+    async def _guarded(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: _Answer) -> None:
+        try:
+            await self._run(scope, headers, receive, answer)
+        except KeepsError as error:
+            await answer.problem(problem_of(error, answer.request_id))
+        except Exception as error:  # noqa: BLE001  the last resort: a defect is an answer and a line in the log
+            # Not the message and not the locals: both may hold what somebody stored.
+            where = error.__traceback__
+            while where is not None and where.tb_next is not None:
+                where = where.tb_next
+            place = f"{where.tb_frame.f_code.co_filename}:{where.tb_lineno}" if where else ""
+            log().error("defect", request_id=answer.request_id, error=type(error).__name__, place=place)
+            await answer.problem(internal_problem(answer.request_id))
+
+    async def _run(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: _Answer) -> None:
+        if scope["path"] in PUBLIC:
+            await self._app(scope, receive, answer.send)
+            return
+        authenticator: Authenticator = self._state.authenticator
+        scope["keeps.scope"] = await authenticator.scope_of(headers)
+        limit = self._max_body_bytes
+        length = headers.get("content-length", "0")
+        if length.isascii() and length.isdecimal() and int(length) > limit:
+            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes, this one {int(length):,}")
+        key = headers.get("idempotency-key")
+        if key is not None and scope["method"] == "POST":
+            if not _REQUEST_ID.fullmatch(key):
+                raise ValidationFailedError("Idempotency-Key must be 1 to 128 visible ASCII characters")
+            body = await _whole(receive, limit)
+            asked = b"\n".join((scope["path"].encode(), scope["query_string"], body))
+            with repeatable(Request(key, hashlib.sha256(asked).digest())):
+                await self._app(scope, _again(body, receive), answer.send)
+        else:
+            await self._app(scope, _limited(receive, limit), answer.send)
+
+    def _count(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
+        route, method = _route(scope), scope["method"] if scope["method"] in _METHODS else "OTHER"
+        self._metrics.in_flight.dec()
+        self._metrics.requests.labels(method, route, str(status)).inc()
+        self._metrics.duration.labels(method, route).observe(seconds)
+        log().debug(
+            "request", request_id=request_id, method=method, route=route, status=status, ms=round(seconds * 1e3, 2)
+        )
+
+
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+
+class _Answer:
+    """What goes back, with the headers that every answer has."""
+
+    def __init__(self, scope: Scope, send: Send, request_id: str) -> None:
+        self._scope = scope
+        self._send = send
+        self.request_id = request_id
+        self.status = 499
+        """The client went away before there was an answer."""
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = message["headers"]
+            message["headers"] = [*headers, (b"x-request-id", self.request_id.encode()), *self._rates()]
+        await self._send(message)
+
+    async def problem(self, problem: dict[str, Any]) -> None:
+        if self.status != 499:
+            return  # the answer has begun: all that is left is to end it
+        status, headers, body = encode(problem)
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
+
+    def _rates(self) -> list[tuple[bytes, bytes]]:
+        allowance: Allowance | None = self._scope.get("keeps.allowance")
+        if allowance is None:
+            return []
+        return [
+            (b"ratelimit-limit", str(allowance.limit).encode()),
+            (b"ratelimit-remaining", str(allowance.remaining).encode()),
+            (b"ratelimit-reset", str(allowance.reset_seconds).encode()),
+        ]
+
+
+def _route(scope: Scope) -> str:
+    """The route's template, so that metrics have few labels."""
+    route = scope.get("route")
+    return getattr(route, "path", "") or ("unknown" if scope["path"] not in PUBLIC else scope["path"])
+
+
+def _plain_names(scope: Scope) -> None:
+    """Query parameters in snake_case, whatever the caller writes; and slashes inside path segments out of the way."""
+    query = scope["query_string"]
+    if query and query != query.lower():
+        pairs = [pair.partition(b"=") for pair in query.split(b"&")]
+        scope["query_string"] = b"&".join(
+            _CAMEL.sub(r"_\1", name.decode("latin-1")).lower().encode("latin-1") + equals + value
+            if name != name.lower() else name + equals + value
+            for name, equals, value in pairs
+        )  # fmt: skip
+    raw = scope.get("raw_path") or b""
+    if b"%2f" in raw.lower():
+        segments = raw.partition(b"?")[0].decode("latin-1").split("/")
+        scope["path"] = "/".join(unquote(segment, errors="replace").replace("/", SLASH) for segment in segments)
+
+
+async def _whole(receive: Receive, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
+        more = message.get("more_body", False)
+    return b"".join(parts)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    first = True
+
+    async def replay() -> Message:
+        nonlocal first
+        if first:
+            first = False
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return replay
+
+
+def _limited(receive: Receive, limit: int) -> Receive:
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > limit:
+            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
+        return message
+
+    return counted

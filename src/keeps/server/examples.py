@@ -1,0 +1,114 @@
+"""Examples for the OpenAPI document: one body and one answer for each route."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_ID = "019a2b3c-0000-7000-8000-000000000001"
+_TIME = "2026-11-22T09:00:00Z"
+_WHO = {"tenant_id": "acme", "user_id": "alice"}
+_TIMES = {"created_at": _TIME, "updated_at": _TIME}
+_VERSIONED = {"version": 1, **_TIMES}
+_SEMANTIC = {"id": _ID, **_WHO, "content": "The office closes at six.", "external_id": None, "is_public": True, "metadata": {"page": 3},
+             "tags": ["office"], "source": "handbook", **_TIMES, "score": 0.93}  # fmt: skip
+_EPISODIC = {"id": _ID, **_WHO, "agent_id": "concierge", "role": "user", "content": "A window seat, please.", "metadata": {}, "created_at": _TIME,
+             "score": None}  # fmt: skip
+_SKILL = {"id": _ID, **_WHO, "agent_id": "billing", "trigger_condition": "the user asks about an invoice", "procedure_type": "system_prompt",
+          "content": "Check Stripe first.", "created_at": _TIME, "score": None}  # fmt: skip
+_ITEM = {"id": "plan-1/summary", "tenant_id": "acme", "plan_id": "plan-1", "key": "summary", "value": {"confidence": 0.9}, "version": 1,
+         "user_id": "alice", "expires_at": None, "updated_at": _TIME}  # fmt: skip
+_TASK = {"task_id": "task-1", **_WHO, "agent_id": None, "plan_id": "plan-1", "event_type": "research.requested",
+         "response_event": "research.completed", "response_topic": "action-results", "data": {"topic": "bees"}, "sub_tasks": ["sub-1"],
+         "state": {"progress": 0.5}, **_VERSIONED}  # fmt: skip
+_CONTEXT = {"plan_id": "plan-1", **_WHO, "session_id": "session-1", "goal_event": "research.goal", "goal_data": {"topic": "bees"},
+            "response_event": "research.done", "state": {"search": {"next": "summarise"}}, "current_state": "search", "correlation_ids": ["c-1"],
+            "status": "running", **_VERSIONED}  # fmt: skip
+_PLAN = {**_CONTEXT, "agent_id": None, "parent_plan_id": None, "sub_plan_ids": []}
+_SESSION = {"session_id": "session-1", **_WHO, "agent_id": None, "name": "Research", "metadata": {}, "plan_count": 1, "last_interaction": _TIME,
+            "last_activity": _TIME, **_VERSIONED}  # fmt: skip
+_MEMORY = {"memory_id": _ID, **_WHO, "kind": "semantic", "layer": "long_term", "content": "Alice is allergic to peanuts.", "content_type": "fact",
+           "metadata": {}, "tags": ["health"], "importance": 0.9, "visibility": "private", "valid_from": _TIME, **_VERSIONED}  # fmt: skip
+_RECEIPT = {"status": "created", "memory_id": _ID, "memory": _MEMORY, "event_id": _ID, "indexed": True}
+_EVENT = {"specversion": "1.0", "id": _ID, "source": "keeps", "type": "memory.written", "subject": _ID, "time": _TIME,
+          "datacontenttype": "application/json", "data": {"memory": _MEMORY}, "tenantid": "acme", "userid": "alice", "sequence": 1}  # fmt: skip
+_KEY = {"key_id": _ID, "tenant_id": "acme", "name": "production", "user_id": None, "agent_id": None, "roles": ["writer"], "hint": "x7Qz",
+        "created_by": "alice", "created_at": _TIME, "expires_at": None, "last_used_at": None, "revoked_at": None}  # fmt: skip
+_ERASED = {"tenant_id": "acme", "user_id": "alice", "removed": {"memories": 12, "memory_vectors": 12}, "events_redacted": 14,
+           "remaining": {"memories": 0, "memory_vectors": 0}, "complete": True, "erased_at": _TIME}  # fmt: skip
+_TENANT = {
+    "tenant_id": "acme",
+    "users": 3,
+    "memories": 120,
+    "bytes": 40_000,
+    "max_memories": 10_000,
+    "max_bytes": None,
+    "created_at": _TIME,
+}
+_DELETED = {"success": True, "deleted": True, "message": "it is deleted"}
+_ATOMIC = {"plan_id": "plan-1", "path": "state.actions", "key": "state", "value": ["search"], "version": 2}
+
+PARAMETERS: dict[str, Any] = {
+    "plan_id": "plan-1", "key": "summary", "task_id": "task-1", "sub_task_id": "sub-1", "correlation_id": "c-1", "session_id": "session-1",
+    "agent_id": "concierge", "q": "when does the office close?", "query": "when does the office close?", "memory_id": _ID, "key_id": _ID,
+    "user_id": "alice", "tenant_id": "acme",
+}  # fmt: skip
+
+BODIES: dict[str, Any] = {
+    "post /v1/memory/semantic": {"content": "The office closes at six.", "is_public": True, "tags": ["office"], "metadata": {"page": 3}},
+    "post /v1/memory/semantic/upsert": {"content": "The office closes at six.", "dedupe_threshold": 0.95},
+    "post /v1/memory/episodic": {"agent_id": "concierge", "role": "user", "content": "A window seat, please."},
+    "post /v1/memory/procedural": {"agent_id": "billing", "trigger_condition": "the user asks about an invoice",
+                                   "procedure_type": "system_prompt", "content": "Check Stripe first."},
+    "put /v1/memory/working/{plan_id}/{key}": {"value": {"confidence": 0.9}, "expected_version": 0},
+    "post /v1/memory/working/{plan_id}": {"key": "summary", "value": {"confidence": 0.9}},
+    "post /v1/memory/atomic/append": {"plan_id": "plan-1", "path": "state.actions", "value": "search"},
+    "post /v1/memory/atomic/increment": {"plan_id": "plan-1", "path": "state.retries", "delta": 1},
+    "post /v1/memory/task-context": {"task_id": "task-1", "plan_id": "plan-1", "event_type": "research.requested", "data": {"topic": "bees"},
+                                     "sub_tasks": ["sub-1"], "state": {}},
+    "put /v1/memory/task-context/{task_id}": {"sub_tasks": ["sub-1", "sub-2"], "state": {"progress": 0.75}},
+    "post /v1/memory/plan-context": {"plan_id": "plan-1", "session_id": "session-1", "goal_event": "research.goal", "current_state": "search",
+                                     "correlation_ids": ["c-1"]},
+    "put /v1/memory/plan-context/{plan_id}": {"current_state": "summarise", "expected_version": 1},
+    "post /v1/memory/plans": {"goal_event": "research.goal", "goal_data": {"topic": "bees"}, "session_id": "session-1"},
+    "put /v1/memory/plans/{plan_id}": {"status": "completed", "state": {"result": "done"}},
+    "post /v1/memory/sessions": {"name": "Research", "metadata": {}},
+    "put /v1/memory/sessions/{session_id}": {"name": "Research on bees"},
+    "post /v1/memories": {"content": "Alice is allergic to peanuts.", "tags": ["health"], "importance": 0.9},
+    "post /v1/memories/batch": {"items": [{"content": "Alice is allergic to peanuts."}], "index": "later"},
+    "patch /v1/memories/{memory_id}": {"content": "Alice is allergic to peanuts and cashews."},
+    "post /v1/recall": {"query": "what must she not eat?", "limit": 5},
+    "post /v1/admin/keys": {"name": "production", "roles": ["writer"]},
+    "put /v1/admin/tenants/{tenant_id}": {"max_memories": 10_000},
+    "post /v1/admin/import": '{"type": "memory", "row": {…}}',
+}  # fmt: skip
+
+ANSWERS: dict[str, Any] = {
+    "post /v1/memory/semantic": _SEMANTIC, "post /v1/memory/semantic/upsert": {"status": "updated", "id": _ID},
+    "post /v1/memory/semantic/query": [_SEMANTIC], "get /v1/memory/semantic/search": [_SEMANTIC], "post /v1/memory/episodic": _EPISODIC,
+    "get /v1/memory/episodic/recent": [_EPISODIC], "get /v1/memory/episodic/search": [_EPISODIC], "post /v1/memory/procedural": _SKILL,
+    "get /v1/memory/procedural/context": [_SKILL], "get /v1/memory/working/{plan_id}/{key}": _ITEM,
+    "put /v1/memory/working/{plan_id}/{key}": _ITEM, "delete /v1/memory/working/{plan_id}/{key}": _DELETED,
+    "get /v1/memory/working/{plan_id}": [_ITEM], "post /v1/memory/working/{plan_id}": _ITEM,
+    "delete /v1/memory/working/{plan_id}": {"success": True, "count_deleted": 2, "message": "2 keys are deleted"},
+    "post /v1/memory/atomic/append": _ATOMIC, "post /v1/memory/atomic/increment": {**_ATOMIC, "path": "state.retries", "value": 3},
+    "post /v1/memory/task-context": _TASK, "get /v1/memory/task-context/by-subtask/{sub_task_id}": _TASK,
+    "get /v1/memory/task-context/{task_id}": _TASK, "put /v1/memory/task-context/{task_id}": _TASK,
+    "delete /v1/memory/task-context/{task_id}": _DELETED, "post /v1/memory/plan-context": _CONTEXT,
+    "get /v1/memory/plan-context/by-correlation/{correlation_id}": _CONTEXT, "get /v1/memory/plan-context/{plan_id}": _CONTEXT,
+    "put /v1/memory/plan-context/{plan_id}": _CONTEXT, "post /v1/memory/plans": _PLAN, "get /v1/memory/plans": [_PLAN],
+    "get /v1/memory/plans/{plan_id}": _PLAN, "put /v1/memory/plans/{plan_id}": _PLAN, "delete /v1/memory/plans/{plan_id}": _DELETED,
+    "post /v1/memory/sessions": _SESSION, "get /v1/memory/sessions": [_SESSION], "get /v1/memory/sessions/{session_id}": _SESSION,
+    "put /v1/memory/sessions/{session_id}": _SESSION, "delete /v1/memory/sessions/{session_id}": _DELETED, "post /v1/memories": _RECEIPT,
+    "get /v1/memories": {"items": [_MEMORY], "next_cursor": None}, "post /v1/memories/batch": [_RECEIPT],
+    "get /v1/memories/{memory_id}": _MEMORY, "patch /v1/memories/{memory_id}": {**_RECEIPT, "status": "updated"},
+    "delete /v1/memories/{memory_id}": {"status": "forgotten", "memory_id": _ID, "event_id": _ID, "indexed": False},
+    "delete /v1/memories": {"status": "forgotten", "memory_id": _ID, "event_id": _ID, "indexed": False},
+    "post /v1/memories/{memory_id}/restore": {**_RECEIPT, "status": "restored"}, "get /v1/memories/{memory_id}/history": [_EVENT],
+    "post /v1/recall": {"hits": [{"memory": _MEMORY, "score": 0.93, "provider_id": "postgres", "tier": "indexed"}], "took_ms": 7.1,
+                        "partial": False, "failed_providers": []},
+    "post /v1/admin/keys": {**_KEY, "secret": "keeps_…"}, "get /v1/admin/keys": [_KEY],
+    "delete /v1/admin/keys/{key_id}": {**_KEY, "revoked_at": _TIME}, "delete /v1/admin/users/{user_id}": _ERASED,
+    "get /v1/admin/tenants": [_TENANT], "put /v1/admin/tenants/{tenant_id}": _TENANT,
+    "delete /v1/admin/tenants/{tenant_id}": {**_ERASED, "user_id": None}, "get /v1/admin/export": '{"type": "memory", "row": {…}}',
+    "post /v1/admin/import": {"stored": 12, "unchanged": 0, "failed": 0, "errors": []},
+}  # fmt: skip

@@ -1,0 +1,106 @@
+"""The OpenAPI document: what FastAPI knows, with errors, credentials and examples on each route."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from keeps.server.edge import PUBLIC
+from keeps.server.examples import ANSWERS, BODIES, PARAMETERS
+
+_ERRORS = {
+    "401": "No usable credentials (`unauthenticated`).", "403": "The role does not allow it (`forbidden`).",
+    "404": "Not there, or somebody else's (`not_found`).", "409": "Another version is stored (`conflict`): with the current one.",
+    "413": "Too many bytes (`payload_too_large`).", "422": "The input breaks a rule (`validation_failed`).",
+    "429": "Too many requests (`rate_limited`): with `Retry-After`.", "503": "Not available right now (`unavailable`).",
+}  # fmt: skip
+_PROBLEM = {
+    "type": "object", "title": "Problem", "description": "An error, by RFC 9457.",
+    "required": ["type", "title", "status", "code", "detail", "request_id"],
+    "properties": {
+        "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"}, "code": {"type": "string"},
+        "detail": {"type": "string"}, "request_id": {"type": "string"},
+        "errors": {"type": "array", "items": {"type": "object", "properties": {"field": {"type": "string"}, "message": {"type": "string"}}}},
+        "current_version": {"type": ["integer", "null"]}, "current": {}, "retry_after_seconds": {"type": "number"},
+    },
+    "examples": [{"type": "urn:keeps:problem:not_found", "title": "No such thing", "status": 404, "code": "not_found",
+                  "detail": "no plan 'p'", "request_id": "0f8c1c5e-0000-4000-8000-000000000000"}],
+}  # fmt: skip
+_METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
+    """A function that makes the document once."""
+    document: dict[str, Any] = {}
+
+    def made() -> dict[str, Any]:
+        if not document:
+            document.update(_made(app))
+        return document
+
+    return made
+
+
+def _made(app: FastAPI) -> dict[str, Any]:
+    document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    schemas = document["components"]["schemas"]
+    schemas["Problem"] = _PROBLEM
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    document["components"]["securitySchemes"] = {
+        "bearer": {"type": "http", "scheme": "bearer", "description": "A JWT or an API key."},
+        "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    }
+    for path, operations in document["paths"].items():
+        for method in _METHODS:
+            if method in operations:
+                _complete(path, method, operations[method])
+    return document
+
+
+def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
+    name = operation["operationId"] = f"{method} {path}"
+    responses = operation["responses"]
+    responses.pop("422", None)
+    if path in PUBLIC:
+        if path == "/ready":
+            responses["503"] = {
+                "description": "The database does not answer.",
+                "content": {"application/json": {"schema": {"type": "object"}}},
+            }
+        return
+    operation["security"] = [{"bearer": []}, {"apiKey": []}]
+    for status, description in _ERRORS.items():
+        content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+        responses.setdefault(status, {"description": description, "content": content})
+    if method == "post":
+        operation.setdefault("parameters", []).append(
+            {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 128},
+             "description": "Sent again with the same body, a write is done once and answers the same for 24 hours."}
+        )  # fmt: skip
+        responses.setdefault(
+            "200",
+            {"description": "It was there already, or the answer of before.", **_content_of(responses.get("201"))},
+        )
+    if path == "/v1/admin/import":
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+        }
+    if path == "/v1/admin/export":
+        responses["200"]["content"] = {"application/x-ndjson": {"schema": {"type": "string"}}}
+    for parameter in operation.get("parameters", []):
+        if parameter["name"] in PARAMETERS:
+            parameter["example"] = PARAMETERS[parameter["name"]]
+    for media in operation.get("requestBody", {}).get("content", {}).values():
+        media["example"] = BODIES[name]
+    for status in ("200", "201"):
+        for media in responses.get(status, {}).get("content", {}).values():
+            media["example"] = ANSWERS[name]
+
+
+def _content_of(response: dict[str, Any] | None) -> dict[str, Any]:
+    return {"content": {kind: dict(media) for kind, media in response["content"].items()}} if response else {}

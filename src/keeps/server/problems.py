@@ -1,0 +1,56 @@
+"""Errors as application/problem+json (RFC 9457)."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from keeps_client.errors import ConflictError, KeepsError, RateLimitedError, ValidationFailedError
+
+MEDIA_TYPE = "application/problem+json"
+TITLES = {
+    "validation_failed": "The input breaks a rule", "unauthenticated": "No usable credentials", "forbidden": "Not allowed",
+    "not_found": "No such thing", "conflict": "Somebody else was first", "payload_too_large": "Too many bytes",
+    "rate_limited": "Too many requests", "not_configured": "Not configured here", "unavailable": "Not available right now",
+    "internal": "A defect of Keeps",
+}  # fmt: skip
+
+
+def problem_of(error: KeepsError, request_id: str) -> dict[str, Any]:
+    problem = _problem(error.code, error.status, error.detail, request_id)
+    match error:
+        case ValidationFailedError(errors=errors) if errors:
+            problem["errors"] = errors
+        case ConflictError():
+            problem["current_version"] = error.current_version
+            problem["current"] = error.current
+        case RateLimitedError():
+            problem["retry_after_seconds"] = error.retry_after_seconds
+        case _:
+            pass
+    return problem
+
+
+def internal_problem(request_id: str) -> dict[str, Any]:
+    """What a caller hears of a defect: nothing but where to find it in the log."""
+    return _problem("internal", 500, "a defect of Keeps; the log has it under this request_id", request_id)
+
+
+def encode(problem: dict[str, Any]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """Status, headers and body of an answer."""
+    body = json.dumps(problem, ensure_ascii=True, default=str).encode()
+    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+    if problem["status"] == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if problem["code"] == "rate_limited":
+        headers.append((b"retry-after", str(math.ceil(problem["retry_after_seconds"])).encode()))
+    elif problem["code"] == "unavailable":
+        headers.append((b"retry-after", b"1"))
+    return problem["status"], headers, body
+
+
+def _problem(code: str, status: int, detail: str, request_id: str) -> dict[str, Any]:
+    return {
+        "type": f"urn:keeps:problem:{code}", "title": TITLES[code], "status": status, "code": code, "detail": detail, "request_id": request_id,
+    }  # fmt: skip

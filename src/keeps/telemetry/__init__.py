@@ -1,0 +1,1 @@
+"""Logs, metrics, traces: what happens, never what is said."""

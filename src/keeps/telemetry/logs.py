@@ -1,0 +1,43 @@
+"""JSON logs on stderr: one line an event, with ids and numbers, never contents or secrets."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from keeps.settings import LogLevel
+
+
+def configure_logs(level: LogLevel) -> None:
+    """Set up structlog, and send what libraries log through it, too."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(max(number, logging.WARNING))
+
+
+def log() -> structlog.typing.FilteringBoundLogger:
+    return structlog.get_logger("keeps")

@@ -1,0 +1,76 @@
+"""Erasure of a user or a tenant, with a receipt that is counted, not believed."""
+
+from __future__ import annotations
+
+from keeps.clock import Clock
+from keeps.db.session import Database, Tx
+from keeps.db.statements import Statements
+from keeps.scope import Scope
+from keeps_client.errors import NotFoundError
+from keeps_client.models import ErasureReceipt, Quota, TenantInfo
+
+QUERIES = Statements("keeps.transfer")
+
+
+class TenantService:
+    """What administrators do to users and tenants. Roles are checked by the routes."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def erase_user(self, scope: Scope, user_id: str) -> ErasureReceipt:
+        """Remove all that a user of the scope's tenant owns, and take them out of the log. Raises NotFoundError."""
+        target = Scope(scope.tenant_id, user_id)
+
+        async def work(tx: Tx) -> ErasureReceipt:
+            before = await _counts(tx, user_id)
+            if not any(before.values()):
+                raise NotFoundError(f"no user {user_id!r}")
+            events = before.pop("events")
+            await tx.fetch_row(QUERIES["erase_user"])
+            left = await _counts(tx, user_id)
+            return self._receipt(target, user_id, before, left, events)
+
+        return await self._database.write(target, work)
+
+    async def erase_tenant(self, scope: Scope) -> ErasureReceipt:
+        """Remove the scope's tenant: every row of every user, its log and its keys. Raises NotFoundError."""
+
+        async def work(tx: Tx) -> ErasureReceipt:
+            before = await _counts(tx, None)
+            if not any(before.values()):
+                raise NotFoundError(f"no tenant {scope.tenant_id!r}")
+            await tx.fetch_row(QUERIES["erase_tenant"])
+            return self._receipt(scope, None, before, await _counts(tx, None), 0)
+
+        return await self._database.write(scope, work)
+
+    async def page(self, after: str, limit: int) -> list[TenantInfo]:
+        """Tenants by id, with what they hold. For operators."""
+        rows = await self._database.privileged_read(QUERIES["tenants_list"], after, limit)
+        return [TenantInfo(**dict(row)) for row in rows]
+
+    async def set_quota(self, tenant_id: str, quota: Quota) -> TenantInfo:
+        """What a tenant may hold. What it holds already stays. Raises NotFoundError."""
+
+        async def work(tx: Tx) -> TenantInfo:
+            row = await tx.fetch_row(QUERIES["tenant_quota"], tenant_id, quota.max_memories, quota.max_bytes)
+            if row is None:
+                raise NotFoundError(f"no tenant {tenant_id!r}")
+            users = (await _counts(tx, None))["users"]
+            return TenantInfo(users=users, **dict(row))
+
+        return await self._database.write(Scope(tenant_id), work)
+
+    def _receipt(
+        self, scope: Scope, user_id: str | None, before: dict[str, int], left: dict[str, int], redacted: int
+    ) -> ErasureReceipt:
+        return ErasureReceipt(
+            tenant_id=scope.tenant_id, user_id=user_id, removed=before, events_redacted=redacted, remaining=left,
+            complete=not any(left.values()), erased_at=self._clock(),
+        )  # fmt: skip
+
+
+async def _counts(tx: Tx, user_id: str | None) -> dict[str, int]:
+    return {row["name"]: row["found"] for row in await tx.fetch(QUERIES["count_rows"], user_id)}

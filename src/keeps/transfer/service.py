@@ -1,0 +1,167 @@
+"""Export and import as JSON lines, each `{"type", "row"}`; vectors are not among them, they are made again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from keeps.clock import new_id
+from keeps.db.session import Database, Row, Tx
+from keeps.events import store as events
+from keeps.events.store import NewEvent
+from keeps.indexing.service import Indexer
+from keeps.memories import store as memories
+from keeps.memories.images import content_hash
+from keeps.plans import store as plans
+from keeps.scope import Scope
+from keeps.sessions import store as sessions
+from keeps.tasks import store as tasks
+from keeps.tenants.service import Introducer
+from keeps.transfer.erasure import QUERIES
+from keeps_client.errors import KeepsError, ValidationFailedError
+from keeps_client.models import ImportSummary, Memory, Plan, Session, TaskContext
+from keeps_client.validation import validation_failed
+
+_LISTS = ("session", "plan", "task_context", "working_memory")
+_FIRST = (False, UUID(int=0))
+
+
+class TransferService:
+    """A tenant's data, or one user's. Roles are checked by the routes."""
+
+    def __init__(self, database: Database, introducer: Introducer, indexer: Indexer) -> None:
+        self._database = database
+        self._introducer = introducer
+        self._indexer = indexer
+
+    async def export(self, scope: Scope, user_id: str | None = None) -> AsyncIterator[str]:
+        """The lines of one user, or of all users of the scope's tenant."""
+        users = [user_id]
+        if user_id is None:
+            async with self._database.scoped(scope) as tx:
+                users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
+        for each in users:
+            owner = Scope(scope.tenant_id, each or scope.user_id)
+            place = _FIRST
+            while rows := await self._read(owner, "memories", *place):
+                for row in rows:
+                    yield _line("memory", row)
+                place = (rows[-1]["older"], rows[-1]["memory_id"])
+            for kind in _LISTS:
+                for row in await self._read(owner, kind if kind == "working_memory" else kind + "s"):
+                    yield _line(kind, row)
+
+    async def import_lines(self, scope: Scope, lines: Iterable[str]) -> ImportSummary:
+        """Store exported lines in the scope's tenant, with their ids and owners. What is there already stays as it is.
+
+        Every line stands for itself: one that cannot be stored is reported with its number, and the others go on.
+        """
+        stored = unchanged = 0
+        errors: list[str] = []
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                if await self._import(scope.tenant_id, line):
+                    stored += 1
+                else:
+                    unchanged += 1
+            except KeepsError as error:
+                errors.append(f"line {number}: {error.detail}")
+        return ImportSummary(stored=stored, unchanged=unchanged, failed=len(errors), errors=errors[:100])
+
+    async def _read(self, owner: Scope, what: str, *values: object) -> list[Row]:
+        async with self._database.scoped(owner) as tx:
+            return await tx.fetch(QUERIES[f"export_{what}"], owner.tenant_id, owner.user_id, *values)
+
+    async def _import(self, tenant_id: str, line: str) -> bool:
+        try:
+            item: Any = json.loads(line)
+            kind, row = item["type"], {**item["row"], "tenant_id": tenant_id}
+            owner = Scope(tenant_id, row["user_id"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise ValidationFailedError("is not a line of an export") from None
+        try:
+            work = _work(kind, row)
+        except ValidationError as error:
+            raise validation_failed(error) from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValidationFailedError(f"cannot be read: {type(error).__name__} {error}") from None
+        done = await self._introducer.write(owner, work)
+        if done and kind == "memory":
+            self._indexer.notice(owner)
+        return done
+
+
+def _work(kind: str, row: dict[str, Any]) -> Any:
+    match kind:
+        case "memory":
+            given_hash = row.pop("content_hash", "")
+            image = Memory.model_validate(row).model_dump(mode="json")
+            known = isinstance(given_hash, str) and re.fullmatch(r"\\x[0-9a-f]{64}", given_hash)
+            image["content_hash"] = given_hash if known else content_hash(image)
+            written = memories.written(image, None)
+
+            async def remember(tx: Tx) -> bool:
+                return bool(await memories.insert_many(tx, [written], ""))
+
+            return remember
+        case "session":
+            session = Session.model_validate({**row, "plan_count": 0, "last_activity": row["last_interaction"]})
+
+            async def add_session(tx: Tx) -> bool:
+                return await sessions.insert(tx, session)
+
+            return add_session
+        case "plan":
+            plan = Plan.model_validate({**row, "sub_plan_ids": []})
+
+            async def add_plan(tx: Tx) -> bool:
+                return await plans.get(tx, plan.plan_id) is None and await plans.insert(tx, plan)
+
+            return add_plan
+        case "task_context":
+            task = TaskContext.model_validate(row)
+
+            async def add_task(tx: Tx) -> bool:
+                if await tasks.get(tx, task.task_id) is not None:
+                    return False
+                await tasks.put(tx, task)
+                return True
+
+            return add_task
+        case "working_memory":
+            times = [
+                None if row[name] is None else datetime.fromisoformat(row[name])
+                for name in ("expires_at", "created_at", "updated_at")
+            ]
+            updated_at = datetime.fromisoformat(row["updated_at"])
+            value = json.dumps(row["value"], ensure_ascii=False)
+
+            async def add_key(tx: Tx) -> bool:
+                stored = await tx.fetch_row(
+                    QUERIES["import_working"], row["tenant_id"], row["plan_id"], row["key"], row["user_id"], value, int(row["version"]), *times
+                )  # fmt: skip
+                if stored is None:
+                    return False
+                data = {
+                    "operation": "set",
+                    **{name: row[name] for name in ("plan_id", "key", "value", "version", "expires_at")},
+                }
+                news = [NewEvent(new_id(), "plan.state.written", row["plan_id"], updated_at, "private", None, data)]
+                await events.append(tx, news)
+                return True
+
+            return add_key
+        case _:
+            raise ValidationFailedError(f"holds an unknown type: {kind!r}")
+
+
+def _line(kind: str, row: Row) -> str:
+    return json.dumps({"type": kind, "row": json.loads(row["row"])}, ensure_ascii=False) + "\n"

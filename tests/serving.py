@@ -1,0 +1,43 @@
+"""A real HTTP server around an open engine, for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from keeps.clock import utc_now
+from keeps.engine import Keeps
+from keeps.server.app import create_app
+from keeps.settings import Settings
+
+
+@asynccontextmanager
+async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncGenerator[str]:
+    """The address of a server that uses this engine, and leaves it open."""
+
+    @asynccontextmanager
+    async def opening() -> AsyncGenerator[Keeps]:
+        yield keeps
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    app = create_app(Settings(home=Path("unused"), **settings), opening, clock=clock)
+    config = uvicorn.Config(app, http="httptools", log_config=None, access_log=False, ws="none")
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve([listener]))
+    while not server.started:
+        await asyncio.sleep(0.01)
+        if task.done():
+            task.result()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
