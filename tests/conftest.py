@@ -19,6 +19,7 @@ from keeps.db.session import Database
 from keeps.engine import Keeps, ScopedMemory
 from keeps.models.minilm import MiniLM
 from keeps.scope import Scope
+from tests.serving import JWT_SECRET, serving
 
 
 @pytest.fixture(scope="session")
@@ -105,6 +106,22 @@ def shared(embedder: MiniLM) -> _Shared:
 async def keeps(app_url: str, shared: _Shared) -> AsyncIterator[Keeps]:
     async with Keeps.open(database_url=app_url, embedder=shared) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+async def server_url(keeps: Keeps) -> AsyncIterator[str]:
+    """A real HTTP server on a free port of loopback, around the engine of the run, that believes headers."""
+    async with serving(keeps) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+async def secured_url(keeps: Keeps) -> AsyncIterator[str]:
+    """The same, that asks for tokens or keys."""
+    async with serving(
+        keeps, auth="jwt+keys", jwt_secret=JWT_SECRET, reads_per_minute=1_000_000, writes_per_minute=1_000_000
+    ) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,10 +12,19 @@ from typing import Any
 
 import uvicorn
 
+from keeps.access.tokens import make_token
 from keeps.clock import utc_now
 from keeps.engine import Keeps
 from keeps.server.app import create_app
 from keeps.settings import Settings
+
+JWT_SECRET = "a secret of the tests, long enough for any HMAC that is tried here"
+
+
+def token(tenant: str, user: str, *roles: str, secret: str = JWT_SECRET, **claims: Any) -> str:
+    """A token as the identity service makes them."""
+    base = {"tenant_id": tenant, "user_id": user, "roles": list(roles) or ["writer"], "exp": int(time.time()) + 600}
+    return make_token(secret, {name: value for name, value in (base | claims).items() if value is not None})
 
 
 @asynccontextmanager

@@ -12,7 +12,6 @@ import pytest
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client import MemoryClient, sync
-from tests.serving import serving
 
 
 class InThreads:
@@ -30,13 +29,6 @@ class InThreads:
             return await asyncio.to_thread(method, *arguments, **named)
 
         return call
-
-
-@pytest.fixture(scope="session")
-async def server_url(keeps: Keeps) -> AsyncIterator[str]:
-    """A real server on a free port of loopback, around the engine of the run."""
-    async with serving(keeps) as url:
-        yield url
 
 
 @pytest.fixture(params=["engine", "client", "sync"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from limits import RateLimitItemPerMinute
 from limits.aio.strategies import FixedWindowRateLimiter
@@ -12,7 +13,7 @@ from limits.errors import StorageError
 from limits.storage import storage_from_string
 
 from keeps.scope import Scope
-from keeps_client.errors import RateLimitedError, UnavailableError
+from keeps_client.errors import NotConfiguredError, RateLimitedError, UnavailableError
 
 TENANT_SHARE = 20
 """A tenant may ask so many times as often as one of its users."""
@@ -31,9 +32,14 @@ class Rates:
     """Counts requests by user and by tenant, in windows of a minute."""
 
     def __init__(self, *, reads_per_minute: int, writes_per_minute: int, redis_url: str | None = None) -> None:
-        options = {"implementation": "redispy", "wrap_exceptions": True} if redis_url else {}
-        address = f"async+{redis_url}" if redis_url else "async+memory://"
-        self._limiter = FixedWindowRateLimiter(storage_from_string(address, **options))  # pyright: ignore[reportArgumentType]
+        self._redis = _connections(redis_url) if redis_url else None
+        options: dict[str, Any] = {"implementation": "redispy", "wrap_exceptions": True, "connection_pool": self._redis}
+        storage = (
+            storage_from_string(f"async+{redis_url}", **options)
+            if redis_url
+            else storage_from_string("async+memory://")
+        )
+        self._limiter = FixedWindowRateLimiter(storage)  # pyright: ignore[reportArgumentType]
         self._items = {
             "read": (RateLimitItemPerMinute(reads_per_minute), RateLimitItemPerMinute(reads_per_minute * TENANT_SHARE)),
             "write": (
@@ -41,6 +47,10 @@ class Rates:
                 RateLimitItemPerMinute(writes_per_minute * TENANT_SHARE),
             ),
         }
+
+    async def close(self) -> None:
+        if self._redis is not None:
+            await self._redis.disconnect()
 
     async def take(self, scope: Scope, kind: str) -> Allowance:
         """Count one request. Raises RateLimitedError when the user's or the tenant's minute is used up."""
@@ -62,3 +72,11 @@ class Rates:
         return RateLimitedError(
             f"{whose} may {who[0]} {item.amount} times a minute; try again in {wait} s", retry_after_seconds=wait
         )
+
+
+def _connections(redis_url: str) -> Any:
+    try:
+        from redis.asyncio import ConnectionPool
+    except ImportError:
+        raise NotConfiguredError("KEEPS_REDIS_URL needs the extra redis: pip install 'keeps[redis]'") from None
+    return ConnectionPool.from_url(redis_url)

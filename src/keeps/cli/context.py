@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -17,7 +19,9 @@ from rich.console import Console
 from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
 
 if TYPE_CHECKING:
-    from keeps.engine import Keeps, ScopedMemory
+    from keeps.engine import Keeps
+    from keeps.scoped import ScopedMemory
+    from keeps_client import MemoryClient
 
 Home = Annotated[
     Path | None, typer.Option(envvar="KEEPS_HOME", help="Folder of the embedded database.", rich_help_panel="Database")
@@ -34,6 +38,19 @@ DatabaseUrl = Annotated[
 Tenant = Annotated[str, typer.Option(help="Whose memory: the tenant.", rich_help_panel="Scope")]
 User = Annotated[str, typer.Option(help="Whose memory: the user.", rich_help_panel="Scope")]
 Agent = Annotated[str | None, typer.Option(help="The agent that acts.", rich_help_panel="Scope")]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        envvar="KEEPS_URL",
+        help="Talk to this server instead of a database.",
+        rich_help_panel="Database",
+        show_envvar=False,
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(envvar="KEEPS_TOKEN", help="JWT or API key for --url.", rich_help_panel="Database", show_envvar=False),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 out = Console()
@@ -47,28 +64,32 @@ __all__ = [
     "Home",
     "Json",
     "Target",
-    "Tenant",
-    "User",
+    "Token",
+    "Url",
     "err",
     "out",
     "print_json",
     "run",
+    "targeted",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The database and the scope that a command works on."""
+    """The database or server, and the scope, that a command works on."""
 
-    home: Path | None
-    database_url: str | None
+    home: Path | None = None
+    database_url: str | None = None
+    url: str | None = None
+    token: str | None = None
     tenant: str = DEFAULT_TENANT_ID
     user: str = DEFAULT_USER_ID
     agent: str | None = None
 
     @property
     def scope(self) -> Scope:
-        return Scope(tenant_id=self.tenant, user_id=self.user, agent_id=self.agent)
+        """Whoever may use the database itself may do everything."""
+        return Scope(self.tenant, self.user, self.agent, roles=frozenset({"operator"}))
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Keeps]:
@@ -83,10 +104,53 @@ class Target:
             await keeps.close()
 
     @asynccontextmanager
-    async def memory(self) -> AsyncGenerator[ScopedMemory]:
+    async def memory(self) -> AsyncGenerator[ScopedMemory | MemoryClient]:
+        """The memory of the scope: in process, or at --url."""
         scope = self.scope
-        async with self.open() as keeps:
-            yield keeps.memory(scope)
+        if self.url:
+            async with self.client() as client:
+                yield client
+        else:
+            async with self.open() as keeps:
+                yield keeps.memory(scope)
+
+    def client(self) -> MemoryClient:
+        from keeps_client import MemoryClient
+
+        if not self.url:
+            raise AssertionError("no --url")
+        # With a token, the token says who asks; X-User-ID only goes with keys for any user.
+        tenant = None if self.token else self.tenant
+        user = None if self.token and self.user == DEFAULT_USER_ID else self.user
+        return MemoryClient(self.url, token=self.token, tenant_id=tenant, user_id=user, agent_id=self.agent)
+
+
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "tenant": (Tenant, DEFAULT_TENANT_ID), "user": (User, DEFAULT_USER_ID), "agent": (Agent, None), "url": (Url, None), "token": (Token, None),
+    "home": (Home, None), "database_url": (DatabaseUrl, None),
+}  # fmt: skip
+
+
+def targeted(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command, in place of its parameter `target`, the options that say whose memory and where."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = [each for name, each in signature.parameters.items() if name != "target"]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in _OPTIONS.items()
+    ]
+    ordered = sorted(parameters, key=lambda each: each.kind is inspect.Parameter.KEYWORD_ONLY)
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> None:
+        target = Target(**{name: given.pop(name) for name in _OPTIONS})
+        command(**given, target=target)
+
+    wrapped.__signature__ = signature.replace(  # pyright: ignore[reportAttributeAccessIssue]
+        parameters=[each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in ordered]
+    )
+    wrapped.__annotations__ = {each.name: each.annotation for each in ordered}
+    return wrapped
 
 
 def run(work: Callable[[], Coroutine[Any, Any, int | None]]) -> None:

@@ -1,79 +1,110 @@
-"""import."""
+"""import, export."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from keeps.cli.context import (
-    DEFAULT_TENANT_ID,
-    DEFAULT_USER_ID,
-    Agent,
-    DatabaseUrl,
-    Home,
-    Json,
-    Target,
-    Tenant,
-    User,
-    err,
-    out,
-    print_json,
-    run,
-)
+from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
 from keeps.importing.formats import Format, read
 from keeps.importing.service import Summary, run_import
+from keeps.scoped import ScopedMemory
 from keeps_client.errors import ValidationFailedError
 
 SHOWN_REJECTIONS = 20
 
 
 def register(app: typer.Typer) -> None:
-    app.command("import")(import_files)
+    app.command("import")(targeted(import_files))
+    app.command()(targeted(export))
 
 
 def import_files(
     path: Annotated[Path, typer.Argument(help="A file or a folder.")],
     form: Annotated[
-        str, typer.Option("--format", help="auto, chat (OpenAI-style JSON or JSONL), locomo, markdown or text.")
+        str,
+        typer.Option("--format", help="auto, chat (OpenAI-style JSON or JSONL), locomo, markdown, text, or keeps (what `keeps export` wrote)."),
     ] = "auto",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is indexed.")] = True,
-    tenant: Tenant = DEFAULT_TENANT_ID,
-    user: User = DEFAULT_USER_ID,
-    agent: Agent = None,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
+    *,
+    target: Target,
     as_json: Json = False,
-) -> None:
-    """Bring in chats, LoCoMo, Markdown folders or plain text. Stop and repeat it as you like: nothing is stored twice."""
+) -> None:  # fmt: skip
+    """Bring in chats, LoCoMo, Markdown folders, plain text, or an export. Stop and repeat it as you like: nothing is stored twice."""
+    if form == "keeps":
+        if not path.is_file():
+            raise ValidationFailedError(f"no file {path}")
+        run(lambda: _import_export(path, target, as_json=as_json))
+        return
     if form not in get_args(Format):
-        raise ValidationFailedError(f"unknown --format {form!r}; there are {', '.join(get_args(Format))}")
+        raise ValidationFailedError(f"unknown --format {form!r}; there are {', '.join(get_args(Format))}, keeps")
     chosen: Any = form
 
     async def work() -> int:
         records = list(read(path, chosen))
-        target = Target(home, database_url, tenant, user, agent)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        async with target.open() as keeps:
+        async with target.memory() as memory:
             with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
                 storing = bar.add_task("storing ", total=sum(record.memory is not None for record in records))
-                summary = await run_import(
-                    keeps.memory(target.scope), records, lambda count: bar.advance(storing, count)
-                )
-                if wait:
-                    pending = sum(
-                        each.pending
-                        for each in await keeps.indexer.users_to_index()
-                        if (each.tenant_id, each.user_id) == (tenant, user)
-                    )
+                summary = await run_import(memory, records, lambda count: bar.advance(storing, count))
+                if wait and isinstance(memory, ScopedMemory):
+                    indexer, who = memory.services.indexer, (target.tenant, target.user)
+                    waiting = await indexer.users_to_index()
+                    pending = sum(each.pending for each in waiting if (each.tenant_id, each.user_id) == who)
                     indexing = bar.add_task("indexing", total=pending)
-                    await keeps.indexer.index_user(target.scope, lambda count: bar.advance(indexing, count))
+                    await indexer.index_user(target.scope, lambda count: bar.advance(indexing, count))
         _print(summary, as_json=as_json)
         return 1 if summary.rejected and not summary.stored else 0
 
     run(work)
+
+
+def export(
+    file: Annotated[Path | None, typer.Argument(help="Where to; standard output if not given.")] = None,
+    only_user: Annotated[str | None, typer.Option(help="Only this user's data, not the whole tenant's.")] = None,
+    *,
+    target: Target,
+) -> None:
+    """Write a tenant's data as JSON lines: memories, sessions, plans, task contexts, working memory. `keeps import --format keeps` takes them back."""
+
+    async def work() -> None:
+        count = 0
+        with file.open("w", encoding="utf-8") if file else nullcontext(sys.stdout) as stream:
+            async with target.memory() as memory:
+                if isinstance(memory, ScopedMemory):
+                    async for line in memory.services.transfer.export(target.scope, only_user):
+                        stream.write(line)
+                        count += 1
+                else:
+                    for line in await memory.admin.export_lines(user_id=only_user):
+                        stream.write(line + "\n")
+                        count += 1
+        err.print(f"[dim]{count:,} lines[/]")
+
+    run(work)
+
+
+async def _import_export(path: Path, target: Target, *, as_json: bool) -> int:
+    with path.open(encoding="utf-8", errors="replace") as lines:  # noqa: ASYNC230  nobody else waits for this loop
+        async with target.memory() as memory:
+            if isinstance(memory, ScopedMemory):
+                summary = await memory.services.transfer.import_lines(target.scope, lines)
+            else:
+                summary = await memory.admin.import_lines(lines)
+    if as_json:
+        print_json(summary.model_dump())
+    else:
+        out.print(
+            f"[bold]{summary.stored:,} stored[/] · {summary.unchanged:,} there already · {summary.failed:,} failed"
+        )
+        for each in summary.errors[:SHOWN_REJECTIONS]:
+            err.print(each, markup=False, highlight=False)
+    return 1 if summary.failed else 0
 
 
 def _print(summary: Summary, *, as_json: bool) -> None:

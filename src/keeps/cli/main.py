@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from keeps.cli import bench, demo, importing, memories, operations, serving
+from keeps.cli import administration, bench, demo, importing, memories, operations, serving
 from keeps.cli.context import err
 from keeps_client.errors import KeepsError, ValidationFailedError
 
@@ -25,7 +25,7 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (demo, serving, memories, importing, operations, bench):
+for module in (demo, serving, memories, importing, administration, operations, bench):
     module.register(app)
 
 

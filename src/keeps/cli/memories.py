@@ -11,21 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from keeps.cli.context import (
-    DEFAULT_TENANT_ID,
-    DEFAULT_USER_ID,
-    Agent,
-    DatabaseUrl,
-    Home,
-    Json,
-    Target,
-    Tenant,
-    User,
-    err,
-    out,
-    print_json,
-    run,
-)
+from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Hit, Memory, Receipt
 
@@ -35,14 +21,14 @@ Key = Annotated[str | None, typer.Option(help="Key within the namespace.")]
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(remember)
-    app.command()(recall)
-    app.command("list")(list_memories)
-    app.command()(get)
-    app.command()(update)
-    app.command()(forget)
-    app.command()(restore)
-    app.command()(history)
+    app.command()(targeted(remember))
+    app.command()(targeted(recall))
+    app.command("list")(targeted(list_memories))
+    app.command()(targeted(get))
+    app.command()(targeted(update))
+    app.command()(targeted(forget))
+    app.command()(targeted(restore))
+    app.command()(targeted(history))
 
 
 def remember(
@@ -62,11 +48,8 @@ def remember(
     if_version: Annotated[
         int | None, typer.Option(help="Only if this version is stored; 0: only if nothing is.")
     ] = None,
-    tenant: Tenant = DEFAULT_TENANT_ID,
-    user: User = DEFAULT_USER_ID,
-    agent: Agent = None,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
+    *,
+    target: Target,
     as_json: Json = False,
 ) -> None:
     """Store one memory."""
@@ -78,7 +61,7 @@ def remember(
 
     async def work() -> None:
         text = sys.stdin.read() if content == "-" else content
-        async with Target(home, database_url, tenant, user, agent).memory() as memory:
+        async with target.memory() as memory:
             _print_receipt(await memory.remember(text, **given), as_json=as_json)
 
     run(work)
@@ -98,18 +81,15 @@ def recall(
     include_superseded: Annotated[bool, typer.Option(help="Older truths, too.")] = False,
     include_archived: Annotated[bool, typer.Option(help="Archived memories, too.")] = False,
     explain: Annotated[bool, typer.Option(help="Show every number of each score.")] = False,
-    tenant: Tenant = DEFAULT_TENANT_ID,
-    user: User = DEFAULT_USER_ID,
-    agent: Agent = None,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
+    *,
+    target: Target,
     as_json: Json = False,
 ) -> None:
     """Ask. Prints what is true now, best first."""
     kinds: Any = kind
 
     async def work() -> None:
-        async with Target(home, database_url, tenant, user, agent).memory() as memory:
+        async with target.memory() as memory:
             result = await memory.recall(
                 query, limit=limit, kinds=kinds, namespace=namespace, tags=tag, session_id=session, since=since, until=until, as_of=as_of,
                 filters=_json_object("filters", filters), include_superseded=include_superseded, include_archived=include_archived, explain=explain,
@@ -131,17 +111,14 @@ def list_memories(
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Where the page before ended.")] = None,
     filters: Annotated[str | None, typer.Option(help='JSON, such as {"deleted_at": {"exists": true}}.')] = None,
-    tenant: Tenant = DEFAULT_TENANT_ID,
-    user: User = DEFAULT_USER_ID,
-    agent: Agent = None,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
+    *,
+    target: Target,
     as_json: Json = False,
 ) -> None:
     """Memories, newest first."""
 
     async def work() -> None:
-        async with Target(home, database_url, tenant, user, agent).memory() as memory:
+        async with target.memory() as memory:
             page = await memory.list(filters=_json_object("filters", filters), limit=limit, cursor=cursor)
         if as_json:
             print_json(page.model_dump(mode="json"))
@@ -162,17 +139,14 @@ def list_memories(
 
 def get(
     memory_id: MemoryId,
-    tenant: Tenant = DEFAULT_TENANT_ID,
-    user: User = DEFAULT_USER_ID,
-    agent: Agent = None,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
+    *,
+    target: Target,
     as_json: Json = False,
 ) -> None:
     """One memory, whole."""
 
     async def work() -> None:
-        async with Target(home, database_url, tenant, user, agent).memory() as memory:
+        async with target.memory() as memory:
             found = await memory.get(memory_id)
         if as_json:
             print_json(found.model_dump(mode="json"))
@@ -193,11 +167,8 @@ def update(
     importance: Annotated[float | None, typer.Option(help="0 to 1.")] = None,
     visibility: Annotated[str | None, typer.Option(help="private or tenant.")] = None,
     if_version: Annotated[int | None, typer.Option(help="Only if this version is stored.")] = None,
-    tenant: Tenant = DEFAULT_TENANT_ID,
-    user: User = DEFAULT_USER_ID,
-    agent: Agent = None,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
+    *,
+    target: Target,
     as_json: Json = False,
 ) -> None:
     """Correct or change a memory."""
@@ -210,7 +181,7 @@ def update(
     given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
 
     async def work() -> None:
-        async with Target(home, database_url, tenant, user, agent).memory() as memory:
+        async with target.memory() as memory:
             _print_receipt(await memory.update(memory_id, if_version=if_version, **given), as_json=as_json)
 
     run(work)
@@ -221,17 +192,14 @@ def forget(
     namespace: Namespace = None,
     key: Key = None,
     hard: Annotated[bool, typer.Option(help="For good: content, vectors and event payloads go now.")] = False,
-    tenant: Tenant = DEFAULT_TENANT_ID,
-    user: User = DEFAULT_USER_ID,
-    agent: Agent = None,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
+    *,
+    target: Target,
     as_json: Json = False,
 ) -> None:
     """Forget a memory: hidden now, restorable for 30 days."""
 
     async def work() -> None:
-        async with Target(home, database_url, tenant, user, agent).memory() as memory:
+        async with target.memory() as memory:
             receipt = await memory.forget(memory_id, namespace=namespace, key=key, hard=hard)
         _print_receipt(receipt, as_json=as_json)
         if receipt.status == "forgotten" and not hard and not as_json:
@@ -242,17 +210,14 @@ def forget(
 
 def restore(
     memory_id: MemoryId,
-    tenant: Tenant = DEFAULT_TENANT_ID,
-    user: User = DEFAULT_USER_ID,
-    agent: Agent = None,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
+    *,
+    target: Target,
     as_json: Json = False,
 ) -> None:
     """Bring back a forgotten memory."""
 
     async def work() -> None:
-        async with Target(home, database_url, tenant, user, agent).memory() as memory:
+        async with target.memory() as memory:
             _print_receipt(await memory.restore(memory_id), as_json=as_json)
 
     run(work)
@@ -260,17 +225,14 @@ def restore(
 
 def history(
     memory_id: MemoryId,
-    tenant: Tenant = DEFAULT_TENANT_ID,
-    user: User = DEFAULT_USER_ID,
-    agent: Agent = None,
-    home: Home = None,
-    database_url: DatabaseUrl = None,
+    *,
+    target: Target,
     as_json: Json = False,
 ) -> None:
     """Everything that happened to a memory, oldest first."""
 
     async def work() -> None:
-        async with Target(home, database_url, tenant, user, agent).memory() as memory:
+        async with target.memory() as memory:
             events = await memory.history(memory_id)
         if as_json:
             print_json([event.model_dump(mode="json") for event in events])

@@ -105,10 +105,10 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket) -> None
         if mode == "none"
         else f", {settings.writes_per_minute} writes and {settings.reads_per_minute} reads a minute a user"
     )
-    err.print(f"[bold green]Keeps serves[/] http://{shown}:{port}  (try /docs)", highlight=False)
-    err.print(f"  database  {where}; tenants kept apart by forced row level security", highlight=False)
-    err.print(f"  access    {safety}{limits}", highlight=False)
-    err.print(f"  embedder  {settings.embedder}", highlight=False)
+    err.print(f"[bold green]Keeps serves[/] http://{shown}:{port}  (try /docs)", highlight=False, soft_wrap=True)
+    err.print(f"  database  {where}; tenants kept apart by forced row level security", highlight=False, soft_wrap=True)
+    err.print(f"  access    {safety}{limits}", highlight=False, soft_wrap=True)
+    err.print(f"  embedder  {settings.embedder}", highlight=False, soft_wrap=True)
 
 
 def token(

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from keeps.engine import ScopedMemory
 from keeps.importing.formats import Record
+from keeps.scoped import ScopedMemory
+from keeps_client import MemoryClient
 from keeps_client.errors import ValidationFailedError
 
 BATCH = 250
@@ -26,7 +27,7 @@ class Summary:
 
 
 async def run_import(
-    memory: ScopedMemory, records: Iterable[Record], progress: Callable[[int], None] | None = None
+    memory: ScopedMemory | MemoryClient, records: Iterable[Record], progress: Callable[[int], None] | None = None
 ) -> Summary:
     """Store all good records, in transactions of 250; vectors follow in the background.
 
@@ -51,7 +52,7 @@ async def run_import(
     return summary
 
 
-async def _store(memory: ScopedMemory, batch: list[Record], summary: Summary) -> None:
+async def _store(memory: ScopedMemory | MemoryClient, batch: list[Record], summary: Summary) -> None:
     try:
         receipts = await memory.remember_many(
             [record.memory for record in batch if record.memory is not None], index="later"

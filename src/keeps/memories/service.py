@@ -153,7 +153,7 @@ class MemoryService:
                     fits = embedding if embedded_text(image) == embedded_text(preview) else None
                     return await self._changes.replace(tx, stored, written(image, fits), older)
 
-        return await self._database.write(scope, work)
+        return await self._database.write(scope, work, answer=RECEIPT)
 
     async def forget(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
@@ -191,7 +191,7 @@ class MemoryService:
 
         if memory_id is None and (namespace is None or key is None):
             raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
-        return await self._database.write(scope, work)
+        return await self._database.write(scope, work, answer=RECEIPT)
 
     async def restore(self, scope: Scope, memory_id: UUID) -> Receipt:
         """Bring back what was forgotten less than 30 days ago. Raises ConflictError if its key is in use again."""

@@ -26,7 +26,7 @@ from keeps_client.models import (
     PlanFilter,
 )
 
-PLAN = TypeAdapter(Plan)
+PLAN, COUNT = TypeAdapter(Plan), TypeAdapter(int)
 ACTIVE = ("running", "paused")
 
 
@@ -112,7 +112,7 @@ class PlanService:
             given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
             return await self._replace(tx, held, given)
 
-        return await self._introducer.write(scope, work)
+        return await self._introducer.write(scope, work, answer=PLAN)
 
     async def delete(self, scope: Scope, plan_id: str) -> Deleted:
         """Remove a plan with its sub-plans, task contexts, working memory, and what events say of them, now."""
@@ -121,7 +121,7 @@ class PlanService:
             await self._held(tx, plan_id)
             return len(await store.delete(tx, plan_id, self._clock()))
 
-        count = await self._database.write(scope, work)
+        count = await self._database.write(scope, work, answer=COUNT)
         under = f" with {count - 1} sub-plans" if count > 1 else ""
         return Deleted(message=f"plan {plan_id!r} is deleted{under}, with its task contexts and working memory")
 

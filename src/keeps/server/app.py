@@ -19,7 +19,7 @@ from keeps.access.rates import Rates
 from keeps.access.tokens import Tokens
 from keeps.clock import Clock, utc_now
 from keeps.engine import Keeps
-from keeps.server.edge import Edge
+from keeps.server.edge import LOOPBACK, Edge
 from keeps.server.gauges import Gauges
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
@@ -28,7 +28,6 @@ from keeps.settings import AuthMode, Settings
 from keeps.telemetry.metrics import Metrics
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 Opening = Callable[[], AbstractAsyncContextManager[Keeps]]
 
 
@@ -56,6 +55,8 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) 
             app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
             app.state.gauges = Gauges(keeps, app.state.metrics)
             yield
+        if app.state.rates is not None:
+            await app.state.rates.close()
 
     app = FastAPI(
         title="Keeps", version=__version__, lifespan=lifespan, redoc_url=None,
@@ -109,6 +110,12 @@ async def _invalid(request: Request, error: Exception) -> Response:
         }
         for each in error.errors()
     ]
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json" and any(
+        each["field"] == "body" for each in errors
+    ):
+        return _problem(
+            request, ValidationFailedError("the body must be JSON, with the header Content-Type: application/json")
+        )
     return _problem(
         request, ValidationFailedError("; ".join(f"{each['field']}: {each['message']}" for each in errors), errors)
     )

@@ -23,7 +23,7 @@ from keeps.server.problems import encode, internal_problem, problem_of
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
 from keeps.telemetry.traces import tracer
-from keeps_client.errors import KeepsError, PayloadTooLargeError, ValidationFailedError
+from keeps_client.errors import ForbiddenError, KeepsError, PayloadTooLargeError, ValidationFailedError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -32,6 +32,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PUBLIC = frozenset({"/health", "/ready", "/metrics", "/docs", "/openapi.json", "/docs/oauth2-redirect"})
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 SLASH = "\x1f"
 """Stands for a slash inside a path segment (%2F), so that any id can be a segment; parameters turn it back."""
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
@@ -93,17 +94,22 @@ class Edge:
             await self._app(scope, receive, answer.send)
             return
         authenticator: Authenticator = self._state.authenticator
+        if authenticator.mode == "none" and _host(headers.get("host", "")) not in LOOPBACK:
+            # Without credentials, a web page that resolves its own name to this machine must not get through.
+            raise ForbiddenError(
+                "without KEEPS_AUTH only requests to localhost are served; the Host header names another"
+            )
         scope["keeps.scope"] = await authenticator.scope_of(headers)
         limit = self._max_body_bytes
         length = headers.get("content-length", "0")
         if length.isascii() and length.isdecimal() and int(length) > limit:
             raise PayloadTooLargeError(f"a body has at most {limit:,} bytes, this one {int(length):,}")
         key = headers.get("idempotency-key")
-        if key is not None and scope["method"] == "POST":
+        if key is not None and scope["method"] not in ("GET", "HEAD"):
             if not _REQUEST_ID.fullmatch(key):
                 raise ValidationFailedError("Idempotency-Key must be 1 to 128 visible ASCII characters")
             body = await _whole(receive, limit)
-            asked = b"\n".join((scope["path"].encode(), scope["query_string"], body))
+            asked = b"\n".join((scope["method"].encode(), scope["path"].encode(), scope["query_string"], body))
             with repeatable(Request(key, hashlib.sha256(asked).digest())):
                 await self._app(scope, _again(body, receive), answer.send)
         else:
@@ -161,6 +167,11 @@ def _route(scope: Scope) -> str:
     """The route's template, so that metrics have few labels."""
     route = scope.get("route")
     return getattr(route, "path", "") or ("unknown" if scope["path"] not in PUBLIC else scope["path"])
+
+
+def _host(value: str) -> str:
+    """The host of a Host header, without its port."""
+    return value.rpartition("]")[0].lstrip("[") if value.startswith("[") else value.rpartition(":")[0] or value
 
 
 def _plain_names(scope: Scope) -> None:

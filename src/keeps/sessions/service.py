@@ -13,7 +13,7 @@ from keeps.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Deleted, NewSession, Page, Session, SessionChange
 
-SESSION = TypeAdapter(Session)
+SESSION, DONE = TypeAdapter(Session), TypeAdapter(bool)
 
 
 class SessionService:
@@ -77,14 +77,15 @@ class SessionService:
             await store.replace(tx, session)
             return session
 
-        return await self._database.write(scope, work)
+        return await self._database.write(scope, work, answer=SESSION)
 
     async def delete(self, scope: Scope, session_id: str) -> Deleted:
-        async def work(tx: Tx) -> None:
+        async def work(tx: Tx) -> bool:
             if not await store.delete(tx, session_id, self._clock()):
                 raise NotFoundError(f"no session {session_id!r}")
+            return True
 
-        await self._database.write(scope, work)
+        await self._database.write(scope, work, answer=DONE)
         return Deleted(message=f"session {session_id!r} is deleted; its plans stay")
 
     async def _held(self, tx: Tx, session_id: str) -> Session:

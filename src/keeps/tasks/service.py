@@ -12,7 +12,7 @@ from keeps.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Deleted, NewTaskContext, TaskContext, TaskContextChange
 
-TASK = TypeAdapter(TaskContext)
+TASK, DONE = TypeAdapter(TaskContext), TypeAdapter(bool)
 
 
 class TaskService:
@@ -62,14 +62,15 @@ class TaskService:
             await store.put(tx, task)
             return task
 
-        return await self._database.write(scope, work)
+        return await self._database.write(scope, work, answer=TASK)
 
     async def delete(self, scope: Scope, task_id: str) -> Deleted:
-        async def work(tx: Tx) -> None:
+        async def work(tx: Tx) -> bool:
             if not await store.delete(tx, task_id, self._clock()):
                 raise NotFoundError(f"no task context {task_id!r}")
+            return True
 
-        await self._database.write(scope, work)
+        await self._database.write(scope, work, answer=DONE)
         return Deleted(message=f"task context {task_id!r} is deleted")
 
 

@@ -26,7 +26,7 @@ from keeps_client.models import (
     WorkingItem,
 )
 
-ITEM, RESULT = TypeAdapter(WorkingItem), TypeAdapter(AtomicResult)
+ITEM, RESULT, KEYS = TypeAdapter(WorkingItem), TypeAdapter(AtomicResult), TypeAdapter(list[str])
 
 
 class WorkingService:
@@ -106,7 +106,7 @@ class WorkingService:
             await events.append(tx, [_deleted(tx, plan_id, each, now) for each in keys])
             return keys
 
-        return await self._database.write(scope, work)
+        return await self._database.write(scope, work, answer=KEYS)
 
     async def _place(self, tx: Tx, plan_id: str, path: str) -> tuple[str, list[str], datetime]:
         """A path begins with a key; one that has points in it is meant whole where it is there."""

@@ -1,0 +1,239 @@
+"""keys and tenants: what administrators and operators do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Column, Table
+
+from keeps.access.roles import ORDER
+from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps.scope import Scope
+from keeps.scoped import ScopedMemory
+from keeps_client.errors import ValidationFailedError
+from keeps_client.models import ErasureReceipt, NewKey, Quota
+from keeps_client.validation import as_uuid, given, validated
+
+keys_app = typer.Typer(help="API keys of a tenant: make, list, revoke.", no_args_is_help=True)
+tenants_app = typer.Typer(help="Tenants: list, quota, erase; and erasure of a user.", no_args_is_help=True)
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (make, revoke):
+        keys_app.command()(targeted(command))
+    keys_app.command("list")(targeted(list_keys))
+    for command in (quota, erase, erase_user):
+        tenants_app.command()(targeted(command))
+    tenants_app.command("list")(targeted(list_tenants))
+    app.add_typer(keys_app, name="keys")
+    app.add_typer(tenants_app, name="tenants")
+
+
+def make(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    role: Annotated[list[str] | None, typer.Option(help="reader, writer, admin or operator; several times. [default: writer]")] = None,
+    for_user: Annotated[str | None, typer.Option(help="Only for this user; otherwise X-User-ID says for whom.")] = None,
+    for_agent: Annotated[str | None, typer.Option(help="Only for this agent of the user.")] = None,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Make a key for the tenant (--tenant). The secret is printed this once."""
+    roles: Any = tuple(role or ("writer",))
+    if unknown := [each for each in roles if each not in ORDER]:
+        raise ValidationFailedError(f"{unknown[0]!r} is no role; take {', '.join(ORDER)}")
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            if isinstance(memory, ScopedMemory):
+                new = validated(NewKey, {"name": name, "roles": roles} | given(user_id=for_user, agent_id=for_agent))
+                key = await memory.services.keys.make(target.scope, new)
+            else:
+                key = await memory.admin.make_key(name, roles=roles, user_id=for_user, agent_id=for_agent)
+        if as_json:
+            print_json(key.model_dump(mode="json"))
+            return
+        err.print(
+            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_whose(key.user_id)}, {', '.join(key.roles)}; keep the secret, it is shown this once:",
+            soft_wrap=True,
+        )
+        print(key.secret)
+
+    run(work)
+
+
+def list_keys(*, target: Target, as_json: Json = False) -> None:
+    """The tenant's keys, newest first."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            if isinstance(memory, ScopedMemory):
+                keys = await memory.services.keys.list(target.scope)
+            else:
+                keys = await memory.admin.list_keys()
+        if as_json:
+            print_json([key.model_dump(mode="json") for key in keys])
+            return
+        if not keys:
+            out.print("No keys. [dim]`keeps keys make NAME` makes one.[/]")
+            return
+        table = Table(Column("key", no_wrap=True), "name", "for", "roles", "ends", "last used", "state")
+        for key in keys:
+            table.add_row(
+                str(key.key_id), key.name, _whose(key.user_id), ", ".join(key.roles), f"…{key.hint}",
+                f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never", "revoked" if key.revoked_at else "good",
+            )  # fmt: skip
+        out.print(table)
+
+    run(work)
+
+
+def revoke(
+    key_id: Annotated[str, typer.Argument(help="The id that `keeps keys list` prints.")],
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Revoke a key: refused everywhere within 10 seconds."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            if isinstance(memory, ScopedMemory):
+                key = await memory.services.keys.revoke(target.scope, as_uuid(key_id))
+            else:
+                key = await memory.admin.revoke_key(key_id)
+        if as_json:
+            print_json(key.model_dump(mode="json"))
+        else:
+            out.print(f"key {key.key_id} ({key.name}) is revoked")
+
+    run(work)
+
+
+def list_tenants(*, target: Target, as_json: Json = False) -> None:
+    """All tenants, with what they hold and may hold."""
+
+    async def work() -> None:
+        found: list[Any] = []
+        async with target.memory() as memory:
+            while True:
+                after = found[-1].tenant_id if found else ""
+                if isinstance(memory, ScopedMemory):
+                    page = await memory.services.tenants.page(after, 1_000)
+                else:
+                    page = await memory.admin.list_tenants(after=after, limit=1_000)
+                found += page
+                if len(page) < 1_000:
+                    break
+        if as_json:
+            print_json([each.model_dump(mode="json") for each in found])
+            return
+        table = Table("tenant", "users", "memories", "bytes", "may hold")
+        for each in found:
+            most = [f"{each.max_memories:,} memories"] if each.max_memories is not None else []
+            most += [f"{each.max_bytes:,} bytes"] if each.max_bytes is not None else []
+            table.add_row(
+                each.tenant_id,
+                f"{each.users:,}",
+                f"{each.memories:,}",
+                f"{each.bytes:,}",
+                ", ".join(most) or "no limit",
+            )
+        out.print(table)
+
+    run(work)
+
+
+def quota(
+    tenant_id: Annotated[str, typer.Argument(help="Which tenant.")],
+    max_memories: Annotated[int | None, typer.Option(help="At most so many memories; not given: no limit.")] = None,
+    max_bytes: Annotated[int | None, typer.Option(help="At most so many bytes; not given: no limit.")] = None,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Set what a tenant may hold. What it holds already stays."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            if isinstance(memory, ScopedMemory):
+                wanted = validated(Quota, {"max_memories": max_memories, "max_bytes": max_bytes})
+                info = await memory.services.tenants.set_quota(tenant_id, wanted)
+            else:
+                info = await memory.admin.set_quota(tenant_id, max_memories=max_memories, max_bytes=max_bytes)
+        if as_json:
+            print_json(info.model_dump(mode="json"))
+        else:
+            out.print(
+                f"tenant {info.tenant_id} holds {info.memories:,} memories, {info.bytes:,} bytes; limits: {info.max_memories}, {info.max_bytes}"
+            )
+
+    run(work)
+
+
+def erase_user(
+    user_id: Annotated[str, typer.Argument(help="Which user of the tenant (--tenant).")],
+    yes: Yes = False,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Erase a user for good: rows, vectors, state, keys, and what the log says."""
+    _sure(f"user {user_id} of tenant {target.tenant}", yes=yes)
+
+    async def work() -> int:
+        async with target.memory() as memory:
+            if isinstance(memory, ScopedMemory):
+                receipt = await memory.services.tenants.erase_user(target.scope, user_id)
+            else:
+                receipt = await memory.admin.erase_user(user_id)
+        return _print_receipt(receipt, as_json=as_json)
+
+    run(work)
+
+
+def erase(
+    tenant_id: Annotated[str, typer.Argument(help="Which tenant.")],
+    yes: Yes = False,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Erase a tenant for good: every row of every user, the log and the keys."""
+    _sure(f"tenant {tenant_id} with all its users", yes=yes)
+
+    async def work() -> int:
+        async with target.memory() as memory:
+            if isinstance(memory, ScopedMemory):
+                receipt = await memory.services.tenants.erase_tenant(Scope(tenant_id, target.user))
+            else:
+                receipt = await memory.admin.erase_tenant(tenant_id)
+        return _print_receipt(receipt, as_json=as_json)
+
+    run(work)
+
+
+def _sure(what: str, *, yes: bool) -> None:
+    if not yes and not typer.confirm(f"Erase {what} for good?"):
+        raise typer.Abort
+
+
+def _whose(user_id: str | None) -> str:
+    return f"user {user_id}" if user_id else "any user"
+
+
+def _print_receipt(receipt: ErasureReceipt, *, as_json: bool) -> int:
+    if as_json:
+        print_json(receipt.model_dump(mode="json"))
+    else:
+        table = Table("table", "removed", "left")
+        for name, count in receipt.removed.items():
+            table.add_row(name, f"{count:,}", f"{receipt.remaining.get(name, 0):,}")
+        out.print(table)
+        out.print(
+            f"{receipt.events_redacted:,} events redacted; "
+            + ("[green]nothing is left[/]" if receipt.complete else "[red]not complete[/]")
+        )
+    return 0 if receipt.complete else 1

@@ -1,0 +1,225 @@
+"""The cross-tenant matrix: every route of the OpenAPI document, asked by others for what is Alice's.
+
+Strangers are a user of another tenant with the same name, and another user of the same tenant, in every role. Nothing of
+Alice's may be in any answer, and not a byte of her rows may change. A route without a row here fails the test.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import aiohttp
+import asyncpg
+import pytest
+
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps.server.app import create_app
+from keeps.settings import Settings
+from tests.serving import token
+
+MARK = "swordfish"
+ROLES = ("reader", "writer", "admin")
+STATE_TABLES = (
+    "memories", "memory_terms", "memory_vectors", "sessions", "plans", "plan_correlations", "task_contexts", "task_subtasks", "working_memory",
+    "api_keys", "users",
+)  # fmt: skip
+OWN = {200, 201, 403}
+"""The stranger works on rows of their own, or may not for want of a role."""
+HIDDEN = {404, 403}
+"""Alice's rows are not there for them."""
+
+# What is asked · which statuses are right · whether users of one tenant share it, so that only the other tenant is a stranger.
+ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
+    "get /v1/memory/working/{plan_id}/{key}": ({}, HIDDEN, True),
+    "put /v1/memory/working/{plan_id}/{key}": ({"json": {"value": 1}}, OWN, True),
+    "delete /v1/memory/working/{plan_id}/{key}": ({}, HIDDEN, True),
+    "get /v1/memory/working/{plan_id}": ({}, OWN, True),
+    "post /v1/memory/working/{plan_id}": ({"json": {"key": "alices", "value": 1}}, OWN, True),
+    "delete /v1/memory/working/{plan_id}": ({}, OWN, True),
+    "post /v1/memory/atomic/append": ({"json": {"plan_id": "alices", "path": "list", "value": 1}}, OWN, True),
+    "post /v1/memory/atomic/increment": ({"json": {"plan_id": "alices", "path": "count", "delta": 1}}, OWN, True),
+    "post /v1/memories": ({"json": {"content": "mine", "namespace": "n", "key": "alices"}}, OWN, False),
+    "get /v1/memories": ({"params": {"namespace": "n", "key": "alices"}}, OWN, False),
+    "post /v1/memories/batch": ({"json": {"items": [{"content": "mine"}]}}, OWN, False),
+    "get /v1/memories/{memory_id}": ({}, HIDDEN, False),
+    "patch /v1/memories/{memory_id}": ({"json": {"content": "defaced"}}, HIDDEN, False),
+    "delete /v1/memories/{memory_id}": ({"params": {"hard": "true"}}, HIDDEN, False),
+    "delete /v1/memories": ({"params": {"namespace": "n", "key": "only-alices"}}, HIDDEN, False),
+    "post /v1/memories/{memory_id}/restore": ({}, HIDDEN, False),
+    "get /v1/memories/{memory_id}/history": ({}, HIDDEN, False),
+    "post /v1/recall": ({"json": {"query": MARK, "limit": 200, "include_superseded": True}}, OWN, False),
+    "post /v1/memory/semantic": ({"json": {"content": "mine", "external_id": "alices"}}, OWN, False),
+    "post /v1/memory/semantic/upsert": ({"json": {"content": f"Alice's fact is {MARK}.", "dedupe_threshold": 0}}, OWN, False),
+    "post /v1/memory/semantic/query": ({"params": {"query": "fact", "limit": "50"}}, OWN, False),
+    "get /v1/memory/semantic/search": ({"params": {"q": "fact", "limit": "50"}}, OWN, False),
+    "post /v1/memory/episodic": ({"json": {"agent_id": "alices", "role": "user", "content": "mine"}}, OWN, False),
+    "get /v1/memory/episodic/recent": ({"params": {"agent_id": "alices"}}, OWN, False),
+    "get /v1/memory/episodic/search": ({"params": {"agent_id": "alices", "q": "talk"}}, OWN, False),
+    "post /v1/memory/procedural": ({"json": {"agent_id": "alices", "procedure_type": "system_prompt", "content": "mine"}}, OWN, False),
+    "get /v1/memory/procedural/context": ({"params": {"agent_id": "alices", "q": "skill"}}, OWN, False),
+    "post /v1/memory/task-context": ({"json": {"task_id": "alices", "event_type": "e", "sub_tasks": ["alices"]}}, OWN, False),
+    "get /v1/memory/task-context/by-subtask/{sub_task_id}": ({}, HIDDEN, False),
+    "get /v1/memory/task-context/{task_id}": ({}, HIDDEN, False),
+    "put /v1/memory/task-context/{task_id}": ({"json": {"state": {}}}, HIDDEN, False),
+    "delete /v1/memory/task-context/{task_id}": ({}, HIDDEN, False),
+    "post /v1/memory/plan-context": ({"json": {"plan_id": "own", "goal_event": "g", "correlation_ids": ["alices"]}}, OWN, False),
+    "get /v1/memory/plan-context/by-correlation/{correlation_id}": ({}, HIDDEN, False),
+    "get /v1/memory/plan-context/{plan_id}": ({}, HIDDEN, False),
+    "put /v1/memory/plan-context/{plan_id}": ({"json": {"current_state": "defaced"}}, HIDDEN, False),
+    "post /v1/memory/plans": ({"json": {"goal_event": "g", "parent_plan_id": "alices"}}, HIDDEN, False),
+    "get /v1/memory/plans": ({"params": {"session_id": "alices"}}, OWN, False),
+    "get /v1/memory/plans/{plan_id}": ({}, HIDDEN, False),
+    "put /v1/memory/plans/{plan_id}": ({"json": {"status": "failed"}}, HIDDEN, False),
+    "delete /v1/memory/plans/{plan_id}": ({}, HIDDEN, False),
+    "post /v1/memory/sessions": ({"json": {"name": "mine"}}, OWN, False),
+    "get /v1/memory/sessions": ({}, OWN, False),
+    "get /v1/memory/sessions/{session_id}": ({}, HIDDEN, False),
+    "put /v1/memory/sessions/{session_id}": ({"json": {"name": "defaced"}}, HIDDEN, False),
+    "delete /v1/memory/sessions/{session_id}": ({}, HIDDEN, False),
+    # Administrators of Alice's own tenant may manage it: for these, only the other tenant's are strangers in that role.
+    "post /v1/admin/keys": ({"json": {"name": "mine"}}, OWN, True),
+    "get /v1/admin/keys": ({}, OWN, True),
+    "delete /v1/admin/keys/{key_id}": ({}, HIDDEN, True),
+    "delete /v1/admin/users/{user_id}": ({}, HIDDEN, True),
+    "get /v1/admin/tenants": ({}, {403}, True),
+    "put /v1/admin/tenants/{tenant_id}": ({"json": {"max_memories": 0}}, {403}, True),
+    "delete /v1/admin/tenants/{tenant_id}": ({}, HIDDEN, True),
+    "get /v1/admin/export": ({}, OWN, True),
+    "post /v1/admin/import": ({"data": ""}, OWN, True),
+}  # fmt: skip
+PUBLIC = {"get /health", "get /ready", "get /metrics"}
+
+
+def routes() -> set[str]:
+    document = create_app(Settings(home="unused"), lambda: None).openapi()  # type: ignore[arg-type]
+    return {f"{method} {path}" for path, operations in document["paths"].items() for method in operations}
+
+
+def test_every_route_has_a_row() -> None:
+    assert routes() == set(ROUTES) | PUBLIC, "give the new route a row in ROUTES: what is asked, and what strangers get"
+
+
+@pytest.fixture
+async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
+    """One of everything, all saying the mark."""
+    alice = keeps.memory(Scope(tenant, "alice-the-owner", roles=frozenset({"admin"})))
+    memory = await alice.remember(f"Alice's fact is {MARK}.", namespace="n", key="alices", metadata={"secret": MARK})
+    await alice.remember(f"Alice's other fact is {MARK}.", namespace="n", key="only-alices")
+    await alice.store_knowledge(f"Alice's knowledge is {MARK}.", external_id="alices")
+    await alice.log_interaction("alices", "user", f"Alice's talk is {MARK}.")
+    await alice.store_skill("alices", f"Alice's skill is {MARK}.", procedure_type="system_prompt")
+    await alice.create_session(session_id="alices", name=MARK)
+    await alice.create_plan(plan_id="alices", goal_event="g", goal_data={"secret": MARK}, session_id="alices")
+    await alice.update_plan("alices", correlation_ids=["alices"], state={"secret": MARK})
+    await alice.store_task_context(
+        "alices", event_type="e", data={"secret": MARK}, sub_tasks=["alices"], plan_id="alices"
+    )
+    await alice.store("alices", {"secret": MARK}, "alices")
+    await alice.store("list", [MARK], "alices")
+    key = await alice.services.keys.make(alice.scope, _new_key())
+    return {
+        "tenant_id": tenant, "user_id": "alice-the-owner", "memory_id": str(memory.memory_id), "key_id": str(key.key_id),
+        **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id", "correlation_id", "session_id"), "alices"),
+    }  # fmt: skip
+
+
+def _new_key() -> Any:
+    from keeps_client.models import NewKey
+
+    return NewKey(name=MARK)
+
+
+async def rows_of_alice(connection: asyncpg.Connection, tenant: str) -> dict[str, Any]:
+    """All that is hers: rows by owner, what the tenant shares, and her part of the log."""
+    found: dict[str, Any] = {}
+    for table in STATE_TABLES:
+        whose = "" if table in ("api_keys", "working_memory") else "AND user_id = 'alice-the-owner'"
+        rows = await connection.fetch(
+            f"SELECT t::text FROM keeps.{table} AS t WHERE tenant_id = $1 {whose} ORDER BY 1", tenant
+        )
+        found[table] = [row[0] for row in rows]
+    log = await connection.fetch(
+        "SELECT event_id::text, data::text FROM keeps.events WHERE tenant_id = $1 AND user_id = 'alice-the-owner' ORDER BY 1",
+        tenant,
+    )
+    return {**found, "events": [tuple(row) for row in log]}
+
+
+async def test_strangers_get_nothing_and_change_nothing(secured_url: str, alices: dict[str, str], server: Any) -> None:
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    before = await rows_of_alice(connection, alices["tenant_id"])
+    assert MARK in json.dumps(before)
+    asked = 0
+    async with aiohttp.ClientSession() as http:
+        for number, (name, (request, right, shared)) in enumerate(ROUTES.items()):
+            method, path = name.split(" ")
+            url = secured_url + path.format(**alices)
+            strangers = [(f"{number}-{alices['tenant_id']}", "alice-the-owner"), (alices["tenant_id"], f"bob-{number}")]
+            for tenant, user in strangers[: 1 if shared else 2]:
+                for role in ROLES:
+                    headers = {"Authorization": f"Bearer {token(tenant, user, role)}"}
+                    async with http.request(method, url, headers=headers, **request) as answer:
+                        text = await answer.text()
+                        what = f"{name} as {role} {user} of {tenant}: {answer.status} {text[:200]}"
+                        assert answer.status in right, what
+                        assert answer.status < 500, what
+                        if (
+                            "dedupe_threshold" not in json.dumps(request)
+                            and request.get("json", {}).get("query") != MARK
+                        ):
+                            assert MARK not in text, what
+                        assert "alice's" not in text.lower(), what
+                        asked += 1
+    after = await rows_of_alice(connection, alices["tenant_id"])
+    await connection.close()
+    assert after == before
+    print(f"{len(ROUTES)} routes, {asked} requests by strangers")
+
+
+async def test_users_of_one_tenant_without_the_role_cannot_administer(
+    secured_url: str, alices: dict[str, str], server: Any
+) -> None:
+    async with aiohttp.ClientSession() as http:
+        for name, (request, _, _) in ROUTES.items():
+            method, path = name.split(" ")
+            if "/admin/" not in path:
+                continue
+            for role in ("reader", "writer"):
+                headers = {"Authorization": f"Bearer {token(alices['tenant_id'], 'bob', role)}"}
+                async with http.request(
+                    method, secured_url + path.format(**alices), headers=headers, **request
+                ) as answer:
+                    expected = {403, 404} if name == "delete /v1/admin/tenants/{tenant_id}" else {403}
+                    assert answer.status in expected, f"{name} as {role}: {answer.status}"
+
+
+async def test_without_credentials_every_route_is_closed(secured_url: str, alices: dict[str, str]) -> None:
+    async with aiohttp.ClientSession() as http:
+        for name, (request, _, _) in ROUTES.items():
+            method, path = name.split(" ")
+            async with http.request(method, secured_url + path.format(**alices), **request) as answer:
+                assert answer.status == 401, name
+                assert (await answer.json(content_type=None))["code"] == "unauthenticated"
+
+
+async def test_others_rows_and_absent_rows_look_the_same(secured_url: str, alices: dict[str, str]) -> None:
+    absent = {**alices, **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id", "correlation_id", "session_id"), "absent"),
+              "memory_id": "01a20000-0000-7000-8000-000000000000", "key_id": "01a20000-0000-7000-8000-000000000000"}  # fmt: skip
+    headers = {"Authorization": f"Bearer {token('somebody-else', 'alice-the-owner', 'admin')}"}
+    async with aiohttp.ClientSession(headers=headers) as http:
+        for name, (request, right, _) in ROUTES.items():
+            method, path = name.split(" ")
+            if right is not HIDDEN or path in ("/v1/memories", "/v1/memory/plans"):
+                continue
+            answers = []
+            for ids in (alices, absent):
+                async with http.request(method, secured_url + path.format(**ids), **request) as answer:
+                    problem = await answer.json(content_type=None)
+                    shown = {name: value for name, value in problem.items() if name != "request_id"}
+                    text = json.dumps(shown)
+                    for value in ids.values():
+                        text = text.replace(value, "…")
+                    answers.append((answer.status, text))
+            assert answers[0] == answers[1], name
