@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import time
 from collections.abc import AsyncGenerator
@@ -10,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import structlog
 import uvicorn
 
 from keeps.access.tokens import make_token
@@ -18,6 +20,7 @@ from keeps.engine import Keeps
 from keeps.server.app import create_app
 from keeps.settings import Settings
 
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 JWT_SECRET = "a secret of the tests, long enough for any HMAC that is tried here"
 
 

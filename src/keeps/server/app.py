@@ -26,7 +26,7 @@ from keeps.server.problems import encode, problem_of
 from keeps.server.routes import admin, health, knowledge, memories, state, working
 from keeps.settings import AuthMode, Settings
 from keeps.telemetry.metrics import Metrics
-from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
+from keeps_client.errors import KeepsError, NotFoundError, PayloadTooLargeError, ValidationFailedError
 
 Opening = Callable[[], AbstractAsyncContextManager[Keeps]]
 
@@ -67,7 +67,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) 
         reads_per_minute=settings.reads_per_minute, writes_per_minute=settings.writes_per_minute, redis_url=settings.redis_url
     )  # fmt: skip
     for each in (working, memories, knowledge, state, admin, health):
-        app.include_router(each.router)
+        app.router.routes.extend(each.router.routes)
     app.add_exception_handler(KeepsError, _keeps_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
@@ -126,6 +126,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
         raise error
     if error.status_code == 404:
         return _problem(request, NotFoundError("no such path; see /docs"))
+    if request.scope.get("keeps.too_large"):
+        return _problem(request, PayloadTooLargeError(request.scope["keeps.too_large"]))
     if error.status_code == 405:
         allow = (error.headers or {}).get("Allow")
         return _problem(request, ValidationFailedError("this path has no such method"), 405, allow)

@@ -113,11 +113,16 @@ class Edge:
             with repeatable(Request(key, hashlib.sha256(asked).digest())):
                 await self._app(scope, _again(body, receive), answer.send)
         else:
-            await self._app(scope, _limited(receive, limit), answer.send)
+            await self._app(scope, _limited(scope, receive, limit), answer.send)
 
     def _count(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route, method = _route(scope), scope["method"] if scope["method"] in _METHODS else "OTHER"
         self._metrics.in_flight.dec()
+        if route.startswith("/v1/") and (endpoint := getattr(scope["route"], "endpoint", None)) is not None:
+            kind = _kind(route)
+            self._metrics.operations.labels(endpoint.__name__, kind, "true" if status < 400 else "false").inc()
+            if route in _QUESTIONS:
+                self._metrics.retrieval.observe(seconds)
         self._metrics.requests.labels(method, route, str(status)).inc()
         self._metrics.duration.labels(method, route).observe(seconds)
         log().debug(
@@ -126,6 +131,25 @@ class Edge:
 
 
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+
+_QUESTIONS = frozenset(
+    {
+        "/v1/recall",
+        "/v1/memory/semantic/query",
+        "/v1/memory/semantic/search",
+        "/v1/memory/episodic/search",
+        "/v1/memory/procedural/context",
+    }
+)
+_KINDS = {"atomic": "working", "task-context": "task", "plan-context": "plan", "plans": "plan", "sessions": "session"}
+
+
+def _kind(route: str) -> str:
+    """What an operation is about: a CoALA kind, a kind of state, `memory` for any of them, or `admin`."""
+    _, _, first, *rest = route.split("/")
+    part = rest[0] if first == "memory" and rest else first
+    return _KINDS.get(part, "memory" if part in ("memories", "recall") else part)
 
 
 class _Answer:
@@ -218,7 +242,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _limited(receive: Receive, limit: int) -> Receive:
+def _limited(scope: Scope, receive: Receive, limit: int) -> Receive:
     size = 0
 
     async def counted() -> Message:
@@ -226,7 +250,8 @@ def _limited(receive: Receive, limit: int) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > limit:
-            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
+            scope["keeps.too_large"] = f"a body has at most {limit:,} bytes"
+            raise PayloadTooLargeError(scope["keeps.too_large"])
         return message
 
     return counted

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
+from pydantic import AfterValidator, AliasChoices, AliasGenerator, BaseModel, ConfigDict, JsonValue
 from pydantic.alias_generators import to_camel
 
 MAX_CONTENT_CHARACTERS = 50_000
@@ -75,7 +75,11 @@ UtcTime = Annotated[datetime, AfterValidator(_in_utc)]
 class Wire(BaseModel):
     """Base of all wire models: frozen, nothing unknown accepted, snake_case out, camelCase accepted too."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
+    )
 
 
 ItemT = TypeVar("ItemT")
