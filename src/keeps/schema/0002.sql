@@ -330,7 +330,7 @@ $$;
 CREATE INDEX events_by_user ON keeps.events (tenant_id, user_id, sequence);
 
 -- How many rows of each table the current tenant has, or one user of it: for receipts of erasure, counts only.
-CREATE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, found bigint)
+CREATE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, held bigint)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
@@ -338,11 +338,11 @@ BEGIN
     FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans', 'plan_correlations',
                                 'task_contexts', 'task_subtasks', 'working_memory', 'idempotency_keys', 'api_keys', 'events'] LOOP
         EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
-            INTO found USING tenant, wanted_user_id;
+            INTO held USING tenant, wanted_user_id;
         RETURN NEXT;
     END LOOP;
     name := 'memory_access';
-    SELECT count(*) INTO found FROM memory_access JOIN memories USING (tenant_id, memory_id)
+    SELECT count(*) INTO held FROM memory_access JOIN memories USING (tenant_id, memory_id)
     WHERE memory_access.tenant_id = tenant AND (wanted_user_id IS NULL OR memories.user_id = wanted_user_id);
     RETURN NEXT;
 END

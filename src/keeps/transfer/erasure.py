@@ -73,4 +73,4 @@ class TenantService:
 
 
 async def _counts(tx: Tx, user_id: str | None) -> dict[str, int]:
-    return {row["name"]: row["found"] for row in await tx.fetch(QUERIES["count_rows"], user_id)}
+    return {row["name"]: row["held"] for row in await tx.fetch(QUERIES["count_rows"], user_id)}

@@ -28,7 +28,7 @@ INSERT INTO keeps.working_memory (tenant_id, plan_id, key, user_id, value, versi
 VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING key
 
 -- name: count_rows
-SELECT name, found FROM keeps.count_rows($1)
+SELECT name, held FROM keeps.count_rows($1)
 
 -- name: erase_user
 SELECT keeps.erase_user() AS redacted

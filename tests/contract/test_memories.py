@@ -1,0 +1,88 @@
+"""Memories, the same in process, by the async client and by the sync client."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from keeps_client.models import NewMemory
+
+
+async def test_a_memory_is_remembered_changed_forgotten_and_restored(memory: Any) -> None:
+    receipt = await memory.remember(
+        "Alice likes tea.", namespace="taste", key="drink", tags=["taste"], importance=0.9, metadata={"a": [1, None]}, value={"drink": "tea"},
+        valid_from=datetime(2024, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    assert (receipt.status, receipt.indexed, receipt.memory.version) == ("created", True, 1)
+    assert (await memory.remember("Alice likes tea.", namespace="taste", key="drink")).status == "unchanged"
+    stored = await memory.get(receipt.memory_id)
+    assert (stored.tags, stored.metadata, stored.value, stored.valid_from.year) == (
+        ("taste",),
+        {"a": [1, None]},
+        {"drink": "tea"},
+        2024,
+    )
+    assert (await memory.find("taste", "drink")).memory_id == stored.memory_id
+    assert await memory.find("taste", "food") is None
+    changed = await memory.update(receipt.memory_id, content="Alice likes coffee.", if_version=1)
+    assert (changed.status, changed.memory.content) == ("updated", "Alice likes coffee.")
+    with pytest.raises(ConflictError) as conflict:
+        await memory.update(receipt.memory_id, content="Alice likes water.", if_version=1)
+    assert conflict.value.current_version == changed.memory.version
+    assert [event.type for event in await memory.history(receipt.memory_id)] == ["memory.written", "memory.written"]
+    assert (await memory.forget(receipt.memory_id)).status == "forgotten"
+    assert await memory.find("taste", "drink") is None
+    assert (await memory.restore(receipt.memory_id)).status == "restored"
+    assert (await memory.forget(namespace="taste", key="drink", hard=True)).status == "forgotten"
+    with pytest.raises(NotFoundError):
+        await memory.get(receipt.memory_id)
+
+
+async def test_a_batch_answers_each_item_in_order(memory: Any) -> None:
+    receipts = await memory.remember_many(
+        [NewMemory(content="one"), {"content": "two", "tags": ["x"]}, {"content": "one"}]
+    )
+    assert [receipt.status for receipt in receipts] == ["created", "created", "unchanged"]
+    assert await memory.remember_many([]) == []
+    with pytest.raises(ValidationFailedError, match="item 1"):
+        await memory.remember_many([{"content": "fine"}, {"content": ""}])
+    page = await memory.list(filters={"tags": {"contains": "x"}})
+    assert [each.content for each in page.items] == ["two"]
+    first = await memory.list(limit=1)
+    second = await memory.list(limit=1, cursor=first.next_cursor)
+    assert {first.items[0].content, second.items[0].content} == {"one", "two"}
+
+
+async def test_recall_answers_and_explains(memory: Any) -> None:
+    await memory.remember("Alice is allergic to peanuts.", tags=["health"])
+    await memory.remember("The office closes at six.")
+    result = await memory.recall("what must she not eat?", limit=1, explain=True)
+    assert [hit.memory.content for hit in result.hits] == ["Alice is allergic to peanuts."]
+    assert result.hits[0].explanation.parts
+    assert (result.partial, result.failed_providers) == (False, [])
+    assert [hit.memory.content for hit in (await memory.recall("allergic", tags=["other"])).hits] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "error"),
+    [("remember", {"content": ""}, ValidationFailedError), ("remember", {"content": "x", "importance": 2}, ValidationFailedError),
+     ("remember", {"content": "x", "tags": "abc"}, ValidationFailedError), ("recall", {"query": ""}, ValidationFailedError),
+     ("recall", {"query": "x", "limit": 0}, ValidationFailedError), ("recall", {"query": "x", "filters": {"nope": {"eq": 1}}}, ValidationFailedError),
+     ("list", {"limit": 0}, ValidationFailedError), ("list", {"cursor": "bogus"}, ValidationFailedError), ("get", {"memory_id": "bogus"}, ValidationFailedError),
+     ("get", {"memory_id": str(uuid4())}, NotFoundError), ("forget", {}, ValidationFailedError), ("forget", {"memory_id": str(uuid4())}, NotFoundError),
+     ("history", {"memory_id": str(uuid4())}, NotFoundError), ("restore", {"memory_id": str(uuid4())}, NotFoundError),
+     ("store_task_context", {"task_id": "", "event_type": "e"}, ValidationFailedError), ("create_plan", {"goal_event": ""}, ValidationFailedError),
+     ("get_plan", {"plan_id": "x" * 256}, ValidationFailedError), ("log_interaction", {"agent_id": "a", "role": "robot", "content": "x"}, ValidationFailedError),
+     ("store_skill", {"agent_id": "a", "content": "x", "procedure_type": "magic"}, ValidationFailedError),
+     ("store_if_version_matches", {"key": "k", "value": 1, "plan_id": "p", "expected_version": -1}, ValidationFailedError),
+     ("increment", {"key": "k", "plan_id": "p", "delta": "x"}, ValidationFailedError)],
+)  # fmt: skip
+async def test_wrong_arguments_raise_the_same_errors_everywhere(
+    memory: Any, method: str, arguments: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        await getattr(memory, method)(**arguments)

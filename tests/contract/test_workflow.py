@@ -1,0 +1,164 @@
+"""Helpers for agents that work together, in process and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keeps_client import MemoryClient, sync
+from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from keeps_client.workflow import PlanContext, TaskContext, WorkflowState
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "delegating_worker.py"
+
+
+async def test_a_workflow_keeps_values_and_actions(memory: Any) -> None:
+    state = WorkflowState(memory, "plan")
+    assert (await state.get_all(), await state.get_action_history()) == ({"action_history": []}, [])
+    await state.record_action("research.requested")
+    await state.set("data", {"a": 1})
+    await state.set("empty", None)
+    assert await state.get("data") == {"a": 1}
+    assert (await state.get("none"), await state.get("none", "default")) == (None, "default")
+    assert (await state.has("empty"), await state.has("none")) == (True, False)
+    assert (await state.increment("count"), await state.increment("count", 2)) == (1, 3)
+    assert (await state.append("list", "x"), await state.extend("list", ["y", "z"])) == (["x"], ["x", "y", "z"])
+    assert await state.update_dict("data", {"b": 2}) == {"a": 1, "b": 2}
+    assert await state.increment("with.points") == 1
+    assert await state.append("also.with.points", 1) == [1]
+    assert await state.get("with.points") == 1
+    assert (await state.delete("empty"), await state.delete("empty")) == (True, False)
+    assert await state.get_all() == {
+        "action_history": ["research.requested"], "data": {"a": 1, "b": 2}, "count": 3, "list": ["x", "y", "z"],
+        "with.points": 1, "also.with.points": [1],
+    }  # fmt: skip
+    with pytest.raises(ValidationFailedError):
+        await state.extend("count", [1])
+    await state.clear()
+    await state.clear()
+    assert await state.get_all() == {"action_history": []}
+
+
+async def test_cleanup_takes_everything_also_from_the_log(memory: Any, log_of: Any) -> None:
+    state = WorkflowState(memory, "plan")
+    await state.set("secret", "swordfish")
+    await state.record_action("swordfish")
+    await memory.store("other", "swordfish", "plan")
+    assert "swordfish" in await log_of()
+    assert await state.cleanup() == 3
+    assert "swordfish" not in await log_of()
+
+
+async def test_agents_that_change_different_values_at_once_lose_none(memory: Any) -> None:
+    await asyncio.gather(*(WorkflowState(memory, "plan").set(f"key-{number}", number) for number in range(10)))
+    values = await WorkflowState(memory, "plan").get_all()
+    assert {f"key-{number}": number for number in range(10)}.items() <= values.items()
+
+
+async def test_a_task_gathers_results_that_come_at_once(memory: Any) -> None:
+    task = TaskContext(memory, "task", event_type="research.requested", plan_id="plan", data={"topic": "bees"})
+    for number in range(5):
+        await task.delegate(f"sub-{number}", event_type="search", data={"n": number})
+    assert task.pending == [f"sub-{number}" for number in range(5)]
+
+    async def result(number: int) -> bool:
+        restored = await TaskContext.restore_by_subtask(memory, f"sub-{number}")
+        return await restored.record_result(f"sub-{number}", number * 10)
+
+    finished = await asyncio.gather(*(result(number) for number in range(5)))
+    assert finished.count(True) == 1, "one of them, the last, sees that all is done"
+    done = await TaskContext.restore(memory, "task")
+    assert [each["result"] for each in done.sub_tasks] == [0, 10, 20, 30, 40]
+    await done.complete()
+    await done.complete()
+    with pytest.raises(NotFoundError):
+        await TaskContext.restore(memory, "task")
+
+
+async def test_a_planner_persists_its_state_machine(memory: Any) -> None:
+    plan = PlanContext(memory, "plan", goal_event="goal", state={"start": "search"}, current_state="start")
+    await plan.save()
+    await plan.transition("search", waiting_for=["c-1"])
+    one = await PlanContext.restore_by_correlation(memory, "c-1")
+    two = await PlanContext.restore(memory, "plan")
+    assert (one.current_state, one.state, one.version) == ("search", {"start": "search"}, 2)
+    await one.transition("end")
+    with pytest.raises(ConflictError) as conflict:
+        await two.transition("elsewhere")
+    assert conflict.value.current["current_state"] == "end"
+
+
+RECORD = """
+import asyncio, sys
+from keeps_client import MemoryClient
+from keeps_client.workflow import WorkflowState
+
+async def main():
+    url, tenant, first, last = sys.argv[1:]
+    async with MemoryClient(url, tenant_id=tenant) as memory:
+        state = WorkflowState(memory, "plan")
+        for number in range(int(first), int(last)):
+            await state.record_action(f"action-{number}")
+
+asyncio.run(main())
+"""
+
+
+async def test_fifty_actions_of_eight_processes_are_fifty_in_one_order(server_url: str, tenant: str) -> None:
+    """Each process is a real one, and they start at the same time."""
+    bounds = [number * 50 // 8 for number in range(9)]
+    processes = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", RECORD, server_url, tenant, str(first), str(last))
+        for first, last in pairwise(bounds)
+    ]
+    assert [await process.wait() for process in processes] == [0] * 8
+    async with MemoryClient(server_url, tenant_id=tenant) as memory:
+        history, version = await memory.retrieve_with_version("action_history", "plan")
+    assert sorted(history, key=lambda name: int(name.split("-")[1])) == [f"action-{number}" for number in range(50)]
+    assert version == 50
+    for first, last in pairwise(bounds):
+        own = [name for name in history if first <= int(name.split("-")[1]) < last]
+        assert own == [f"action-{number}" for number in range(first, last)], (
+            "each process's own actions are in its order"
+        )
+
+
+async def test_a_worker_that_is_killed_is_followed_by_another(server_url: str, tenant: str) -> None:
+    environment = {**os.environ, "KEEPS_URL": server_url, "KEEPS_TENANT_ID": tenant}
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, EXAMPLE, "start", env=environment, stdout=subprocess.PIPE
+    )
+    assert worker.stdout is not None
+    assert await worker.stdout.readline() == b"delegated search-1\n"
+    worker.send_signal(signal.SIGKILL)
+    assert await worker.wait() == -signal.SIGKILL
+    worker._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+    other = await asyncio.create_subprocess_exec(
+        sys.executable, EXAMPLE, "result", env=environment, stdout=subprocess.PIPE
+    )
+    shown, _ = await other.communicate()
+    assert shown == b"completed research-1 on bees: {'pages': 3}\n"
+
+
+def without_await(url: str, tenant: str) -> None:
+    client = sync.MemoryClient(url, tenant_id=tenant)
+    state = sync.WorkflowState(client, "plan")
+    state.record_action("one")
+    state.set("a", 1)
+    assert state.get_all() == {"action_history": ["one"], "a": 1}
+    task = sync.TaskContext(client, "t", event_type="e")
+    task.delegate("s", event_type="x")
+    assert sync.TaskContext.restore_by_subtask(client, "s").pending == ["s"]
+    client.close()
+
+
+async def test_the_helpers_work_without_await(server_url: str, tenant: str) -> None:
+    await asyncio.to_thread(without_await, server_url, tenant)

@@ -1,0 +1,184 @@
+"""Erasure leaves nothing, and an export comes back the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import asyncpg
+import pytest
+
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps_client import MemoryClient
+from keeps_client.errors import ForbiddenError, NotFoundError
+from keeps_client.models import NewKey, Quota
+from tests.serving import token
+
+TABLES = (
+    "users", "memories", "memory_access", "memory_terms", "memory_vectors", "sessions", "plans", "plan_correlations", "task_contexts",
+    "task_subtasks", "working_memory", "idempotency_keys", "api_keys", "events",
+)  # fmt: skip
+
+
+async def filled(keeps: Keeps, tenant: str, user: str) -> Any:
+    """A user with something in every table, all of it saying swordfish."""
+    memory = keeps.memory(Scope(tenant, user, roles=frozenset({"admin"})))
+    await memory.remember("My password is swordfish.", namespace="n", key="k")
+    await memory.remember("My password is swordfish no more.", namespace="n", key="k")
+    await memory.remember("A shared swordfish.", visibility="tenant")
+    await memory.log_interaction("agent", "user", "swordfish", session_id="swordfish-session")
+    await memory.recall("password")
+    await keeps._access.flush()
+    await memory.create_plan(
+        plan_id="swordfish-plan", goal_event="g", session_id="swordfish-session", goal_data={"x": "swordfish"}
+    )
+    await memory.update_plan("swordfish-plan", correlation_ids=["swordfish-correlation"])
+    await memory.store_task_context(
+        "swordfish-task", event_type="e", sub_tasks=["swordfish-sub"], data={"x": "swordfish"}
+    )
+    await memory.store("swordfish-key", "swordfish", "swordfish-plan")
+    await memory.store("swordfish-key", "swordfish", "shared-plan")
+    await memory.services.keys.make(memory.scope, NewKey(name="k", user_id=user))
+    return memory
+
+
+async def dump(connection: asyncpg.Connection, tenant: str) -> dict[str, list[str]]:
+    return {
+        table: [
+            row[0]
+            for row in await connection.fetch(
+                f"SELECT t::text FROM keeps.{table} AS t WHERE tenant_id = $1 ORDER BY 1", tenant
+            )
+        ]
+        for table in TABLES
+    }
+
+
+@pytest.fixture
+async def superuser(server: Any) -> Any:
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    yield connection
+    await connection.close()
+
+
+async def test_an_erased_user_is_nowhere(
+    keeps: Keeps, tenant: str, secured_url: str, superuser: asyncpg.Connection
+) -> None:
+    await filled(keeps, tenant, "swordfish-alice")
+    bob = keeps.memory(Scope(tenant, "bob"))
+    await bob.remember("Bob's own fact.")
+    await bob.store("bobs", 1, "shared-plan")
+    async with MemoryClient(secured_url, token=token(tenant, "swordfish-alice")) as alice:
+        await alice.append_to_list("log", "swordfish", "shared-plan")
+    before = await dump(superuser, tenant)
+    assert sum("swordfish" in row for rows in before.values() for row in rows) > 25
+    async with MemoryClient(secured_url, token=token(tenant, "root", "admin")) as root:
+        receipt = await root.admin.erase_user("swordfish-alice")
+        assert receipt.complete
+        assert set(receipt.remaining.values()) == {0}
+        for table in (
+            "memories",
+            "memory_vectors",
+            "memory_terms",
+            "sessions",
+            "plans",
+            "task_contexts",
+            "working_memory",
+            "api_keys",
+            "idempotency_keys",
+        ):
+            assert receipt.removed[table] > 0, table
+        assert receipt.events_redacted > 5
+        with pytest.raises(NotFoundError):
+            await root.admin.erase_user("swordfish-alice")
+    after = await dump(superuser, tenant)
+    left = [row for table, rows in after.items() for row in rows if "swordfish" in row]
+    assert left == []
+    assert len(after["events"]) == len(before["events"]), "that something happened stays known"
+    assert (await bob.list()).items[0].content == "Bob's own fact."
+    assert await bob.retrieve("bobs", "shared-plan") == 1
+
+
+async def test_an_erased_user_can_come_back_as_a_new_one(keeps: Keeps, tenant: str) -> None:
+    alice = await filled(keeps, tenant, "alice")
+    await alice.services.tenants.erase_user(alice.scope, "alice")
+    assert (await alice.list()).items == []
+    assert (await alice.remember("A new life.")).status == "created"
+
+
+async def test_an_erased_tenant_is_nowhere(keeps: Keeps, tenant: str, superuser: asyncpg.Connection) -> None:
+    alice = await filled(keeps, tenant, "alice")
+    await filled(keeps, f"{tenant}-other", "alice")
+    receipt = await alice.services.tenants.erase_tenant(alice.scope)
+    assert (receipt.complete, receipt.removed["memories"] > 0, receipt.removed["events"] > 0) == (True, True, True)
+    assert all(rows == [] for rows in (await dump(superuser, tenant)).values())
+    other = await dump(superuser, f"{tenant}-other")
+    assert all(rows for table, rows in other.items() if table != "idempotency_keys")
+
+
+async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuser: asyncpg.Connection) -> None:
+    alice = await filled(keeps, tenant, "alice")
+    await keeps.memory(Scope(tenant, "bob")).remember("Bob's own fact.")
+    lines = [line async for line in alice.services.transfer.export(alice.scope)]
+    assert {json.loads(line)["row"]["user_id"] for line in lines} == {"alice", "bob"}
+    only = [line async for line in alice.services.transfer.export(alice.scope, "bob")]
+    assert {json.loads(line)["row"]["user_id"] for line in only} == {"bob"}
+    tables = ("memories", "sessions", "plans", "plan_correlations", "task_contexts", "task_subtasks", "working_memory")
+    before = await dump(superuser, tenant)
+    again = await alice.services.transfer.import_lines(alice.scope, lines)
+    assert (again.stored, again.unchanged, again.failed) == (0, len(lines), 0)
+    await alice.services.tenants.erase_tenant(alice.scope)
+    summary = await alice.services.transfer.import_lines(alice.scope, lines)
+    assert (summary.stored, summary.unchanged, summary.errors) == (len(lines), 0, [])
+    after = await dump(superuser, tenant)
+    assert {name: after[name] for name in tables} == {name: before[name] for name in tables}
+    assert (await alice.recall("password")).hits[0].memory.content == "My password is swordfish no more."
+
+
+async def test_lines_that_cannot_be_stored_are_reported_and_the_others_go_on(keeps: Keeps, tenant: str) -> None:
+    alice = await filled(keeps, tenant, "alice")
+    lines = [line async for line in alice.services.transfer.export(alice.scope)]
+    other = keeps.memory(Scope(f"{tenant}-2", "root", roles=frozenset({"admin"})))
+    good = json.loads(next(line for line in lines if '"memory"' in line))
+    bad = [
+        "no json", "[]", '{"type": "memory"}', '{"type": "x", "row": {"user_id": "a"}}', json.dumps({"type": "memory", "row": {"user_id": "alice"}}),
+        json.dumps({"type": "memory", "row": {**good["row"], "memory_id": "x"}}), json.dumps({"type": "memory", "row": {**good["row"], "content": "a\x00b"}}),
+        json.dumps({"type": "memory", "row": {**good["row"], "user_id": ""}}), json.dumps({"type": "working_memory", "row": {"user_id": "alice"}}),
+    ]  # fmt: skip
+    summary = await other.services.transfer.import_lines(other.scope, [*bad, json.dumps(good), ""])
+    assert (summary.stored, summary.failed) == (1, len(bad))
+    assert [each.split(":")[0] for each in summary.errors] == [f"line {number}" for number in range(1, len(bad) + 1)]
+    stored = (await keeps.memory(Scope(f"{tenant}-2", "alice")).list()).items
+    assert [each.tenant_id for each in stored] == [f"{tenant}-2"], "the tenant is the importer's, whatever a line says"
+
+
+async def test_over_http_an_export_goes_in_again(keeps: Keeps, tenant: str, secured_url: str) -> None:
+    await filled(keeps, tenant, "alice")
+    async with MemoryClient(secured_url, token=token(tenant, "root", "admin")) as root:
+        lines = await root.admin.export_lines(user_id="alice")
+        assert len(lines) > 5
+    async with MemoryClient(secured_url, token=token(f"{tenant}-2", "root", "admin")) as other:
+        summary = await other.admin.import_lines(lines)
+        assert (summary.stored, summary.failed) == (len(lines), 0)
+
+
+async def test_a_quota_is_kept_by_the_database(keeps: Keeps, tenant: str, secured_url: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    receipt = await alice.remember("one")
+    async with MemoryClient(secured_url, token=token("ops", "root", "operator")) as operator:
+        info = await operator.admin.set_quota(tenant, max_memories=2)
+        assert (info.memories, info.bytes, info.max_memories) == (1, len("one") + len("{}"), 2)
+        assert tenant in [each.tenant_id for each in await operator.admin.list_tenants(after=tenant[:-1])]
+    await alice.remember("two")
+    for attempt in (alice.remember("three"), alice.remember_many([{"content": "four"}, {"content": "five"}])):
+        with pytest.raises(ForbiddenError, match="may hold 2 memories"):
+            await attempt
+    assert len((await alice.list()).items) == 2
+    await alice.forget(receipt.memory_id, hard=True)
+    assert (await alice.remember("three")).status == "created"
+    await alice.services.tenants.set_quota(tenant, Quota(max_bytes=20))
+    with pytest.raises(ForbiddenError, match="may hold 20 bytes"):
+        await alice.remember("x" * 30)
+    page = await alice.services.tenants.page(tenant[:-1], 1)
+    assert (page[0].tenant_id, page[0].memories) == (tenant, 2)
