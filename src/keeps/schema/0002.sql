@@ -148,6 +148,12 @@ CREATE TABLE keeps.idempotency_keys (
 CREATE INDEX idempotency_keys_by_time ON keeps.idempotency_keys (tenant_id, user_id, created_at);
 COMMENT ON TABLE keeps.idempotency_keys IS 'What a request with an Idempotency-Key did, written with its effect; kept for 24 hours.';
 
+-- What a JSON value is, for messages.
+CREATE FUNCTION keeps.json_kind(item jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE jsonb_typeof(item) WHEN 'array' THEN 'a list' WHEN 'object' THEN 'an object' WHEN 'string' THEN 'text'
+                WHEN 'number' THEN 'a number' WHEN 'boolean' THEN 'true or false' ELSE 'null' END;
+
 -- Room for a value at a path into JSON: what is missing on the way becomes an object. Errors name the place (KT001).
 CREATE FUNCTION keeps.json_room(document jsonb, path text[]) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
@@ -164,8 +170,8 @@ BEGIN
                     COALESCE(NULLIF(array_to_string(path[1:depth], '.'), ''), 'the key'), path[depth + 1]);
             END IF;
         ELSIF jsonb_typeof(here) <> 'object' THEN
-            RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is a %s at %s, which has no %s',
-                jsonb_typeof(here), COALESCE(NULLIF(array_to_string(path[1:depth], '.'), ''), 'the key'), path[depth + 1]);
+            RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s at %s, which has no %s',
+                json_kind(here), COALESCE(NULLIF(array_to_string(path[1:depth], '.'), ''), 'the key'), path[depth + 1]);
         END IF;
     END LOOP;
     RETURN document;
@@ -181,7 +187,7 @@ BEGIN
     IF here IS NULL OR here = 'null' THEN
         here := '[]';
     ELSIF jsonb_typeof(here) <> 'array' THEN
-        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is a %s, not a list, to append to', jsonb_typeof(here));
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a list, to append to', json_kind(here));
     END IF;
     here := here || jsonb_build_array(item);
     RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
@@ -197,7 +203,7 @@ BEGIN
     IF here IS NULL OR here = 'null' THEN
         here := '0';
     ELSIF jsonb_typeof(here) <> 'number' THEN
-        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is a %s, not a number, to add to', jsonb_typeof(here));
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a number, to add to', json_kind(here));
     END IF;
     here := to_jsonb((here #>> '{}')::numeric + delta);
     RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;

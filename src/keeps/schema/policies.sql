@@ -265,7 +265,7 @@ GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_plan() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_task() TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[], jsonb), keeps.json_add(jsonb, text[], numeric) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[], jsonb), keeps.json_add(jsonb, text[], numeric) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_plan_events(text, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_own_events(text, text[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_user() TO keeps_app;

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -129,6 +130,13 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if request.scope.get("keeps.too_large"):
         return _problem(request, PayloadTooLargeError(request.scope["keeps.too_large"]))
     if error.status_code == 405:
-        allow = (error.headers or {}).get("Allow")
-        return _problem(request, ValidationFailedError("this path has no such method"), 405, allow)
+        path = request.scope["path"]
+        known = {
+            method
+            for route in request.app.routes
+            if isinstance(route, APIRoute) and route.path_regex.match(path)
+            for method in route.methods or ()
+        }
+        allow = ", ".join(sorted(known))
+        return _problem(request, ValidationFailedError(f"this path has no {request.method}, but {allow}"), 405, allow)
     return _problem(request, ValidationFailedError("the body cannot be read as JSON"), 422)

@@ -190,7 +190,7 @@ class _Answer:
 def _route(scope: Scope) -> str:
     """The route's template, so that metrics have few labels."""
     route = scope.get("route")
-    return getattr(route, "path", "") or ("unknown" if scope["path"] not in PUBLIC else scope["path"])
+    return getattr(route, "path_format", "") or ("unknown" if scope["path"] not in PUBLIC else scope["path"])
 
 
 def _host(value: str) -> str:

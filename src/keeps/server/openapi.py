@@ -78,7 +78,7 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
         responses.setdefault(status, {"description": description, "content": content})
     if method == "post":
         operation.setdefault("parameters", []).append(
-            {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "maxLength": 128},
+            {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
              "description": "Sent again with the same body, a write is done once and answers the same for 24 hours."}
         )  # fmt: skip
         responses.setdefault(

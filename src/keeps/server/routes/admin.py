@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from starlette.responses import Response, StreamingResponse
 
 from keeps.access.roles import require
-from keeps.scope import Scope
+from keeps.scope import Scope, check_id
 from keeps.server.deps import Admin, Caller, Operator, Segment, answer, answers
 from keeps_client.errors import NotFoundError
 from keeps_client.models import ErasureReceipt, ImportSummary, KeyInfo, MadeKey, NewKey, Quota, TenantInfo
@@ -32,7 +32,7 @@ async def list_keys(caller: Admin) -> Response:
     return answers(KEYS, await caller.services.keys.list(caller.scope))
 
 
-@router.delete("/keys/{key_id}", response_model=KeyInfo)
+@router.delete("/keys/{key_id:uuid}", response_model=KeyInfo)
 async def revoke_key(key_id: UUID, caller: Admin, request: Request) -> Response:
     """Revoke a key: here at once, by other servers within 10 seconds."""
     revoked = await caller.services.keys.revoke(caller.scope, key_id)
@@ -71,6 +71,8 @@ async def erase_tenant(tenant_id: Segment, caller: Admin) -> Response:
 @router.get("/export", response_class=StreamingResponse)
 async def export(caller: Admin, user_id: User = None) -> StreamingResponse:
     """The tenant's data, or one user's, as JSON lines."""
+    if user_id is not None:
+        check_id("user_id", user_id)
     return StreamingResponse(caller.services.transfer.export(caller.scope, user_id), media_type="application/x-ndjson")
 
 

@@ -60,14 +60,14 @@ async def remember_many(new: NewMemories, memory: Writer) -> Response:
     return Response(RECEIPTS.dump_json(found), 201, media_type="application/json")
 
 
-@router.get("/memories/{memory_id}", response_model=Memory)
+@router.get("/memories/{memory_id:uuid}", response_model=Memory)
 async def get_memory(memory_id: UUID, memory: Reader) -> Response:
     """One memory, also a forgotten or superseded one."""
     found = await memory.get(memory_id)
     return versioned(found, found.version)
 
 
-@router.patch("/memories/{memory_id}", response_model=Receipt)
+@router.patch("/memories/{memory_id:uuid}", response_model=Receipt)
 async def update_memory(
     memory_id: UUID, change: MemoryChange, memory: Writer, if_match: IfMatch = None, index: IndexWhen = "now"
 ) -> Response:
@@ -75,7 +75,7 @@ async def update_memory(
     return answer(await memory.change(memory_id, change, if_version=version_of(if_match, None), index=index))
 
 
-@router.delete("/memories/{memory_id}", response_model=Receipt)
+@router.delete("/memories/{memory_id:uuid}", response_model=Receipt)
 async def forget_memory(memory_id: UUID, memory: Writer, hard: bool = False) -> Response:
     """Forget: restorable for 30 days, or with `hard` gone now, also from the log."""
     return answer(await memory.forget(memory_id, hard=hard))
@@ -92,13 +92,13 @@ async def forget_key(
     return answer(await memory.forget(namespace=namespace, key=key, hard=hard))
 
 
-@router.post("/memories/{memory_id}/restore", response_model=Receipt)
+@router.post("/memories/{memory_id:uuid}/restore", response_model=Receipt)
 async def restore_memory(memory_id: UUID, memory: Writer) -> Response:
     """Bring back what was forgotten less than 30 days ago."""
     return answer(await memory.restore(memory_id))
 
 
-@router.get("/memories/{memory_id}/history", response_model=list[Event])
+@router.get("/memories/{memory_id:uuid}/history", response_model=list[Event])
 async def get_history(memory_id: UUID, memory: Reader) -> Response:
     """Everything that happened to a memory, oldest first."""
     return answers(EVENTS, await memory.history(memory_id))

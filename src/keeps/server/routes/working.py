@@ -23,7 +23,10 @@ from keeps_client.models import (
 
 router = APIRouter(prefix="/v1/memory", tags=["working memory"])
 ITEMS = TypeAdapter(list[WorkingItem])
-IfMatch = Annotated[str | None, Header(description="The version that must be stored, as its ETag", max_length=40)]
+IfMatch = Annotated[
+    str | None,
+    Header(description="The version that must be stored, as its ETag", pattern=r'^(\*|(W/)?"?[0-9]{1,10}"?)$'),
+]
 
 
 def version_of(if_match: str | None, expected: int | None) -> int | None:

@@ -1,0 +1,39 @@
+"""Schemathesis against the whole API: a real `keeps serve`, with an administrator's token."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.faults.test_killed_service import ended, serve
+from tests.serving import JWT_SECRET, token
+
+SCHEMATHESIS = Path(sys.executable).parent / "schemathesis"
+# What a schema cannot say, such as that two fields exclude each other, is refused too; and 1 is taken for true.
+LEFT_OUT = "positive_data_acceptance,negative_data_rejection"
+
+
+async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., Path], tmp_path: Path) -> None:
+    environment = {
+        "KEEPS_EMBEDDER": "none", "KEEPS_AUTH": "jwt", "KEEPS_JWT_SECRET": JWT_SECRET,
+        "KEEPS_READS_PER_MINUTE": "9999999", "KEEPS_WRITES_PER_MINUTE": "9999999",
+    }  # fmt: skip
+    process, url = await serve(new_home(), **environment)
+    run = await asyncio.create_subprocess_exec(
+        SCHEMATHESIS, "run", f"{url}/openapi.json", "-H", f"Authorization: Bearer {token('fuzzed', 'alice', 'admin')}",
+        "--phases", "examples,coverage,fuzzing", "--max-examples", os.environ.get("KEEPS_TEST_EXAMPLES", "10"), "--exclude-checks", LEFT_OUT,
+        "--exclude-path", "/v1/admin/tenants/{tenant_id}", "--exclude-path", "/v1/admin/import", "--continue-on-failure", "--no-color",
+        "--generation-database", "none", "--warnings", "off", "--seed", "1", "--request-timeout", "20",
+        cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    shown = (await run.communicate())[0].decode()
+    await ended(process, signal.SIGTERM)
+    assert run.returncode == 0, "\n".join(line[:300] for line in shown.splitlines()[-400:])
+    counted = re.search(r"(\d+) generated", shown)
+    assert counted is not None
+    assert int(counted.group(1)) > 3_000
