@@ -49,6 +49,12 @@ def speed(
     raise typer.Exit(_benchmark("speed").run(chosen, peers=peers, as_json=as_json))
 
 
+@bench_app.command()
+def http(as_json: Json = False) -> None:
+    """The service, beside a bare echo, the least possible service and the engine in process."""
+    raise typer.Exit(_benchmark("http").run(as_json=as_json))
+
+
 def _benchmark(name: str) -> Any:
     """A module of the repository's benchmarks folder, which is not part of the installed package."""
     root = Path(__file__).parents[3]

@@ -54,7 +54,7 @@ def serve(
     listener = _listen(settings.host, settings.port)
     app = create_app(settings, lambda: Keeps.open(settings.home, database_url=settings.database_url))
     config = uvicorn.Config(
-        app, loop="uvloop", http="httptools", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30,
+        app, loop="uvloop", http="httptools", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30, proxy_headers=False, ws="none",
         timeout_keep_alive=75, h11_max_incomplete_event_size=64 << 10,
     )  # fmt: skip
 

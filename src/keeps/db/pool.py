@@ -89,15 +89,18 @@ class Pool:
         self._connections.clear()
 
     async def _wait(self, timeout_seconds: float) -> None:
-        turn = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
         self._waiting.append(turn)
+        timer = loop.call_later(timeout_seconds, _too_late, turn)
         try:
-            async with asyncio.timeout(timeout_seconds):
-                await turn
+            await turn
         except BaseException:
-            if turn.done() and not turn.cancelled():
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self._leave()  # it was our turn, and we are gone
             raise
+        finally:
+            timer.cancel()
 
     def _leave(self) -> None:
         """Give one's place to the next who waits."""
@@ -136,6 +139,11 @@ class Pool:
             self.terminate()
             raise UnavailableError("this Keeps is closed; open it again")
         return connection
+
+
+def _too_late(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_exception(TimeoutError())
 
 
 async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float = 60.0) -> Pool:

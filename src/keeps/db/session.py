@@ -14,7 +14,7 @@ import asyncio
 import contextvars
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -109,14 +109,12 @@ class Database:
         self._revive = revive
         self._closed = False
 
-    @asynccontextmanager
-    async def scoped(self, scope: Scope) -> AsyncGenerator[Tx]:
+    def scoped(self, scope: Scope) -> AbstractAsyncContextManager[Tx]:
         """A read-only transaction as `scope`.
 
         Raises UnavailableError when no connection is free in time or the server is gone.
         """
-        async with self._transaction(scope, _ENTER_READ, "BEGIN READ ONLY") as tx:
-            yield tx
+        return self._transaction(scope, _ENTER_READ, "BEGIN READ ONLY")
 
     async def write(
         self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: TypeAdapter[ResultT] | None = None

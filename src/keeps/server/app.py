@@ -6,9 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -22,12 +20,13 @@ from keeps.clock import Clock, utc_now
 from keeps.engine import Keeps
 from keeps.server.edge import LOOPBACK, Edge
 from keeps.server.gauges import Gauges
+from keeps.server.lean import LeanRoute
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
 from keeps.server.routes import admin, health, knowledge, memories, state, working
 from keeps.settings import AuthMode, Settings
 from keeps.telemetry.metrics import Metrics
-from keeps_client.errors import KeepsError, NotFoundError, PayloadTooLargeError, ValidationFailedError
+from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 
 Opening = Callable[[], AbstractAsyncContextManager[Keeps]]
 
@@ -67,14 +66,12 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) 
     app.state.rates = None if mode == "none" else Rates(
         reads_per_minute=settings.reads_per_minute, writes_per_minute=settings.writes_per_minute, redis_url=settings.redis_url
     )  # fmt: skip
-    for each in (working, memories, knowledge, state, admin, health):
-        app.router.routes.extend(each.router.routes)
-    app.add_exception_handler(KeepsError, _keeps_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
+    # The busiest first: routes are tried in order.
+    routes = [route for each in (working, memories, knowledge, state, admin, health) for route in each.router.routes]
+    app.router.routes[:0] = routes
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_middleware(GZipMiddleware, minimum_size=1_024, compresslevel=4)
     app.add_middleware(
-        Edge, state=app.state, metrics=app.state.metrics, max_body_bytes=settings.max_body_bytes, traced=settings.otlp_endpoint is not None
+        Edge, routes=[route for route in routes if isinstance(route, LeanRoute)], state=app.state, metrics=app.state.metrics, max_body_bytes=settings.max_body_bytes, traced=settings.otlp_endpoint is not None
     )  # fmt: skip
     if settings.cors_origins:
         app.add_middleware(
@@ -94,41 +91,11 @@ def _problem(request: Request, error: KeepsError, status: int | None = None, all
     return response
 
 
-async def _keeps_error(request: Request, error: Exception) -> Response:
-    if not isinstance(error, KeepsError):
-        raise error
-    return _problem(request, error)
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    """pydantic's findings, without the values: an answer is no place for what somebody sent by mistake."""
-    if not isinstance(error, RequestValidationError):
-        raise error
-    errors = [
-        {
-            "field": ".".join(str(part) for part in each["loc"] if part != "body") or "body",
-            "message": each["msg"].removeprefix("Value error, "),
-        }
-        for each in error.errors()
-    ]
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json" and any(
-        each["field"] == "body" for each in errors
-    ):
-        return _problem(
-            request, ValidationFailedError("the body must be JSON, with the header Content-Type: application/json")
-        )
-    return _problem(
-        request, ValidationFailedError("; ".join(f"{each['field']}: {each['message']}" for each in errors), errors)
-    )
-
-
 async def _http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     if error.status_code == 404:
         return _problem(request, NotFoundError("no such path; see /docs"))
-    if request.scope.get("keeps.too_large"):
-        return _problem(request, PayloadTooLargeError(request.scope["keeps.too_large"]))
     if error.status_code == 405:
         path = request.scope["path"]
         known = {

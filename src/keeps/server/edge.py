@@ -9,16 +9,20 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
+from fastapi.middleware.gzip import GZipMiddleware
 from opentelemetry import propagate, trace
+from prometheus_client import Counter, Histogram
+from starlette.routing import Match
 
 from keeps.access.identity import Authenticator
 from keeps.access.rates import Allowance
 from keeps.db.session import Request, repeatable
+from keeps.server.lean import LeanRoute
 from keeps.server.problems import encode, internal_problem, problem_of
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
@@ -42,12 +46,23 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 class Edge:
     """Wraps the routes of Keeps."""
 
-    def __init__(self, app: App, *, state: Any, metrics: Metrics, max_body_bytes: int, traced: bool) -> None:
+    def __init__(
+        self,
+        app: App,
+        *,
+        routes: Sequence[LeanRoute],
+        state: Any,
+        metrics: Metrics,
+        max_body_bytes: int,
+        traced: bool,
+    ) -> None:
         self._app = app
+        self._routes = routes
         self._state = state
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
         self._traced = traced
+        self._counters: dict[tuple[str, str, int], tuple[list[Counter], list[Histogram]]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -90,8 +105,11 @@ class Edge:
             await answer.problem(internal_problem(answer.request_id))
 
     async def _run(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: _Answer) -> None:
+        app = self._chosen(scope)
+        if "gzip" in headers.get("accept-encoding", ""):
+            app = GZipMiddleware(app, minimum_size=1_024, compresslevel=4)
         if scope["path"] in PUBLIC:
-            await self._app(scope, receive, answer.send)
+            await app(scope, receive, answer.send)
             return
         authenticator: Authenticator = self._state.authenticator
         if authenticator.mode == "none" and _host(headers.get("host", "")) not in LOOPBACK:
@@ -111,23 +129,44 @@ class Edge:
             body = await _whole(receive, limit)
             asked = b"\n".join((scope["method"].encode(), scope["path"].encode(), scope["query_string"], body))
             with repeatable(Request(key, hashlib.sha256(asked).digest())):
-                await self._app(scope, _again(body, receive), answer.send)
+                await app(scope, _again(body, receive), answer.send)
         else:
-            await self._app(scope, _limited(scope, receive, limit), answer.send)
+            await app(scope, _limited(receive, limit), answer.send)
+
+    def _chosen(self, scope: Scope) -> App:
+        """The route itself; the framework's layers only for what is none of ours: documentation, health, a wrong path."""
+        for route in self._routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                return route.app
+        return self._app
 
     def _count(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route, method = _route(scope), scope["method"] if scope["method"] in _METHODS else "OTHER"
         self._metrics.in_flight.dec()
-        if route.startswith("/v1/") and (endpoint := getattr(scope["route"], "endpoint", None)) is not None:
-            kind = _kind(route)
-            self._metrics.operations.labels(endpoint.__name__, kind, "true" if status < 400 else "false").inc()
-            if route in _QUESTIONS:
-                self._metrics.retrieval.observe(seconds)
-        self._metrics.requests.labels(method, route, str(status)).inc()
-        self._metrics.duration.labels(method, route).observe(seconds)
+        counters = self._counters.get((method, route, status))
+        if counters is None:
+            counters = self._counters[method, route, status] = self._counters_of(method, route, status, scope)
+        for counter in counters[0]:
+            counter.inc()
+        for histogram in counters[1]:
+            histogram.observe(seconds)
         log().debug(
             "request", request_id=request_id, method=method, route=route, status=status, ms=round(seconds * 1e3, 2)
         )
+
+    def _counters_of(self, method: str, route: str, status: int, scope: Scope) -> tuple[list[Counter], list[Histogram]]:
+        """What a request with these labels counts in."""
+        counters = [self._metrics.requests.labels(method, route, str(status))]
+        histograms = [self._metrics.duration.labels(method, route)]
+        endpoint = getattr(scope.get("route"), "endpoint", None)
+        if route.startswith("/v1/") and endpoint is not None:
+            success = "true" if status < 400 else "false"
+            counters.append(self._metrics.operations.labels(endpoint.__name__, _kind(route), success))
+            if route in _QUESTIONS:
+                histograms.append(self._metrics.retrieval)
+        return counters, histograms
 
 
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -242,7 +281,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _limited(scope: Scope, receive: Receive, limit: int) -> Receive:
+def _limited(receive: Receive, limit: int) -> Receive:
     size = 0
 
     async def counted() -> Message:
@@ -250,8 +289,7 @@ def _limited(scope: Scope, receive: Receive, limit: int) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > limit:
-            scope["keeps.too_large"] = f"a body has at most {limit:,} bytes"
-            raise PayloadTooLargeError(scope["keeps.too_large"])
+            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
         return message
 
     return counted

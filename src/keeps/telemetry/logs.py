@@ -22,7 +22,7 @@ def configure_logs(level: LogLevel) -> None:
         processors=[*shared, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=False,
+        cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
@@ -39,5 +39,9 @@ def configure_logs(level: LogLevel) -> None:
     root.setLevel(max(number, logging.WARNING))
 
 
+_LOGGER = structlog.get_logger("keeps")
+
+
 def log() -> structlog.typing.FilteringBoundLogger:
-    return structlog.get_logger("keeps")
+    """The logger, configured by whoever runs the process."""
+    return _LOGGER

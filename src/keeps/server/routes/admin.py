@@ -12,10 +12,11 @@ from starlette.responses import Response, StreamingResponse
 from keeps.access.roles import require
 from keeps.scope import Scope, check_id
 from keeps.server.deps import Admin, Caller, Operator, Segment, answer, answers
+from keeps.server.lean import LeanRoute
 from keeps_client.errors import NotFoundError
 from keeps_client.models import ErasureReceipt, ImportSummary, KeyInfo, MadeKey, NewKey, Quota, TenantInfo
 
-router = APIRouter(prefix="/v1/admin", tags=["administration"])
+router = APIRouter(prefix="/v1/admin", tags=["administration"], route_class=LeanRoute)
 KEYS, TENANTS = TypeAdapter(list[KeyInfo]), TypeAdapter(list[TenantInfo])
 User = Annotated[str | None, Query(min_length=1, max_length=255, description="Only this user's data")]
 

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from keeps.server.deps import Reader, Writer, answer, answers
+from keeps.server.lean import LeanRoute
 from keeps_client.errors import NotFoundError
 from keeps_client.models import (
     EpisodicItem,
@@ -21,7 +22,7 @@ from keeps_client.models import (
     Upserted,
 )
 
-router = APIRouter(prefix="/v1/memory", tags=["CoALA memory"])
+router = APIRouter(prefix="/v1/memory", tags=["CoALA memory"], route_class=LeanRoute)
 SEMANTIC = TypeAdapter(list[SemanticItem])
 EPISODIC = TypeAdapter(list[EpisodicItem])
 PROCEDURAL = TypeAdapter(list[ProceduralItem])

@@ -11,13 +11,14 @@ from pydantic import Field, TypeAdapter
 from starlette.responses import Response
 
 from keeps.server.deps import Cursor, Limit, Reader, Writer, answer, answers, versioned
+from keeps.server.lean import LeanRoute
 from keeps.server.routes.working import IfMatch, version_of
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event, Memory, MemoryChange, NewMemory, Page, RecallRequest, RecallResult, Receipt
 from keeps_client.models.common import MAX_BATCH_ITEMS, Wire
 from keeps_client.models.memories import IndexWhen
 
-router = APIRouter(prefix="/v1", tags=["memories"])
+router = APIRouter(prefix="/v1", tags=["memories"], route_class=LeanRoute)
 RECEIPTS, EVENTS = TypeAdapter(list[Receipt]), TypeAdapter(list[Event])
 
 

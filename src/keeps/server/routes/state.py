@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from keeps.plans.service import context_of
 from keeps.server.deps import Cursor, Reader, Segment, Writer, answer, paged, versioned
+from keeps.server.lean import LeanRoute
 from keeps.server.routes.working import IfMatch, version_of
 from keeps_client.models import (
     Deleted,
@@ -28,7 +29,7 @@ from keeps_client.models import (
     TaskContextChange,
 )
 
-router = APIRouter(prefix="/v1/memory")
+router = APIRouter(prefix="/v1/memory", route_class=LeanRoute)
 PLANS, SESSIONS = TypeAdapter(list[Plan]), TypeAdapter(list[Session])
 Hundred = Annotated[int, Query(ge=1, le=100)]
 Id = Annotated[str | None, Query(min_length=1, max_length=255)]

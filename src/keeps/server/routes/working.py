@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from keeps.server.deps import Cursor, Limit, Reader, Segment, Writer, answer, paged, versioned
+from keeps.server.lean import LeanRoute
 from keeps_client.errors import ConflictError, ValidationFailedError
 from keeps_client.models import (
     AtomicAppend,
@@ -21,7 +22,7 @@ from keeps_client.models import (
     WorkingValue,
 )
 
-router = APIRouter(prefix="/v1/memory", tags=["working memory"])
+router = APIRouter(prefix="/v1/memory", tags=["working memory"], route_class=LeanRoute)
 ITEMS = TypeAdapter(list[WorkingItem])
 IfMatch = Annotated[
     str | None,
