@@ -55,6 +55,16 @@ def http(as_json: Json = False) -> None:
     raise typer.Exit(_benchmark("http").run(as_json=as_json))
 
 
+@bench_app.command()
+def soak(
+    minutes: Annotated[float, typer.Option(help="How long.", min=0.1)] = 30.0,
+    clients: Annotated[int, typer.Option(help="How many at once.", min=1)] = 32,
+    as_json: Json = False,
+) -> None:
+    """Mixed load on a real server that is restarted twice; nothing acknowledged may be lost."""
+    raise typer.Exit(_benchmark("soak").run(minutes=minutes, clients=clients, as_json=as_json))
+
+
 def _benchmark(name: str) -> Any:
     """A module of the repository's benchmarks folder, which is not part of the installed package."""
     root = Path(__file__).parents[3]
