@@ -338,7 +338,7 @@ async def _engine(url: str) -> dict[str, tuple[float, float]]:
     async with Keeps.open(database_url=url, embedder=embedder) as keeps:
         memory, writer = keeps.memory(Scope("bench", "user")), keeps.memory(Scope("bench", "engine-writer"))
         works: dict[str, Callable[[int], Awaitable[Any]]] = {
-            "working-memory get": lambda n: memory.retrieve("key", "plan"),
+            "working-memory get": lambda _: memory.retrieve("key", "plan"),
             "working-memory put": lambda n: memory.store(f"key-{n % 50}", {"step": n}, "plan"),
             "recall": lambda n: memory.recall(QUESTIONS[n % 40], limit=10),
             "remember": lambda n: writer.remember(text_of(80_000_000 + n)),
