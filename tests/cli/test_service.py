@@ -1,0 +1,159 @@
+"""`keeps serve` and its relatives as a user runs them, and the README word for word."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli import Cli
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+SECRET = "a secret of at least thirty-two bytes, for tests"
+
+
+@pytest.fixture(scope="module")
+def cli(new_home: Callable[..., Path]) -> Cli:
+    return Cli(new_home("service"))
+
+
+class Served:
+    """A `keeps serve` on a free port."""
+
+    def __init__(self, cli: Cli, *arguments: str, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from keeps.cli.main import main; main()", "serve", "--port", "0", *arguments],
+            env=cli.environment | environment, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stderr is not None
+        self.banner = ""
+        while "embedder" not in self.banner:
+            line = self.process.stderr.readline()
+            assert line, self.banner
+            self.banner += line
+        found = re.search(r"http://\S+", self.banner)
+        assert found is not None
+        self.url = found.group()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def served(cli: Cli) -> Iterator[Served]:
+    service = Served(cli)
+    yield service
+    service.stop()
+
+
+def test_serve_says_what_it_is_and_how_safe(cli: Cli, served: Served) -> None:
+    assert "Keeps serves http://127.0.0.1:" in served.banner
+    assert "forced row level security" in served.banner
+    assert "no credentials asked" in served.banner
+    assert str(cli.home) in served.banner
+
+
+def test_the_readmes_curl_lines_work_word_for_word(served: Served) -> None:
+    answers = []
+    for line in README.splitlines():
+        if not line.startswith("curl "):
+            continue
+        done = subprocess.run(
+            ["bash", "-c", line.replace("localhost:8765", served.url.removeprefix("http://"))],
+            capture_output=True,
+            text=True,
+        )
+        answers.append(json.loads(done.stdout))
+    assert answers[0]["status"] == "created"
+    assert answers[1]["hits"][0]["memory"]["content"] == "Alice is allergic to peanuts."
+    assert answers[2]["version"] == 1
+
+
+def test_the_readmes_sdk_lines_work_word_for_word(served: Served) -> None:
+    (block,) = [each for each in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "MemoryClient" in each]
+    done = subprocess.run(
+        [sys.executable, "-c", block.replace("http://127.0.0.1:8765", served.url)], capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == ["Alice is allergic to peanuts.", "['research.requested']"], done.stderr
+
+
+def test_every_command_can_talk_to_a_server(cli: Cli, served: Served, tmp_path: Path) -> None:
+    there = ("--url", served.url, "--tenant", "by-url", "--user", "alice")
+    receipt = cli.json("remember", "The harbour freezes in January.", "--namespace", "n", "--key", "k", *there)
+    assert "harbour" in cli("recall", "when does the water freeze?", *there).stdout
+    assert "harbour" in cli("list", *there).stdout
+    assert cli.json("get", receipt["memory_id"], *there)["key"] == "k"
+    assert (
+        cli.json("update", receipt["memory_id"], "--content", "The harbour freezes in February.", *there)["status"]
+        == "updated"
+    )
+    assert "memory.written" in cli("history", receipt["memory_id"], *there).stdout
+    file = tmp_path / "export.jsonl"
+    cli("export", str(file), *there)
+    assert "February" in file.read_text()
+    other = ("--url", served.url, "--tenant", "by-url-2", "--user", "alice")
+    assert cli.json("import", "--format", "keeps", str(file), *other)["stored"] == len(file.read_text().splitlines())
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"messages": [{"role": "user", "content": "I moved to Lisbon."}]}\n')
+    assert cli.json("import", str(chat), *there)["statuses"] == {"created": 1}
+    assert "undo" in cli("forget", receipt["memory_id"], *there).stderr
+    assert cli.json("restore", receipt["memory_id"], *there)["status"] == "restored"
+    assert "by-url" in cli("tenants", "list", "--url", served.url).stdout
+    assert cli.json("tenants", "erase-user", "alice", "--yes", *other)["complete"] is True
+    assert "unavailable" in cli("list", "--url", "http://127.0.0.1:9", code=1).stderr
+
+
+def test_keys_are_made_used_and_revoked(cli: Cli) -> None:
+    made = cli.json("keys", "make", "my-agent", "--tenant", "keyed", "--role", "admin")
+    assert "my-agent" in cli("keys", "list", "--tenant", "keyed").stdout
+    service = Served(cli, "--auth", "keys")
+    try:
+        assert "API keys" in service.banner
+        with_key = ("--url", service.url, "--token", made["secret"], "--user", "alice")
+        assert cli.json("remember", "A fact of a keyed user.", *with_key)["status"] == "created"
+        assert "unauthenticated" in cli("list", "--url", service.url, code=1).stderr
+        assert cli.json("keys", "list", *with_key)[0]["last_used_at"] is not None
+        assert cli.json("tenants", "quota", "keyed", "--max-memories", "1")["max_memories"] == 1
+        assert "may hold 1 memories" in cli("remember", "One too many.", *with_key, code=1).stderr
+        assert "revoked" in cli("keys", "revoke", made["key_id"], "--tenant", "keyed").stdout
+    finally:
+        service.stop()
+    assert "revoked" in cli("keys", "list", "--tenant", "keyed").stdout
+    assert "no role" in cli("keys", "make", "x", "--role", "king", code=2).stderr
+
+
+def test_a_token_is_made_for_development(cli: Cli) -> None:
+    assert "openssl rand" in cli("token", code=2).stderr
+    made = cli(
+        "token", "--tenant", "acme", "--user", "alice", "--role", "reader", KEEPS_JWT_SECRET=SECRET
+    ).stdout.strip()
+    service = Served(cli, "--auth", "jwt", KEEPS_JWT_SECRET=SECRET)
+    try:
+        there = ("--url", service.url, "--token", made)
+        assert "Nothing here yet" in cli("list", *there).stdout
+        assert "needs the role writer" in cli("remember", "x", *there, code=1).stderr
+    finally:
+        service.stop()
+
+
+def test_serve_refuses_what_is_not_safe_and_says_what_to_do(cli: Cli, served: Served) -> None:
+    assert "KEEPS_AUTH" in cli("serve", "--host", "0.0.0.0", "--auth", "none", code=2).stderr
+    assert "openssl rand" in cli("serve", "--auth", "jwt", code=2, KEEPS_JWT_SECRET="short").stderr
+    assert "must be one of" in cli("serve", "--auth", "magic", code=2).stderr
+    port = served.url.rpartition(":")[2]
+    assert "choose another" in cli("serve", "--port", port, code=2).stderr
+
+
+def test_a_tenant_is_erased_only_when_one_is_sure(cli: Cli) -> None:
+    cli("remember", "Soon gone.", "--tenant", "gone")
+    assert "Erase tenant gone" in cli("tenants", "erase", "gone", code=1).stdout
+    assert "nothing is left" in cli("tenants", "erase", "gone", "--yes").stdout
+    assert "not_found" in cli("tenants", "erase", "gone", "--yes", code=1).stderr
