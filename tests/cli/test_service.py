@@ -133,7 +133,7 @@ def test_keys_are_made_used_and_revoked(cli: Cli) -> None:
 def test_a_token_is_made_for_development(cli: Cli) -> None:
     assert "openssl rand" in cli("token", code=2).stderr
     made = cli(
-        "token", "--tenant", "acme", "--user", "alice", "--role", "reader", KEEPS_JWT_SECRET=SECRET
+        "token", "--tenant", "tokened", "--user", "alice", "--role", "reader", KEEPS_JWT_SECRET=SECRET
     ).stdout.strip()
     service = Served(cli, "--auth", "jwt", KEEPS_JWT_SECRET=SECRET)
     try:
