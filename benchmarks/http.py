@@ -206,7 +206,7 @@ async def _service(what: str, url: str) -> AsyncGenerator[int]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.http", what, url, str(port), env={**os.environ}
+        sys.executable, "-m", "benchmarks.http", what, url, str(port), env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     )
     try:
         for _ in range(400):

@@ -102,7 +102,7 @@ def run(sizes: list[int], *, peers: bool, as_json: bool) -> int:
     table = Table("size", "what", "Keeps", "floor or peer", "ratio", "note")
     for row in rows:
         table.add_row(*(str(row.get(name, "")) for name in ("size", "what", "keeps", "floor", "ratio", "note")))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
     return 0
 
 

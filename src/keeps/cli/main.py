@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+# Recall multiplies small matrices for many callers at once: threads of its own for each cost more than they bring.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
 

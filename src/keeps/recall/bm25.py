@@ -38,13 +38,21 @@ def read_matches(
     term_hashes: Sequence[Sequence[int]],
 ) -> TextMatches:
     """Frequencies from packed rows. `term_hashes[j]`: the hashes of term j, one for each audience that was asked."""
-    count = len(lengths)
+    count, columns = len(lengths), len(term_hashes)
     entries = np.frombuffer(packed, dtype=PACKED)
     owners = np.repeat(np.arange(count), np.asarray(sizes, dtype=np.int64) // PACKED.itemsize)
-    frequencies = np.zeros((count, len(term_hashes)))
-    for column, hashes in enumerate(term_hashes):
-        hit = np.isin(entries["term"], np.asarray(hashes, dtype=np.int32))
-        np.add.at(frequencies[:, column], owners[hit], entries["count"][hit])
+    wanted = np.array([each for hashes in term_hashes for each in hashes], dtype=np.int32)
+    column_of = np.repeat(np.arange(columns), [len(hashes) for hashes in term_hashes])
+    frequencies: npt.NDArray[np.float64] = np.zeros((count, columns))
+    if len(wanted) and len(entries):
+        order = np.argsort(wanted, kind="stable")
+        terms = entries["term"]
+        place = np.minimum(np.searchsorted(wanted[order], terms), len(wanted) - 1)
+        hit = wanted[order][place] == terms
+        cell = owners[hit] * columns + column_of[order][place[hit]]
+        frequencies = np.bincount(cell, weights=entries["count"][hit], minlength=count * columns).reshape(
+            count, columns
+        )
     split = [ids[start : start + 16] for start in range(0, len(ids), 16)]
     return TextMatches(split, frequencies, np.asarray(lengths, dtype=np.float64), np.asarray(sessions, dtype=np.int64))
 

@@ -107,7 +107,7 @@ WHERE turn.tenant_id = $1 AND turn.memory_id = ANY ($2::uuid[]) AND turn.session
 -- What scoring needs of each candidate.
 SELECT memories.memory_id, memories.session_id, memories.kind, memories.role, memories.metadata ->> 'speaker' AS speaker,
        memories.valid_from, memories.valid_to, memories.expires_at, memories.updated_at, memories.importance,
-       left(memories.content, 400) AS opening, memory_vectors.embedding, memory_vectors.tokens
+       left(memories.content, 400) AS opening, halfvec_send(memory_vectors.embedding) AS sentence, memory_vectors.tokens
 FROM keeps.memories
 LEFT JOIN keeps.memory_vectors
   ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id AND memory_vectors.model = $3

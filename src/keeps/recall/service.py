@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from keeps.recall.access import AccessBuffer
 from keeps.recall.bm25 import TextMatches
 from keeps.recall.conditions import Selection, select
 from keeps.recall.fusion import Candidates, Part
-from keeps.recall.store import Candidate
+from keeps.recall.store import Candidate, read_sentences
 from keeps.scope import Scope
 from keeps.text.words import count_terms, stem, terms_of, words_of
 from keeps_client.errors import KeepsError
@@ -245,10 +244,9 @@ class RecallService:
         vector = np.full(count, np.nan)
         tokens = np.full(count, np.nan)
         if query is not None:
-            for position, row in enumerate(rows):
-                if row.sentence is not None:
-                    sentences[position] = row.sentence
             has_vector = np.array([row.sentence is not None for row in rows], dtype=bool)
+            if has_vector.any():
+                sentences[has_vector] = read_sentences([row.sentence for row in rows if row.sentence is not None])
             vector = np.where(has_vector, sentences @ query.sentence, np.nan).astype(np.float64)
             if query.tokens is not None and request.rerank is not False:
                 late = max_similarity(
@@ -263,11 +261,13 @@ class RecallService:
             tokens=tokens,
             token_counts=np.array([len(row.tokens or b"") // TOKEN_BYTES for row in rows], dtype=np.float64),
             session=np.array([found.session.get(each.bytes, 0.0) for each in ids], dtype=np.float64),
-            stated=np.array(
-                [advice and cues.states_preference(row.opening, row.role) for row in rows], dtype=np.float64
-            ),
+            stated=np.array([cues.states_preference(row.opening, row.role) for row in rows], dtype=np.float64)
+            if advice
+            else np.zeros(count),
             speaker=np.array([cues.named_in(names, row.speaker) for row in rows], dtype=np.float64),
-            date=np.array([cues.date_match(dates, row.valid_from) for row in rows], dtype=np.float64),
+            date=np.array([cues.date_match(dates, row.valid_from) for row in rows], dtype=np.float64)
+            if dates
+            else np.zeros(count),
             importance=np.array([row.importance for row in rows], dtype=np.float64),
             age_days=np.array(
                 [max(0.0, (now - row.valid_from).total_seconds() / 86_400) for row in rows], dtype=np.float64
@@ -346,9 +346,7 @@ def _token_weights(words: Sequence[str], found: _Found) -> np.ndarray[tuple[int]
 
 def _first_stage(found: _Found, depth: int) -> list[UUID]:
     """The best of each arm, best first by the mean of their normalised scores."""
-    by_text = [
-        UUID(bytes=each) for each in heapq.nsmallest(depth, found.text, key=lambda each: (-found.text[each], each))
-    ]
+    by_text = [UUID(bytes=each) for each in _best(found.text, depth)]
     pool = list(dict.fromkeys([*sorted(found.keys), *by_text, *found.vector]))
     if not pool:
         return []
@@ -356,6 +354,16 @@ def _first_stage(found: _Found, depth: int) -> list[UUID]:
     vector = fusion.normalise(np.array([found.vector.get(each, np.nan) for each in pool], dtype=np.float64))
     both = text + vector + np.array([2.0 * (each in found.keys) for each in pool])
     return [pool[position] for position in np.argsort(-both, kind="stable")]
+
+
+def _best(scores: dict[bytes, float], depth: int) -> list[bytes]:
+    """The `depth` best, best first; of equals the smaller id."""
+    keys = list(scores)
+    if len(keys) > depth:
+        values = np.fromiter(scores.values(), dtype=np.float64, count=len(keys))
+        least = np.partition(values, len(keys) - depth)[len(keys) - depth]
+        keys = [keys[position] for position in np.flatnonzero(values >= least)]
+    return sorted(keys, key=lambda each: (-scores[each], each))[:depth]
 
 
 def _positions(

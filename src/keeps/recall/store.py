@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -25,7 +24,7 @@ MAX_TEXT_MATCHES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One row of `recall_candidates`. `sentence` and `tokens` are None where the memory has no vector yet."""
+    """One row of `recall_candidates`. `sentence` (as PostgreSQL sends it) and `tokens` are None where there is no vector yet."""
 
     memory_id: UUID
     session_id: str | None
@@ -38,7 +37,7 @@ class Candidate:
     updated_at: datetime
     importance: float
     opening: str
-    sentence: Floats | None
+    sentence: bytes | None
     tokens: bytes | None
 
 
@@ -108,7 +107,7 @@ async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Can
     return [
         Candidate(
             row["memory_id"], row["session_id"], row["kind"], row["role"], row["speaker"], row["valid_from"], row["valid_to"],
-            row["expires_at"], row["updated_at"], row["importance"], row["opening"], _floats(row["embedding"]), row["tokens"],
+            row["expires_at"], row["updated_at"], row["importance"], row["opening"], row["sentence"], row["tokens"],
         )
         for row in rows
     ]  # fmt: skip
@@ -132,5 +131,7 @@ def salts(tx: Tx) -> list[int]:
     return [salt_of(tx.scope.tenant_id, tx.scope.user_id), salt_of(tx.scope.tenant_id, "")]
 
 
-def _floats(stored: Any) -> Floats | None:
-    return None if stored is None else stored.to_numpy().astype(np.float32)
+def read_sentences(sent: Sequence[bytes]) -> Floats:
+    """Sentence vectors as one array, (n, dimensions), from the binary form of halfvec: two 16-bit numbers, then the
+    16-bit floats, all big-endian."""
+    return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
