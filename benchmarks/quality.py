@@ -12,7 +12,6 @@ import asyncio
 import importlib
 import json
 import re
-import sys
 import tempfile
 import threading
 import time
@@ -261,4 +260,4 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
             *[f"{row[c]:.3f}" if c in row else "" for c in columns],
             further,
         )
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)

@@ -50,9 +50,8 @@ def read_matches(
         place = np.minimum(np.searchsorted(wanted[order], terms), len(wanted) - 1)
         hit = wanted[order][place] == terms
         cell = owners[hit] * columns + column_of[order][place[hit]]
-        frequencies = np.bincount(cell, weights=entries["count"][hit], minlength=count * columns).reshape(
-            count, columns
-        )
+        counted = np.bincount(cell, weights=entries["count"][hit], minlength=count * columns)
+        frequencies += counted.reshape(count, columns)
     split = [ids[start : start + 16] for start in range(0, len(ids), 16)]
     return TextMatches(split, frequencies, np.asarray(lengths, dtype=np.float64), np.asarray(sessions, dtype=np.int64))
 
