@@ -12,6 +12,7 @@ import asyncio
 import importlib
 import json
 import re
+import sys
 import tempfile
 import threading
 import time
