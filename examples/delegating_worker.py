@@ -11,6 +11,7 @@ import asyncio
 import sys
 
 from keeps_client import MemoryClient
+from keeps_client.errors import NotFoundError
 from keeps_client.workflow import TaskContext
 
 
@@ -26,7 +27,11 @@ async def start(memory: MemoryClient) -> None:
 
 async def result(memory: MemoryClient) -> None:
     """The search is done: whoever gets the event restores the task by the sub-task's id, and completes it."""
-    task = await TaskContext.restore_by_subtask(memory, "search-1")
+    try:
+        task = await TaskContext.restore_by_subtask(memory, "search-1")
+    except NotFoundError:
+        print("nobody waits for search-1 (any more)")
+        return
     if await task.record_result("search-1", {"pages": 3}):
         print(f"completed {task.task_id} on {task.data['topic']}: {task.sub_tasks[0]['result']}")
         await task.complete()

@@ -56,7 +56,7 @@ async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Em
             sessions=SessionService(database, introducer, clock),
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
-            keys=KeyService(database, introducer, clock),
+            keys=KeyService(database, clock),
             tenants=TenantService(database, clock),
             transfer=TransferService(database, introducer, indexer),
         )

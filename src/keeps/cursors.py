@@ -15,6 +15,19 @@ def write_cursor(moment: datetime, name: str) -> str:
     return base64.urlsafe_b64encode(json.dumps([moment.isoformat(), name]).encode()).decode()
 
 
+def write_name(name: str) -> str:
+    """The same for pages that are ordered by name."""
+    return base64.urlsafe_b64encode(name.encode()).decode()
+
+
+def read_name(cursor: str) -> str:
+    """Raises ValidationFailedError for what no page gave."""
+    try:
+        return named("cursor", base64.urlsafe_b64decode(cursor.encode()).decode())
+    except (ValueError, binascii.Error):
+        raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+
+
 def read_cursor(cursor: str) -> tuple[datetime, str]:
     """Raises ValidationFailedError for what no page gave."""
     try:

@@ -177,7 +177,7 @@ async def test_a_quota_is_kept_by_the_database(keeps: Keeps, tenant: str, secure
     assert len((await alice.list()).items) == 2
     await alice.forget(receipt.memory_id, hard=True)
     assert (await alice.remember("three")).status == "created"
-    await alice.services.tenants.set_quota(tenant, Quota(max_bytes=20))
+    await alice.services.tenants.set_quota(tenant, Quota(max_bytes=20, max_memories=None))
     with pytest.raises(ForbiddenError, match="may hold 20 bytes"):
         await alice.remember("x" * 30)
     page = await alice.services.tenants.page(tenant[:-1], 1)

@@ -53,13 +53,13 @@ def listed(values: Any) -> Any:
     return tuple(values) if isinstance(values, list | tuple | set | frozenset) else values
 
 
-def as_uuid(value: UUID | str) -> UUID:
+def as_uuid(value: UUID | str, name: str = "memory_id") -> UUID:
     if isinstance(value, UUID):
         return value
     try:
         return UUID(value)
     except (ValueError, AttributeError, TypeError):
-        raise ValidationFailedError("memory_id is not a UUID") from None
+        raise ValidationFailedError(f"{name} is not a UUID") from None
 
 
 def named(name: str, value: object, most: int = 10_000) -> str:

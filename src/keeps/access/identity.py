@@ -48,7 +48,7 @@ class Authenticator:
             return await self._scope_of_key(secret, headers)
         if self._tokens is None:
             raise UnauthenticatedError("only API keys are accepted here (KEEPS_AUTH)")
-        return await self._tokens.scope_of(secret)
+        return _agreed(await self._tokens.scope_of(secret), headers)
 
     def forget_keys(self) -> None:
         """After a key was revoked here: ask again at once."""
@@ -66,14 +66,26 @@ class Authenticator:
         now = self._clock()
         if row is None or row["revoked_at"] is not None or (row["expires_at"] is not None and row["expires_at"] <= now):
             raise UnauthenticatedError("the API key is unknown, expired or revoked")
-        wanted = headers.get("x-user-id")
-        if row["user_id"] is not None and wanted not in (None, row["user_id"]):
-            raise ForbiddenError("this API key belongs to another user than X-User-ID says")
-        user_id = row["user_id"] or wanted
+        user_id = row["user_id"] or headers.get("x-user-id")
         if user_id is None:
-            raise ValidationFailedError("this API key may act for any user; say for which: X-User-ID")
+            raise ValidationFailedError(
+                "this API key may act for any user; say for which: --user, user_id=… or the header X-User-ID"
+            )
         agent_id = row["agent_id"] or headers.get("x-agent-id")
-        return Scope(row["tenant_id"], user_id, agent_id, None, known_roles(row["roles"]), row["agent_id"] is not None)
+        scope = Scope(row["tenant_id"], user_id, agent_id, None, known_roles(row["roles"]), row["agent_id"] is not None)
+        return _agreed(scope, headers)
+
+
+def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:
+    """The scope, unless a header names somebody else: who says so means another place than the one that would change."""
+    for header, name, own in (
+        ("x-tenant-id", "tenant", scope.tenant_id),
+        ("x-user-id", "user", scope.user_id),
+        ("x-agent-id", "agent", scope.agent_id if scope.agent_bound else headers.get("x-agent-id")),
+    ):
+        if headers.get(header) not in (None, own):
+            raise ForbiddenError(f"your credentials are for another {name} than the one that you name")
+    return scope
 
 
 @lru_cache(maxsize=_REMEMBERED)

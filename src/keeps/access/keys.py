@@ -9,10 +9,10 @@ from uuid import UUID
 from keeps.access import store
 from keeps.access.roles import allows
 from keeps.clock import Clock, new_id
-from keeps.db.session import Database
+from keeps.db.session import Database, Tx
 from keeps.scope import Scope, check_id
-from keeps.tenants.service import Introducer
-from keeps_client.errors import ForbiddenError, NotFoundError
+from keeps.tenants.store import ensure_tenant
+from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import KeyInfo, MadeKey, NewKey
 
 PREFIX = "keeps_"
@@ -26,9 +26,8 @@ def hash_of(secret: str) -> bytes:
 class KeyService:
     """The keys of a tenant. The caller's role is checked by the route; here, that nobody grants more than they have."""
 
-    def __init__(self, database: Database, introducer: Introducer, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
-        self._introducer = introducer
         self._clock = clock
 
     async def make(self, scope: Scope, new: NewKey) -> MadeKey:
@@ -40,12 +39,19 @@ class KeyService:
             check_id("user_id", new.user_id)
         if new.agent_id is not None:
             check_id("agent_id", new.agent_id)
+        if new.expires_at is not None and new.expires_at <= self._clock():
+            raise ValidationFailedError("expires_at is in the past; the key would never open")
         secret = PREFIX + secrets.token_urlsafe(32)
         key = KeyInfo(
             key_id=new_id(), tenant_id=scope.tenant_id, name=new.name, user_id=new.user_id, agent_id=new.agent_id, roles=new.roles,
             hint=secret[-4:], created_by=scope.user_id, created_at=self._clock(), expires_at=new.expires_at,
         )  # fmt: skip
-        await self._introducer.write(scope, lambda tx: store.insert(tx, key, hash_of(secret)))
+
+        async def work(tx: Tx) -> None:
+            await ensure_tenant(tx)
+            await store.insert(tx, key, hash_of(secret))
+
+        await self._database.write(scope, work)
         return MadeKey(**key.model_dump(), secret=secret)
 
     async def list(self, scope: Scope) -> list[KeyInfo]:

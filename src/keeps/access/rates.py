@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from limits import RateLimitItemPerMinute
 from limits.aio.strategies import FixedWindowRateLimiter
@@ -55,12 +56,14 @@ class Rates:
     async def take(self, scope: Scope, kind: str) -> Allowance:
         """Count one request. Raises RateLimitedError when the user's or the tenant's minute is used up."""
         user, tenant = self._items[kind]
-        who = (kind, scope.tenant_id, scope.user_id)
+        # `limits` joins its parts with slashes, which an id may hold, too.
+        tenant_id = quote(scope.tenant_id, safe="")
+        who = (kind, tenant_id, quote(scope.user_id, safe=""))
         try:
             if not await self._limiter.hit(user, *who):
                 raise await self._refusal(user, who, "you")
-            if not await self._limiter.hit(tenant, kind, scope.tenant_id):
-                raise await self._refusal(tenant, (kind, scope.tenant_id), "your tenant")
+            if not await self._limiter.hit(tenant, kind, tenant_id):
+                raise await self._refusal(tenant, (kind, tenant_id), "your tenant")
             stats = await self._limiter.get_window_stats(user, *who)
         except StorageError as error:
             raise UnavailableError("the rate limiter's Redis cannot be reached; try again") from error
@@ -78,5 +81,5 @@ def _connections(redis_url: str) -> Any:
     try:
         from redis.asyncio import ConnectionPool
     except ImportError:
-        raise NotConfiguredError("KEEPS_REDIS_URL needs the extra redis: pip install 'keeps[redis]'") from None
+        raise NotConfiguredError("KEEPS_REDIS_URL needs the package redis: pip install redis") from None
     return ConnectionPool.from_url(redis_url)

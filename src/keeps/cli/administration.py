@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
@@ -9,10 +10,11 @@ from rich.table import Column, Table
 
 from keeps.access.roles import ORDER
 from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps.clock import utc_now
 from keeps.scope import Scope
 from keeps.scoped import ScopedMemory
 from keeps_client.errors import ValidationFailedError
-from keeps_client.models import ErasureReceipt, NewKey, Quota
+from keeps_client.models import ErasureReceipt, KeyInfo, NewKey, Quota, TenantInfo
 from keeps_client.validation import as_uuid, given, validated
 
 keys_app = typer.Typer(help="API keys of a tenant: make, list, revoke.", no_args_is_help=True)
@@ -33,30 +35,37 @@ def register(app: typer.Typer) -> None:
 
 def make(
     name: Annotated[str, typer.Argument(help="What it is for.")],
-    role: Annotated[list[str] | None, typer.Option(help="reader, writer, admin or operator; several times. [default: writer]")] = None,
+    role: Annotated[list[str] | None, typer.Option(help="reader, writer, admin or operator; several times. Default: writer.")] = None,
     for_user: Annotated[str | None, typer.Option(help="Only for this user; otherwise X-User-ID says for whom.")] = None,
     for_agent: Annotated[str | None, typer.Option(help="Only for this agent of the user.")] = None,
+    days: Annotated[float | None, typer.Option(help="Ends after so many days; not given: never.", min=0.001)] = None,
     *,
     target: Target,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Make a key for the tenant (--tenant). The secret is printed this once."""
     roles: Any = tuple(role or ("writer",))
+    ends = None if days is None else utc_now() + timedelta(days=days)
     if unknown := [each for each in roles if each not in ORDER]:
         raise ValidationFailedError(f"{unknown[0]!r} is no role; take {', '.join(ORDER)}")
 
     async def work() -> None:
         async with target.memory() as memory:
             if isinstance(memory, ScopedMemory):
-                new = validated(NewKey, {"name": name, "roles": roles} | given(user_id=for_user, agent_id=for_agent))
+                new = validated(
+                    NewKey,
+                    {"name": name, "roles": roles} | given(user_id=for_user, agent_id=for_agent, expires_at=ends),
+                )
                 key = await memory.services.keys.make(target.scope, new)
             else:
-                key = await memory.admin.make_key(name, roles=roles, user_id=for_user, agent_id=for_agent)
+                key = await memory.admin.make_key(
+                    name, roles=roles, user_id=for_user, agent_id=for_agent, expires_at=ends
+                )
         if as_json:
             print_json(key.model_dump(mode="json"))
             return
         err.print(
-            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_whose(key.user_id)}, {', '.join(key.roles)}; keep the secret, it is shown this once:",
+            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_whose(key)}, {', '.join(key.roles)}; keep the secret, it is shown this once:",
             soft_wrap=True,
         )
         print(key.secret)
@@ -79,12 +88,12 @@ def list_keys(*, target: Target, as_json: Json = False) -> None:
         if not keys:
             out.print("No keys. [dim]`keeps keys make NAME` makes one.[/]")
             return
-        table = Table(Column("key", no_wrap=True), "name", "for", "roles", "ends", "last used", "state")
+        table = Table(Column("key", no_wrap=True), "name", "for", "roles", "last used", "state")
         for key in keys:
+            used = f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never"
             table.add_row(
-                str(key.key_id), key.name, _whose(key.user_id), ", ".join(key.roles), f"…{key.hint}",
-                f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never", "revoked" if key.revoked_at else "good",
-            )  # fmt: skip
+                str(key.key_id), f"{key.name} …{key.hint}", _whose(key), ", ".join(key.roles), used, _state(key)
+            )
         out.print(table)
 
     run(work)
@@ -101,7 +110,7 @@ def revoke(
     async def work() -> None:
         async with target.memory() as memory:
             if isinstance(memory, ScopedMemory):
-                key = await memory.services.keys.revoke(target.scope, as_uuid(key_id))
+                key = await memory.services.keys.revoke(target.scope, as_uuid(key_id, "key_id"))
             else:
                 key = await memory.admin.revoke_key(key_id)
         if as_json:
@@ -148,26 +157,29 @@ def list_tenants(*, target: Target, as_json: Json = False) -> None:
 
 def quota(
     tenant_id: Annotated[str, typer.Argument(help="Which tenant.")],
-    max_memories: Annotated[int | None, typer.Option(help="At most so many memories; not given: no limit.")] = None,
-    max_bytes: Annotated[int | None, typer.Option(help="At most so many bytes; not given: no limit.")] = None,
+    max_memories: Annotated[int | None, typer.Option(help="At most so many memories.")] = None,
+    max_bytes: Annotated[int | None, typer.Option(help="At most so many bytes.")] = None,
+    no_limit: Annotated[bool, typer.Option("--no-limit", help="Remove both limits.")] = False,
     *,
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Set what a tenant may hold. What it holds already stays."""
+    """Show, or set, what a tenant may hold. What it holds already stays."""
+    limits: dict[str, int | None] = given(max_memories=max_memories, max_bytes=max_bytes)
+    if no_limit:
+        limits = {"max_memories": None, "max_bytes": None}
 
     async def work() -> None:
         async with target.memory() as memory:
             if isinstance(memory, ScopedMemory):
-                wanted = validated(Quota, {"max_memories": max_memories, "max_bytes": max_bytes})
-                info = await memory.services.tenants.set_quota(tenant_id, wanted)
+                info = await memory.services.tenants.set_quota(tenant_id, validated(Quota, limits))
             else:
-                info = await memory.admin.set_quota(tenant_id, max_memories=max_memories, max_bytes=max_bytes)
+                info = await memory.admin.set_quota(tenant_id, **limits)
         if as_json:
             print_json(info.model_dump(mode="json"))
         else:
             out.print(
-                f"tenant {info.tenant_id} holds {info.memories:,} memories, {info.bytes:,} bytes; limits: {info.max_memories}, {info.max_bytes}"
+                f"tenant {info.tenant_id} holds {info.memories:,} memories, {info.bytes:,} bytes; may hold {_most(info)}"
             )
 
     run(work)
@@ -220,15 +232,34 @@ def _sure(what: str, *, yes: bool) -> None:
         raise typer.Abort
 
 
-def _whose(user_id: str | None) -> str:
-    return f"user {user_id}" if user_id else "any user"
+def _whose(key: KeyInfo) -> str:
+    return (f"user {key.user_id}" if key.user_id else "any user") + (f", agent {key.agent_id}" if key.agent_id else "")
+
+
+def _state(key: KeyInfo) -> str:
+    if key.revoked_at:
+        return "revoked"
+    if key.expires_at and key.expires_at <= utc_now():
+        return "ended"
+    return f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "good"
+
+
+def _most(info: TenantInfo) -> str:
+    most = [f"{info.max_memories:,} memories"] if info.max_memories is not None else []
+    most += [f"{info.max_bytes:,} bytes"] if info.max_bytes is not None else []
+    return ", ".join(most) or "no limit"
 
 
 def _print_receipt(receipt: ErasureReceipt, *, as_json: bool) -> int:
     if as_json:
         print_json(receipt.model_dump(mode="json"))
     else:
-        table = Table("table", "removed", "left")
+        whose = (
+            f"user {receipt.user_id} of tenant {receipt.tenant_id}"
+            if receipt.user_id
+            else f"tenant {receipt.tenant_id}"
+        )
+        table = Table("table", "removed", "left", title=f"erased: {whose}")
         for name, count in receipt.removed.items():
             table.add_row(name, f"{count:,}", f"{receipt.remaining.get(name, 0):,}")
         out.print(table)

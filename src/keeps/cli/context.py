@@ -35,9 +35,16 @@ DatabaseUrl = Annotated[
         show_envvar=False,
     ),
 ]
-Tenant = Annotated[str, typer.Option(help="Whose memory: the tenant.", rich_help_panel="Scope")]
-User = Annotated[str, typer.Option(help="Whose memory: the user.", rich_help_panel="Scope")]
-Agent = Annotated[str | None, typer.Option(help="The agent that acts.", rich_help_panel="Scope")]
+Tenant = Annotated[
+    str, typer.Option(envvar="KEEPS_TENANT_ID", help="The tenant.", rich_help_panel="Scope", show_envvar=False)
+]
+User = Annotated[
+    str, typer.Option(envvar="KEEPS_USER_ID", help="The user who acts.", rich_help_panel="Scope", show_envvar=False)
+]
+Agent = Annotated[
+    str | None,
+    typer.Option(envvar="KEEPS_AGENT_ID", help="The agent that acts.", rich_help_panel="Scope", show_envvar=False),
+]
 Url = Annotated[
     str | None,
     typer.Option(
@@ -119,8 +126,8 @@ class Target:
 
         if not self.url:
             raise AssertionError("no --url")
-        # With a token, the token says who asks; X-User-ID only goes with keys for any user.
-        tenant = None if self.token else self.tenant
+        # With a token, the token says who asks; who names somebody is heard, and refused where it is somebody else.
+        tenant = None if self.token and self.tenant == DEFAULT_TENANT_ID else self.tenant
         user = None if self.token and self.user == DEFAULT_USER_ID else self.user
         return MemoryClient(self.url, token=self.token, tenant_id=tenant, user_id=user, agent_id=self.agent)
 

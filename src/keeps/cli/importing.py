@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -36,7 +37,7 @@ def import_files(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Bring in chats, LoCoMo, Markdown folders, plain text, or an export. Stop and repeat it as you like: nothing is stored twice."""
-    if form == "keeps":
+    if form == "keeps" or (form == "auto" and _is_export(path)):
         if not path.is_file():
             raise ValidationFailedError(f"no file {path}")
         run(lambda: _import_export(path, target, as_json=as_json))
@@ -62,6 +63,13 @@ def import_files(
         return 1 if summary.rejected and not summary.stored else 0
 
     run(work)
+
+
+def _is_export(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return re.match(rb'\{"type": "[a-z_]+", "row": \{', file.read(200)) is not None
 
 
 def export(

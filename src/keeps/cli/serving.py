@@ -23,11 +23,11 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]", envvar="KEEPS_HOST")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one. [default: 8765]", envvar="KEEPS_PORT")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.", envvar="KEEPS_HOST")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one. Default: 8765.", envvar="KEEPS_PORT")] = None,
     auth: Annotated[
         str | None,
-        typer.Option(help="none (loopback only), jwt, keys, jwt+keys. [default: none on loopback, else keys]", envvar="KEEPS_AUTH"),
+        typer.Option(help="none (loopback only), jwt, keys, jwt+keys. Default: none on loopback, else keys.", envvar="KEEPS_AUTH"),
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning, error.", envvar="KEEPS_LOG_LEVEL")] = None,
     home: Home = None,
@@ -67,6 +67,7 @@ def serve(
     started = time.monotonic()
     server = Server(config)
     _serve(server, listener)
+    err.print("Keeps has stopped" if server.started else "")
     if not server.started:
         raise UnavailableError(f"the server did not start ({time.monotonic() - started:.0f} s); the log above says why")
 

@@ -65,6 +65,14 @@ def translated(error: BaseException) -> KeepsError | None:
         ("_user_exists", "_tenant_exists")
     ):
         return UserGoneError("this user or tenant was erased")
+    if isinstance(error, asyncpg.ForeignKeyViolationError | asyncpg.NotNullViolationError):
+        return ValidationFailedError(
+            f"names something that is not there ({constraint_of(error) or 'a field'}); nothing was written"
+        )
+    if isinstance(error, asyncpg.DataError) or (
+        isinstance(error, asyncpg.InterfaceError) and isinstance(error, ValueError)
+    ):
+        return ValidationFailedError("a value is of the wrong type, or out of range; nothing was written")
     if isinstance(error, asyncpg.UniqueViolationError):
         return ConflictError(
             f"another memory of yours holds this {'key' if 'key' in (constraint_of(error) or '') else 'content'} already"

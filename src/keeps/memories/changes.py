@@ -52,7 +52,9 @@ class Changes:
         stored = await store.lock_same(tx, write.row.image)
         check_version(stored, write.if_version)
         if stored is None:
-            await store.insert_many(tx, [write.row], self._model)
+            if not await store.insert_many(tx, [write.row], self._model):
+                # There is one, but this agent's token may not see it.
+                raise ConflictError("another agent of yours holds this key or content already")
             return _created(write.row)
         match reconcile(stored, write.row.image, write.given, new_id(), self._clock()):
             case Keep(current):

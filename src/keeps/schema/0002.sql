@@ -112,6 +112,7 @@ CREATE TABLE keeps.working_memory (
     CONSTRAINT working_memory_value_at_most_4_MiB CHECK (pg_column_size(value) <= 4194304),
     CONSTRAINT working_memory_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users ON DELETE CASCADE
 ) WITH (fillfactor = 70);
+CREATE INDEX working_memory_by_end ON keeps.working_memory (tenant_id, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX working_memory_by_user ON keeps.working_memory (tenant_id, user_id);
 COMMENT ON TABLE keeps.working_memory IS 'Key-value state of a plan, shared by the agents of the tenant; user_id wrote it last.';
 
@@ -206,6 +207,9 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a number, to add to', json_kind(here));
     END IF;
     here := to_jsonb((here #>> '{}')::numeric + delta);
+    IF length(here::text) > 300 THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = 'the number would have more than 300 digits';
+    END IF;
     RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
 END
 $$;
@@ -262,8 +266,10 @@ BEGIN
       AND subject = wanted_plan_id AND type LIKE 'plan.state.%'
       AND (wanted_key IS NULL OR data ->> 'key' = wanted_key) AND NOT data ? 'redacted';
     GET DIAGNOSTICS changed = ROW_COUNT;
-    DELETE FROM idempotency_keys
-    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND answer ->> 'plan_id' = wanted_plan_id;
+    -- Answers kept for retries lose the value, not the fact: whoever tries again must not do it again.
+    UPDATE idempotency_keys SET answer = answer || '{"value": null}'
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+      AND answer ->> 'plan_id' = wanted_plan_id AND answer ? 'value' AND (wanted_key IS NULL OR answer ->> 'key' = wanted_key);
     RETURN changed;
 END
 $$;
@@ -279,10 +285,15 @@ BEGIN
       AND user_id = NULLIF(current_setting('app.current_user', true), '')
       AND subject = wanted_subject AND type = ANY (wanted_types);
     GET DIAGNOSTICS changed = ROW_COUNT;
-    DELETE FROM idempotency_keys
+    UPDATE idempotency_keys
+    SET answer = (SELECT jsonb_object_agg(part.key, CASE WHEN part.key IN ('goal_data', 'state', 'data', 'metadata') THEN '{}'::jsonb
+                                                         WHEN part.key = 'sub_tasks' THEN '[]'
+                                                         WHEN part.key IN ('name', 'current_state') THEN 'null' ELSE part.value END)
+                  FROM jsonb_each(answer) AS part)
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
       AND user_id = NULLIF(current_setting('app.current_user', true), '')
-      AND wanted_subject IN (answer ->> 'plan_id', answer ->> 'task_id', answer ->> 'session_id');
+      AND jsonb_typeof(answer) = 'object' AND NOT answer ? 'value'
+      AND wanted_subject = COALESCE(answer ->> 'task_id', answer ->> 'plan_id', answer ->> 'session_id');
     RETURN changed;
 END
 $$;
@@ -318,6 +329,7 @@ BEGIN
     -- What they wrote into the working memory of plans goes from the log of whoever wrote after them, too.
     PERFORM redact_plan_events(plan_id, key) FROM working_memory WHERE tenant_id = tenant AND user_id = wanted;
     DELETE FROM api_keys WHERE tenant_id = tenant AND user_id = wanted;
+    UPDATE api_keys SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
     DELETE FROM users WHERE tenant_id = tenant AND user_id = wanted;
     UPDATE events SET data = jsonb_build_object('redacted', true), agent_id = NULL, user_id = '', visibility = 'private', traceparent = NULL,
         subject = CASE WHEN type LIKE 'memory.%' THEN subject ELSE '' END
@@ -385,12 +397,13 @@ END
 $$;
 
 -- What a memory weighs, for quotas.
-CREATE FUNCTION keeps.memory_size(content text, value jsonb, metadata jsonb) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN octet_length(content) + COALESCE(octet_length(value::text), 0) + octet_length(metadata::text);
+CREATE FUNCTION keeps.memory_size(content text, value jsonb, metadata jsonb, tags text[], trigger_condition text) RETURNS integer
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN octet_length(content) + COALESCE(octet_length(value::text), 0) + octet_length(metadata::text)
+           + octet_length(array_to_string(tags, '')) + COALESCE(octet_length(trigger_condition), 0);
 
 UPDATE keeps.tenants SET memory_count = held.memories, memory_bytes = held.bytes
-FROM (SELECT tenant_id, count(*) AS memories, sum(keeps.memory_size(content, value, metadata)) AS bytes
+FROM (SELECT tenant_id, count(*) AS memories, sum(keeps.memory_size(content, value, metadata, tags, trigger_condition)) AS bytes
       FROM keeps.memories GROUP BY tenant_id) AS held
 WHERE held.tenant_id = tenants.tenant_id;
 
@@ -401,13 +414,13 @@ DECLARE
     held record;
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata)), 0) AS bytes INTO change FROM arrived;
+        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change FROM arrived;
     ELSIF TG_OP = 'DELETE' THEN
-        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, -COALESCE(sum(memory_size(content, value, metadata)), 0) AS bytes INTO change FROM departed;
+        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, -COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change FROM departed;
     ELSE
         SELECT (SELECT min(tenant_id) FROM arrived) AS tenant_id, 0 AS memories,
-               COALESCE((SELECT sum(memory_size(content, value, metadata)) FROM arrived), 0)
-                   - COALESCE((SELECT sum(memory_size(content, value, metadata)) FROM departed), 0) AS bytes INTO change;
+               COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM arrived), 0)
+                   - COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM departed), 0) AS bytes INTO change;
     END IF;
     IF change.tenant_id IS NULL OR (change.memories = 0 AND change.bytes = 0) THEN
         RETURN NULL;

@@ -95,7 +95,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     if error.status_code == 404:
-        return _problem(request, NotFoundError("no such path; see /docs"))
+        return _problem(request, NotFoundError("no such path, or an id in it is no UUID; see /docs"))
     if error.status_code == 405:
         path = request.scope["path"]
         known = {

@@ -15,6 +15,7 @@ from keeps.scope import Scope
 from keeps.scoped import ScopedMemory
 from keeps.scoped_state import Services
 from keeps.server.edge import SLASH
+from keeps_client.errors import ForbiddenError
 from keeps_client.models import Page, RoleName
 from keeps_client.models.common import MAX_LIMIT
 
@@ -40,9 +41,11 @@ class Caller:
 async def _admit(request: Request, role: RoleName, kind: str) -> Caller:
     scope: Scope = request.scope["keeps.scope"]
     require(scope.roles, role)
+    if scope.agent_bound and role in ("admin", "operator"):
+        raise ForbiddenError("an agent's token cannot administer, whatever its roles")
     state = request.app.state
     if state.rates is not None:
-        request.scope["keeps.allowance"] = await state.rates.take(scope, kind)
+        request.scope["keeps.allowance"] = await state.rates.take(scope, "read" if request.method == "GET" else kind)
     return Caller(state.keeps, scope)
 
 

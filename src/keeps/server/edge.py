@@ -17,6 +17,7 @@ from uuid import uuid4
 from fastapi.middleware.gzip import GZipMiddleware
 from opentelemetry import propagate, trace
 from prometheus_client import Counter, Histogram
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from keeps.access.identity import Authenticator
@@ -69,11 +70,10 @@ class Edge:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {name.decode("latin-1"): _text(value) for name, value in scope["headers"]}
         given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid4())
         scope["keeps.request_id"] = request_id
-        _plain_names(scope)
         answer = _Answer(scope, send, request_id)
         self._metrics.in_flight.inc()
         try:
@@ -95,6 +95,8 @@ class Edge:
             await self._run(scope, headers, receive, answer)
         except KeepsError as error:
             await answer.problem(problem_of(error, answer.request_id))
+        except ClientDisconnect:
+            return
         except Exception as error:  # noqa: BLE001  the last resort: a defect is an answer and a line in the log
             # Not the message and not the locals: both may hold what somebody stored.
             where = error.__traceback__
@@ -105,6 +107,7 @@ class Edge:
             await answer.problem(internal_problem(answer.request_id))
 
     async def _run(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: _Answer) -> None:
+        _plain_names(scope)
         app = self._chosen(scope)
         if "gzip" in headers.get("accept-encoding", ""):
             app = GZipMiddleware(app, minimum_size=1_024, compresslevel=4)
@@ -120,14 +123,16 @@ class Edge:
         scope["keeps.scope"] = await authenticator.scope_of(headers)
         limit = self._max_body_bytes
         length = headers.get("content-length", "0")
-        if length.isascii() and length.isdecimal() and int(length) > limit:
-            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes, this one {int(length):,}")
+        if len(length) > 20 or (length.isascii() and length.isdecimal() and int(length) > limit):
+            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes, this one {length[:20]}")
         key = headers.get("idempotency-key")
         if key is not None and scope["method"] not in ("GET", "HEAD"):
             if not _REQUEST_ID.fullmatch(key):
                 raise ValidationFailedError("Idempotency-Key must be 1 to 128 visible ASCII characters")
             body = await _whole(receive, limit)
-            asked = b"\n".join((scope["method"].encode(), scope["path"].encode(), scope["query_string"], body))
+            agent = scope["keeps.scope"].agent_id or ""
+            parts = (scope["method"], scope["path"], agent, headers.get("if-match", ""))
+            asked = b"\n".join((*(part.encode("utf-8", "replace") for part in parts), scope["query_string"], body))
             with repeatable(Request(key, hashlib.sha256(asked).digest())):
                 await app(scope, _again(body, receive), answer.send)
         else:
@@ -237,6 +242,14 @@ def _host(value: str) -> str:
     return value.rpartition("]")[0].lstrip("[") if value.startswith("[") else value.rpartition(":")[0] or value
 
 
+def _text(value: bytes) -> str:
+    """A header as the text that was meant: ids may be UTF-8."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
 def _plain_names(scope: Scope) -> None:
     """Query parameters in snake_case, whatever the caller writes; and slashes inside path segments out of the way."""
     query = scope["query_string"]
@@ -248,6 +261,8 @@ def _plain_names(scope: Scope) -> None:
             for name, equals, value in pairs
         )  # fmt: skip
     raw = scope.get("raw_path") or b""
+    if SLASH in scope["path"]:
+        raise ValidationFailedError("an id in a path cannot hold the control character U+001F")
     if b"%2f" in raw.lower():
         segments = raw.partition(b"?")[0].decode("latin-1").split("/")
         scope["path"] = "/".join(unquote(segment, errors="replace").replace("/", SLASH) for segment in segments)

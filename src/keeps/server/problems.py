@@ -11,7 +11,7 @@ from keeps_client.errors import ConflictError, KeepsError, RateLimitedError, Val
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
     "validation_failed": "The input breaks a rule", "unauthenticated": "No usable credentials", "forbidden": "Not allowed",
-    "not_found": "No such thing", "conflict": "Somebody else was first", "payload_too_large": "Too many bytes",
+    "not_found": "No such thing", "conflict": "In conflict with what is stored", "payload_too_large": "Too many bytes",
     "rate_limited": "Too many requests", "not_configured": "Not configured here", "unavailable": "Not available right now",
     "internal": "A defect of Keeps",
 }  # fmt: skip

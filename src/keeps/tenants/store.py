@@ -8,7 +8,11 @@ from keeps.db.statements import Statements
 QUERIES = Statements("keeps.tenants")
 
 
+async def ensure_tenant(tx: Tx) -> None:
+    await tx.execute(QUERIES["tenant_ensure"], tx.scope.tenant_id)
+
+
 async def ensure_user(tx: Tx) -> None:
     """Make the tenant and user of this transaction, unless they are there. Safe against races."""
-    await tx.execute(QUERIES["tenant_ensure"], tx.scope.tenant_id)
+    await ensure_tenant(tx)
     await tx.execute(QUERIES["user_ensure"], tx.scope.tenant_id, tx.scope.user_id)

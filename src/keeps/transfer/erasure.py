@@ -52,10 +52,18 @@ class TenantService:
         return [TenantInfo(**dict(row)) for row in rows]
 
     async def set_quota(self, tenant_id: str, quota: Quota) -> TenantInfo:
-        """What a tenant may hold. What it holds already stays. Raises NotFoundError."""
+        """What a tenant may hold: limits that are given change, None means no limit. Raises NotFoundError."""
+        given = quota.model_fields_set
 
         async def work(tx: Tx) -> TenantInfo:
-            row = await tx.fetch_row(QUERIES["tenant_quota"], tenant_id, quota.max_memories, quota.max_bytes)
+            row = await tx.fetch_row(
+                QUERIES["tenant_quota"],
+                tenant_id,
+                quota.max_memories,
+                quota.max_bytes,
+                "max_memories" in given,
+                "max_bytes" in given,
+            )
             if row is None:
                 raise NotFoundError(f"no tenant {tenant_id!r}")
             users = (await _counts(tx, None))["users"]

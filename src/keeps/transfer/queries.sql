@@ -20,12 +20,8 @@ SELECT to_jsonb(plans) AS row FROM keeps.plans WHERE tenant_id = $1 AND user_id 
 SELECT to_jsonb(task_contexts) AS row FROM keeps.task_contexts WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, task_id
 
 -- name: export_working_memory
-SELECT to_jsonb(working_memory) AS row FROM keeps.working_memory WHERE tenant_id = $1 AND user_id = $2 ORDER BY plan_id, key
-
--- name: import_working
--- A key that is there stays as it is.
-INSERT INTO keeps.working_memory (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING key
+SELECT to_jsonb(working_memory) AS row FROM keeps.working_memory
+WHERE tenant_id = $1 AND user_id = $2 AND (expires_at IS NULL OR expires_at > now()) ORDER BY plan_id, key
 
 -- name: count_rows
 SELECT name, held FROM keeps.count_rows($1)
@@ -40,5 +36,7 @@ SELECT keeps.erase_tenant()
 SELECT tenant_id, users, memories, bytes, max_memories, max_bytes, created_at FROM keeps.list_tenants($1, $2)
 
 -- name: tenant_quota
-UPDATE keeps.tenants SET max_memories = $2, max_bytes = $3 WHERE tenant_id = $1
+-- $2, $3: the limits · $4, $5: whether each is given; what is not stays.
+UPDATE keeps.tenants SET max_memories = CASE WHEN $4 THEN $2 ELSE max_memories END, max_bytes = CASE WHEN $5 THEN $3 ELSE max_bytes END
+WHERE tenant_id = $1
 RETURNING tenant_id, memory_count AS memories, memory_bytes AS bytes, max_memories, max_bytes, created_at

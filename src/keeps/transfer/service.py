@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from keeps.clock import new_id
 from keeps.db.session import Database, Row, Tx
-from keeps.events import store as events
-from keeps.events.store import NewEvent
 from keeps.indexing.service import Indexer
 from keeps.memories import store as memories
 from keeps.memories.images import content_hash
@@ -24,8 +21,21 @@ from keeps.sessions import store as sessions
 from keeps.tasks import store as tasks
 from keeps.tenants.service import Introducer
 from keeps.transfer.erasure import QUERIES
+from keeps.working import store as working
 from keeps_client.errors import KeepsError, ValidationFailedError
-from keeps_client.models import ImportSummary, Memory, Plan, Session, TaskContext
+from keeps_client.models import (
+    ImportSummary,
+    Memory,
+    NewMemory,
+    NewPlanContext,
+    NewSession,
+    NewTaskContext,
+    Plan,
+    Session,
+    TaskContext,
+    WorkingItem,
+)
+from keeps_client.models.common import check_storable
 from keeps_client.validation import validation_failed
 
 _LISTS = ("session", "plan", "task_context", "working_memory")
@@ -82,7 +92,7 @@ class TransferService:
 
     async def _import(self, tenant_id: str, line: str) -> bool:
         try:
-            item: Any = json.loads(line)
+            item: Any = json.loads(line, parse_constant=_refuse)
             kind, row = item["type"], {**item["row"], "tenant_id": tenant_id}
             owner = Scope(tenant_id, row["user_id"])
         except (ValueError, TypeError, KeyError, RecursionError):
@@ -91,18 +101,22 @@ class TransferService:
             work = _work(kind, row)
         except ValidationError as error:
             raise validation_failed(error) from None
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValidationFailedError(f"cannot be read: {type(error).__name__} {error}") from None
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValidationFailedError(f"cannot be read: {error}") from None
         done = await self._introducer.write(owner, work)
         if done and kind == "memory":
             self._indexer.notice(owner)
         return done
 
 
-def _work(kind: str, row: dict[str, Any]) -> Any:
+def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
+    """What stores a line. A line must keep the rules that a new thing has to keep, and the ranges of the tables."""
+    check_storable(row)
+    _check_ranges(row)
     match kind:
         case "memory":
             given_hash = row.pop("content_hash", "")
+            _check_as(NewMemory, row)
             image = Memory.model_validate(row).model_dump(mode="json")
             known = isinstance(given_hash, str) and re.fullmatch(r"\\x[0-9a-f]{64}", given_hash)
             image["content_hash"] = given_hash if known else content_hash(image)
@@ -113,6 +127,7 @@ def _work(kind: str, row: dict[str, Any]) -> Any:
 
             return remember
         case "session":
+            _check_as(NewSession, row)
             session = Session.model_validate({**row, "plan_count": 0, "last_activity": row["last_interaction"]})
 
             async def add_session(tx: Tx) -> bool:
@@ -120,6 +135,7 @@ def _work(kind: str, row: dict[str, Any]) -> Any:
 
             return add_session
         case "plan":
+            _check_as(NewPlanContext, row)
             plan = Plan.model_validate({**row, "sub_plan_ids": []})
 
             async def add_plan(tx: Tx) -> bool:
@@ -127,6 +143,7 @@ def _work(kind: str, row: dict[str, Any]) -> Any:
 
             return add_plan
         case "task_context":
+            _check_as(NewTaskContext, row)
             task = TaskContext.model_validate(row)
 
             async def add_task(tx: Tx) -> bool:
@@ -137,30 +154,36 @@ def _work(kind: str, row: dict[str, Any]) -> Any:
 
             return add_task
         case "working_memory":
-            times = [
-                None if row[name] is None else datetime.fromisoformat(row[name])
-                for name in ("expires_at", "created_at", "updated_at")
-            ]
-            updated_at = datetime.fromisoformat(row["updated_at"])
-            value = json.dumps(row["value"], ensure_ascii=False)
+            item = WorkingItem.model_validate({**{name: row[name] for name in row if name != "created_at"}, "id": ""})
+            created_at = datetime.fromisoformat(row["created_at"])
 
             async def add_key(tx: Tx) -> bool:
-                stored = await tx.fetch_row(
-                    QUERIES["import_working"], row["tenant_id"], row["plan_id"], row["key"], row["user_id"], value, int(row["version"]), *times
-                )  # fmt: skip
-                if stored is None:
-                    return False
-                data = {
-                    "operation": "set",
-                    **{name: row[name] for name in ("plan_id", "key", "value", "version", "expires_at")},
-                }
-                news = [NewEvent(new_id(), "plan.state.written", row["plan_id"], updated_at, "private", None, data)]
-                await events.append(tx, news)
-                return True
+                return await working.add(tx, item, created_at)
 
             return add_key
         case _:
             raise ValidationFailedError(f"holds an unknown type: {kind!r}")
+
+
+def _check_ranges(row: dict[str, Any]) -> None:
+    version = row.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= 2_000_000_000:
+        raise ValueError("version must be a whole number from 1 on")
+    for name, value in row.items():
+        if name.endswith("_at") or name in ("valid_from", "valid_to", "last_interaction"):
+            if value is None:
+                continue
+            if not isinstance(value, str) or not 2 <= datetime.fromisoformat(value).year <= 9_998:
+                raise ValueError(f"{name} must be a time with its zone, of the years 2 to 9998")
+
+
+def _check_as(kind: type[BaseModel], row: dict[str, Any]) -> None:
+    """The rules for a new one, for the fields that it shares with a stored one."""
+    kind.model_validate({name: row[name] for name in kind.model_fields if row.get(name) is not None})
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
 
 
 def _line(kind: str, row: Row) -> str:

@@ -83,3 +83,15 @@ RETURNING key, expires_at IS NOT NULL AND expires_at <= $4 AS expired
 
 -- name: working_redact
 SELECT keeps.redact_plan_events($1, $2)
+
+-- name: working_sweep
+-- Keys of the tenant whose time is over.
+DELETE FROM keeps.working_memory
+WHERE tenant_id = $1 AND (plan_id, key) IN (
+    SELECT plan_id, key FROM keeps.working_memory WHERE tenant_id = $1 AND expires_at <= $2 LIMIT 100)
+RETURNING plan_id, key
+
+-- name: working_add
+-- An imported key with its version and times; one that is there stays as it is.
+INSERT INTO keeps.working_memory (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING key

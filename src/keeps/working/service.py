@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
 from keeps.clock import Clock, new_id
+from keeps.cursors import read_name, write_name
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
 from keeps.events.store import NewEvent
@@ -26,6 +29,8 @@ from keeps_client.models import (
     WorkingItem,
 )
 
+SWEEP_SECONDS = 60.0
+ResultT = TypeVar("ResultT")
 ITEM, RESULT, KEYS = TypeAdapter(WorkingItem), TypeAdapter(AtomicResult), TypeAdapter(list[str])
 
 
@@ -36,6 +41,7 @@ class WorkingService:
         self._database = database
         self._introducer = introducer
         self._clock = clock
+        self._swept: dict[str, float] = {}
 
     async def put(self, scope: Scope, plan_id: str, new: NewWorkingItem) -> WorkingItem:
         """Store a value. Raises ConflictError, which carries what is there, when `expected_version` is not."""
@@ -55,18 +61,18 @@ class WorkingService:
                 )
             return stored
 
-        return await self._introducer.write(scope, work, answer=ITEM)
+        return await self._write(scope, work, ITEM)
 
     async def find(self, scope: Scope, plan_id: str, key: str) -> WorkingItem | None:
         async with self._database.scoped(scope) as tx:
             return await store.get(tx, plan_id, key, self._clock())
 
     async def page(self, scope: Scope, plan_id: str, limit: int, cursor: str | None) -> Page[WorkingItem]:
-        """The keys of a plan, by key; the cursor is the last key of the page before."""
+        """The keys of a plan, by key."""
         async with self._database.scoped(scope) as tx:
-            items = await store.page(tx, plan_id, self._clock(), cursor or "", limit + 1)
+            items = await store.page(tx, plan_id, self._clock(), read_name(cursor) if cursor else "", limit + 1)
         more = len(items) > limit
-        return Page(items=items[:limit], next_cursor=items[limit - 1].key if more else None)
+        return Page(items=items[:limit], next_cursor=write_name(items[limit - 1].key) if more else None)
 
     async def append(self, scope: Scope, new: AtomicAppend) -> AtomicResult:
         """Append to a list in one statement. Raises ValidationFailedError where something else is there."""
@@ -75,7 +81,7 @@ class WorkingService:
             key, path, now = await self._place(tx, new.plan_id, new.path)
             return await store.append(tx, new.plan_id, key, path, new.value, now)
 
-        return await self._introducer.write(scope, work, answer=RESULT)
+        return await self._write(scope, work, RESULT)
 
     async def increment(self, scope: Scope, new: AtomicIncrement) -> AtomicResult:
         """Add to a number in one statement. Raises ValidationFailedError where something else is there."""
@@ -84,7 +90,7 @@ class WorkingService:
             key, path, now = await self._place(tx, new.plan_id, new.path)
             return await store.increment(tx, new.plan_id, key, path, new.delta, now)
 
-        return await self._introducer.write(scope, work, answer=RESULT)
+        return await self._write(scope, work, RESULT)
 
     async def delete(self, scope: Scope, plan_id: str, key: str) -> WorkingDeleted:
         """Remove a key, its value, and its values in the log, now. Raises NotFoundError where there is none."""
@@ -98,6 +104,21 @@ class WorkingService:
         return WorkingCleared(
             count_deleted=count, message=f"{count} keys are deleted" if count else "there were no keys"
         )
+
+    async def _write(
+        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], answer: TypeAdapter[ResultT]
+    ) -> ResultT:
+        """A write; before it, at most once a minute, what is over goes from the tenant's table and log."""
+
+        async def sweeping(tx: Tx) -> ResultT:
+            if time.monotonic() >= self._swept.get(scope.tenant_id, 0.0):
+                if len(self._swept) >= 10_000:
+                    self._swept.clear()
+                self._swept[scope.tenant_id] = time.monotonic() + SWEEP_SECONDS
+                await store.sweep(tx, self._clock())
+            return await work(tx)
+
+        return await self._introducer.write(scope, sweeping, answer=answer)
 
     async def _remove(self, scope: Scope, plan_id: str, key: str | None) -> list[str]:
         async def work(tx: Tx) -> list[str]:

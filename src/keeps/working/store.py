@@ -10,6 +10,8 @@ from typing import Any
 from keeps.clock import new_id
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
+from keeps.events import store as events
+from keeps.events.store import NewEvent
 from keeps_client.models import AtomicResult, WorkingItem
 
 QUERIES = Statements("keeps.working")
@@ -57,6 +59,29 @@ async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime) -> list[s
     rows = await tx.fetch(QUERIES["working_delete"], tx.scope.tenant_id, plan_id, key, now)
     await tx.execute(QUERIES["working_redact"], plan_id, key)
     return [row["key"] for row in rows if not row["expired"]]
+
+
+async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
+    """Store an imported key with its event; False where it is there already."""
+    row = await tx.fetch_row(
+        QUERIES["working_add"], tx.scope.tenant_id, item.plan_id, item.key, tx.scope.user_id, json.dumps(item.value, ensure_ascii=False),
+        item.version, item.expires_at, created_at, item.updated_at,
+    )  # fmt: skip
+    if row is None:
+        return False
+    data = {
+        "operation": "set",
+        **item.model_dump(mode="json", include={"plan_id", "key", "value", "version", "expires_at"}),
+    }
+    news = [NewEvent(new_id(), "plan.state.written", item.plan_id, item.updated_at, "private", None, data)]
+    await events.append(tx, news)
+    return True
+
+
+async def sweep(tx: Tx, now: datetime) -> None:
+    """Remove keys of the tenant whose time is over, a little at a time, and take their values out of the log."""
+    for row in await tx.fetch(QUERIES["working_sweep"], tx.scope.tenant_id, now):
+        await tx.execute(QUERIES["working_redact"], row["plan_id"], row["key"])
 
 
 def item_from_row(row: Row) -> WorkingItem:

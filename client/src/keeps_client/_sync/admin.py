@@ -50,7 +50,7 @@ class AdminClient:
 
     def revoke_key(self, key_id: UUID | str) -> KeyInfo:
         """Refused everywhere within 10 seconds."""
-        return parsed(KEY, self._transport.send(call("DELETE", "admin", "keys", str(as_uuid(key_id)))))
+        return parsed(KEY, self._transport.send(call("DELETE", "admin", "keys", str(as_uuid(key_id, "key_id")))))
 
     def erase_user(self, user_id: str) -> ErasureReceipt:
         """Erase a user of the tenant, for good. The receipt is counted."""
@@ -67,9 +67,9 @@ class AdminClient:
         wanted = call("GET", "admin", "tenants", query={"after": after, "limit": limit})
         return parsed(TENANTS, self._transport.send(wanted))
 
-    def set_quota(self, tenant_id: str, *, max_memories: int | None = None, max_bytes: int | None = None) -> TenantInfo:
-        """What a tenant may hold; None: no limit."""
-        quota = validated(Quota, {"max_memories": max_memories, "max_bytes": max_bytes})
+    def set_quota(self, tenant_id: str, **limits: int | None) -> TenantInfo:
+        """What a tenant may hold: `max_memories`, `max_bytes`. What is not given stays; None: no limit."""
+        quota = validated(Quota, limits)
         wanted = call("PUT", "admin", "tenants", named("tenant_id", tenant_id, 64), body=quota)
         return parsed(TENANT, self._transport.send(wanted))
 

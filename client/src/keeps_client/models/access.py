@@ -72,10 +72,10 @@ class TenantInfo(Wire):
 
 
 class Quota(Wire):
-    """What a tenant may hold. None: no limit."""
+    """What a tenant may hold. A limit that is not given stays; None: no limit."""
 
-    max_memories: Annotated[int, Field(ge=0)] | None = None
-    max_bytes: Annotated[int, Field(ge=0)] | None = None
+    max_memories: Annotated[int, Field(ge=0, le=2**62)] | None = None
+    max_bytes: Annotated[int, Field(ge=0, le=2**62)] | None = None
 
 
 class ImportSummary(Wire):

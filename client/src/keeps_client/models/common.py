@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 MAX_CONTENT_CHARACTERS = 50_000
 MAX_METADATA_BYTES = 64 * 1024
 MAX_VALUE_BYTES = 256 * 1024
+MAX_JSON_DEPTH = 100
 MAX_TAGS = 50
 MAX_BATCH_ITEMS = 1_000
 MAX_LIMIT = 200
@@ -33,22 +34,25 @@ def _storable_json(value: JsonValue) -> JsonValue:
         encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (RecursionError, ValueError) as error:
         raise ValueError(f"is not JSON that can be stored: {error}") from None
-    _storable_strings(value)
+    check_storable(value)
     if len(encoded.encode("utf-8")) > MAX_VALUE_BYTES:
         raise ValueError(f"is larger than {MAX_VALUE_BYTES // 1024} KiB as JSON")
     return value
 
 
-def _storable_strings(value: JsonValue) -> None:
+def check_storable(value: JsonValue, depth: int = 0) -> None:
+    """Raises ValueError for text that PostgreSQL cannot store, and for what is nested too deeply to be read again."""
+    if depth > MAX_JSON_DEPTH:
+        raise ValueError(f"is nested more than {MAX_JSON_DEPTH} deep")
     if isinstance(value, str):
         _storable(value)
     elif isinstance(value, dict):
         for key, inner in value.items():
             _storable(key)
-            _storable_strings(inner)
+            check_storable(inner, depth + 1)
     elif isinstance(value, list):
         for inner in value:
-            _storable_strings(inner)
+            check_storable(inner, depth + 1)
 
 
 def _small_metadata(value: dict[str, JsonValue]) -> dict[str, JsonValue]:

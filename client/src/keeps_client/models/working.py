@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
 
 from keeps_client.models.common import Json, Text, Wire
 
@@ -13,7 +13,16 @@ StateId = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 """The id of a plan, task, session or key: 1 to 255 characters."""
 ExpectedVersion = Annotated[int, Field(ge=0, le=2_147_483_647, strict=True)]
 """The version that must be stored for a write to go through; 0: nothing may be there yet."""
-Path = Annotated[Text, StringConstraints(min_length=1, max_length=1_000)]
+MAX_PATH_PARTS = 32
+
+
+def _short(path: str) -> str:
+    if path.count(".") >= MAX_PATH_PARTS:
+        raise ValueError(f"has more than {MAX_PATH_PARTS} parts")
+    return path
+
+
+Path = Annotated[Text, StringConstraints(min_length=1, max_length=1_000), AfterValidator(_short)]
 Seconds = Annotated[float, Field(gt=0, le=3_153_600_000)]
 
 

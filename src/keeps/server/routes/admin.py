@@ -42,9 +42,11 @@ async def revoke_key(key_id: UUID, caller: Admin, request: Request) -> Response:
 
 
 @router.delete("/users/{user_id}", response_model=ErasureReceipt)
-async def erase_user(user_id: Segment, caller: Admin) -> Response:
+async def erase_user(user_id: Segment, caller: Admin, request: Request) -> Response:
     """Erase a user of the tenant: rows, vectors, state, keys, and what the log says. The receipt is counted."""
-    return answer(await caller.services.tenants.erase_user(caller.scope, user_id))
+    receipt = await caller.services.tenants.erase_user(caller.scope, user_id)
+    request.app.state.authenticator.forget_keys()
+    return answer(receipt)
 
 
 @router.get("/tenants", response_model=list[TenantInfo])
@@ -64,9 +66,11 @@ async def set_quota(tenant_id: Segment, quota: Quota, caller: Operator) -> Respo
 
 
 @router.delete("/tenants/{tenant_id}", response_model=ErasureReceipt)
-async def erase_tenant(tenant_id: Segment, caller: Admin) -> Response:
+async def erase_tenant(tenant_id: Segment, caller: Admin, request: Request) -> Response:
     """Erase one's own tenant, or as operator any: every row of every user, the log and the keys."""
-    return answer(await caller.services.tenants.erase_tenant(_reachable(caller, tenant_id)))
+    receipt = await caller.services.tenants.erase_tenant(_reachable(caller, tenant_id))
+    request.app.state.authenticator.forget_keys()
+    return answer(receipt)
 
 
 @router.get("/export", response_class=StreamingResponse)

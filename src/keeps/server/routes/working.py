@@ -26,13 +26,13 @@ router = APIRouter(prefix="/v1/memory", tags=["working memory"], route_class=Lea
 ITEMS = TypeAdapter(list[WorkingItem])
 IfMatch = Annotated[
     str | None,
-    Header(description="The version that must be stored, as its ETag", pattern=r'^(\*|(W/)?"?[0-9]{1,10}"?)$'),
+    Header(description="The version that must be stored, as its ETag", pattern=r'^(W/)?"?[0-9]{1,10}"?$'),
 ]
 
 
 def version_of(if_match: str | None, expected: int | None) -> int | None:
     """The version of an If-Match header and of the body, which must agree."""
-    if if_match is None or if_match.strip() == "*":
+    if if_match is None:
         return expected
     text = if_match.strip().removeprefix("W/").strip('"')
     if not (text.isascii() and text.isdecimal()) or int(text) > 2_147_483_647:
