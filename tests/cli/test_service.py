@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
 import sys
+import threading
+import urllib.request
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,3 +162,57 @@ def test_a_tenant_is_erased_only_when_one_is_sure(cli: Cli) -> None:
     assert "Erase tenant gone" in cli("tenants", "erase", "gone", code=1).stdout
     assert "nothing is left" in cli("tenants", "erase", "gone", "--yes").stdout
     assert "not_found" in cli("tenants", "erase", "gone", "--yes", code=1).stderr
+
+
+class Collector:
+    """An OpenTelemetry endpoint: real HTTP, keeps what it gets."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.bodies.append(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *arguments: Any) -> None: ...
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.http.serve_forever)
+        self.thread.start()
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+
+    def close(self) -> None:
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()
+
+
+def test_spans_and_logs_say_what_happened_and_nothing_of_what_was_said(cli: Cli) -> None:
+    collector = Collector()
+    service = Served(
+        cli, "--log-level", "debug", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_BSP_SCHEDULE_DELAY="50"
+    )
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    request = urllib.request.Request(
+        f"{service.url}/v1/memory/working/plan/swordfish-key", data=b'{"value": "swordfish"}', method="PUT",
+        headers={"Content-Type": "application/json", "traceparent": f"00-{trace}-b7ad6b7169203331-01", "X-Request-ID": "my-request"},
+    )  # fmt: skip
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 200
+    service.process.terminate()
+    assert service.process.stderr is not None
+    logged = service.process.stderr.read()
+    service.stop()
+    collector.close()
+    spans = b"".join(collector.bodies)
+    assert bytes.fromhex(trace) in spans
+    assert b"PUT /v1/memory/working/{plan_id}/{key}" in spans
+    lines = [json.loads(line) for line in logged.splitlines() if line.startswith("{")]
+    (line,) = [each for each in lines if each["event"] == "request" and each["request_id"] == "my-request"]
+    assert (line["method"], line["route"], line["status"]) == ("PUT", "/v1/memory/working/{plan_id}/{key}", 200)
+    assert b"swordfish" not in spans, spans[max(0, spans.find(b"swordfish") - 80) :][:120]
+    assert "swordfish" not in logged
