@@ -16,7 +16,6 @@ import os
 import socket
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +25,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as Shown
 
+from benchmarks import temporary_folder
 from benchmarks.speed import BATCH, _Table, _vacuum, text_of
 from keeps import Keeps, Scope
 from keeps.db.embedded import EmbeddedPostgres
@@ -53,8 +53,8 @@ def run(*, as_json: bool) -> int:
 
 async def _run() -> list[dict[str, str]]:
     rows: list[dict[str, str]] = []
-    with tempfile.TemporaryDirectory(prefix="keeps-http-") as folder:
-        async with await EmbeddedPostgres.open(Path(folder) / "home") as server:
+    with temporary_folder("http") as folder:
+        async with await EmbeddedPostgres.open(folder / "home") as server:
             url = server.url("keeps_app", "keeps")
             embedder = _Table()  # each service has the same
             async with Keeps.open(database_url=url, embedder=embedder) as keeps:

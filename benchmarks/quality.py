@@ -13,7 +13,6 @@ import importlib
 import json
 import re
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +26,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.bootstrap import choose_embedder
 from keeps.models.embedder import Embedder, Embedding, QueryEmbedding
@@ -67,7 +67,7 @@ def run(data: Path, only: list[str], *, arms: bool, as_json: bool, home: Path | 
         return 2
     sys.path.insert(0, str(data))
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="keeps-quality-") as temporary, _Engine(home or Path(temporary)) as engine:
+    with temporary_folder("quality") as temporary, _Engine(home or temporary) as engine:
         for name in only:
             bench = _load(name)
             started = time.perf_counter()

@@ -14,7 +14,6 @@ import re
 import secrets
 import signal
 import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 import psutil
 from rich.console import Console
 
+from benchmarks import temporary_folder
 from keeps.access.tokens import make_token
 from keeps_client import MemoryClient
 from keeps_client.errors import KeepsError, UnavailableError
@@ -175,8 +175,8 @@ class Client:
 async def soak(minutes: float, clients: int) -> dict[str, Any]:
     secret = secrets.token_hex(32)
     memory: list[tuple[float, float]] = []
-    with tempfile.TemporaryDirectory(prefix="keeps-soak-") as folder:
-        service = Service(Path(folder) / "home", secret)
+    with temporary_folder("soak") as folder:
+        service = Service(folder / "home", secret)
         await service.start()
         users = [Client(f"http://127.0.0.1:{service.port}", secret, number) for number in range(clients)]
         began = time.monotonic()

@@ -15,10 +15,8 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +28,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.clock import new_id, utc_now
 from keeps.db.embedded import EmbeddedPostgres
@@ -109,8 +108,8 @@ def run(sizes: list[int], *, peers: bool, as_json: bool) -> int:
 async def _run(sizes: list[int], *, peers: bool) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     embedder = _Table()
-    with tempfile.TemporaryDirectory(prefix="keeps-speed-") as folder:
-        async with await EmbeddedPostgres.open(Path(folder) / "home") as server:
+    with temporary_folder("speed") as folder:
+        async with await EmbeddedPostgres.open(folder / "home") as server:
             admin = await asyncpg.connect(server.url("postgres", "postgres"))
             for size in sizes:
                 for name in ("ours", "raw"):

@@ -309,11 +309,11 @@ def first_pass_for(memories: int, depth: int) -> int:
     """How many memories of an audience pass from the distance of sign bits to the exact one; 0 means all, at once.
 
     Measured on MiniLM vectors of real text, 200 of 5,882 keep 99.9 % of the nearest ten; of up to 2,000 reading all is
-    as fast.
+    as fast. Of 250,000 made-up ones, 400 keep 97.5 % and 1,250 keep 99.5 %.
     """
     if memories <= 2_000:
         return 0
-    return max(200 if memories <= 10_000 else 400, 2 * depth)
+    return max(200 if memories <= 10_000 else 400, memories // 200, 2 * depth)
 
 
 def _score_text(
