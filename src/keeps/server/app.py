@@ -73,7 +73,8 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) 
     app.router.routes[:0] = routes
     app.add_exception_handler(HTTPException, _http_error)
     app.add_middleware(
-        Edge, routes=[route for route in routes if isinstance(route, LeanRoute)], state=app.state, metrics=app.state.metrics, max_body_bytes=settings.max_body_bytes, traced=settings.otlp_endpoint is not None
+        Edge, routes=[route for route in routes if isinstance(route, LeanRoute)], state=app.state, metrics=app.state.metrics, max_body_bytes=settings.max_body_bytes, traced=settings.otlp_endpoint is not None,
+        log_requests=settings.log_level == "debug",
     )  # fmt: skip
     if settings.cors_origins:
         app.add_middleware(

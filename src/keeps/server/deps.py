@@ -38,7 +38,7 @@ class Caller:
         return self.keeps.memory(self.scope)
 
 
-async def _admit(request: Request, role: RoleName, kind: str) -> Caller:
+async def _admit(request: Request, role: RoleName, kind: str) -> tuple[Keeps, Scope]:
     scope: Scope = request.scope["keeps.scope"]
     require(scope.roles, role)
     if scope.agent_bound and role in ("admin", "operator"):
@@ -46,23 +46,25 @@ async def _admit(request: Request, role: RoleName, kind: str) -> Caller:
     state = request.app.state
     if state.rates is not None:
         request.scope["keeps.allowance"] = await state.rates.take(scope, "read" if request.method == "GET" else kind)
-    return Caller(state.keeps, scope)
+    return state.keeps, scope
 
 
 def _needing(role: RoleName, kind: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
     async def admit(request: Request) -> Caller:
-        return await _admit(request, role, kind)
+        return Caller(*await _admit(request, role, kind))
 
     admit.__name__ = f"{role}_{kind}"
     return admit
 
 
 async def reading(request: Request) -> ScopedMemory:
-    return (await _admit(request, "reader", "read")).memory
+    keeps, scope = await _admit(request, "reader", "read")
+    return keeps.memory(scope)
 
 
 async def writing(request: Request) -> ScopedMemory:
-    return (await _admit(request, "writer", "write")).memory
+    keeps, scope = await _admit(request, "writer", "write")
+    return keeps.memory(scope)
 
 
 administering = _needing("admin", "write")

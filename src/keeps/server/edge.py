@@ -56,6 +56,7 @@ class Edge:
         metrics: Metrics,
         max_body_bytes: int,
         traced: bool,
+        log_requests: bool,
     ) -> None:
         self._app = app
         self._routes = routes
@@ -63,6 +64,9 @@ class Edge:
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
         self._traced = traced
+        self._log_requests = log_requests
+        self._in_flight = 0
+        metrics.in_flight.set_function(lambda: self._in_flight)
         self._counters: dict[tuple[str, str, int], tuple[list[Counter], list[Histogram]]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +79,7 @@ class Edge:
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid4())
         scope["keeps.request_id"] = request_id
         answer = _Answer(scope, send, request_id)
-        self._metrics.in_flight.inc()
+        self._in_flight += 1
         try:
             if self._traced:
                 context = propagate.extract(headers)
@@ -149,7 +153,7 @@ class Edge:
 
     def _count(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route, method = _route(scope), scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self._metrics.in_flight.dec()
+        self._in_flight -= 1
         counters = self._counters.get((method, route, status))
         if counters is None:
             counters = self._counters[method, route, status] = self._counters_of(method, route, status, scope)
@@ -157,9 +161,9 @@ class Edge:
             counter.inc()
         for histogram in counters[1]:
             histogram.observe(seconds)
-        log().debug(
-            "request", request_id=request_id, method=method, route=route, status=status, ms=round(seconds * 1e3, 2)
-        )
+        if self._log_requests:
+            milliseconds = round(seconds * 1e3, 2)
+            log().debug("request", request_id=request_id, method=method, route=route, status=status, ms=milliseconds)
 
     def _counters_of(self, method: str, route: str, status: int, scope: Scope) -> tuple[list[Counter], list[Histogram]]:
         """What a request with these labels counts in."""
