@@ -119,10 +119,11 @@ class ScopedState:
             receipt = await self.services.memories.update(
                 self.scope, nearest[0], change, if_version=None, index_now=True
             )
-            return Upserted(status="updated", id=str(receipt.memory_id))
-        receipt = await self.services.memories.remember(
-            self.scope, NewMemory(content=new.content, metadata=new.metadata), index_now=True
-        )
+        else:
+            receipt = await self.services.memories.remember(
+                self.scope, NewMemory(content=new.content, metadata=new.metadata), index_now=True
+            )
+        # From the receipt, not from the way taken: sent again with its key, a request that created finds its own fact.
         return Upserted(status="created" if receipt.status == "created" else "updated", id=str(receipt.memory_id))
 
     async def query_knowledge(

@@ -49,11 +49,10 @@ async def _admit(request: Request, role: RoleName, kind: str) -> tuple[Keeps, Sc
     return state.keeps, scope
 
 
-def _needing(role: RoleName, kind: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
+def _needing(role: RoleName) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
     async def admit(request: Request) -> Caller:
-        return Caller(*await _admit(request, role, kind))
+        return Caller(*await _admit(request, role, "write"))
 
-    admit.__name__ = f"{role}_{kind}"
     return admit
 
 
@@ -67,8 +66,8 @@ async def writing(request: Request) -> ScopedMemory:
     return keeps.memory(scope)
 
 
-administering = _needing("admin", "write")
-operating = _needing("operator", "write")
+administering = _needing("admin")
+operating = _needing("operator")
 ROLES: dict[object, RoleName] = {reading: "reader", writing: "writer", administering: "admin", operating: "operator"}
 """Which dependency admits which role; a test compares the routes with the table in docs/access.md."""
 
