@@ -15,8 +15,10 @@ import asyncpg
 from pgvector.asyncpg import register_vector
 
 from keeps.db.errors import LOST, translated
+from keeps.db.statements import Statements
 from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
 
+_QUERIES = Statements("keeps.db")
 IDLE_SECONDS = 300.0
 """A connection that nobody used for so long may be dead behind a firewall: it is closed instead of used."""
 
@@ -193,6 +195,6 @@ async def _behind_a_pooler(url: str) -> bool:
     except (asyncpg.PostgresError, asyncpg.ClientConfigurationError, ValueError, *LOST) as error:
         raise explained(error, url) from error
     try:
-        return await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid()
+        return await connection.fetchval(_QUERIES["backend_process"].text) != connection.get_server_pid()
     finally:
         await connection.close()

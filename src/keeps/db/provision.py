@@ -6,8 +6,10 @@ import asyncpg
 
 from keeps.db.errors import LOST
 from keeps.db.pool import explained
+from keeps.db.statements import Statements
 from keeps.schema.files import read_sql_file
 
+_QUERIES = Statements("keeps.db")
 DATABASE = "keeps"
 """The name of the embedded database."""
 
@@ -17,7 +19,7 @@ async def provision(maintenance_url: str | None, database_url: str, passwords: d
     if maintenance_url is not None:
         connection = await asyncpg.connect(maintenance_url, timeout=60)
         try:
-            if not await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1", DATABASE):
+            if not await connection.fetchval(_QUERIES["database_exists"].text, DATABASE):
                 await connection.execute(f"CREATE DATABASE {DATABASE}")
         finally:
             await connection.close()
@@ -28,9 +30,7 @@ async def provision(maintenance_url: str | None, database_url: str, passwords: d
     try:
         await connection.execute(read_sql_file("roles.sql"))
         for role in ("keeps_owner", "keeps_app"):
-            statement = await connection.fetchval(
-                "SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)", role, passwords[role]
-            )
+            statement = await connection.fetchval(_QUERIES["password_statement"].text, role, passwords[role])
             await connection.execute(statement)
     finally:
         await connection.close()

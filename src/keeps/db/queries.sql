@@ -32,3 +32,14 @@ WITH overdue AS (
 INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer) VALUES ($1, $2, $3, $4, $5::jsonb)
 ON CONFLICT (tenant_id, user_id, idempotency_key)
     DO UPDATE SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, created_at = now()
+
+-- name: backend_process
+-- The server's own process id, which a pooler does not know.
+SELECT pg_backend_pid()
+
+-- name: database_exists
+SELECT true FROM pg_database WHERE datname = $1
+
+-- name: password_statement
+-- ALTER ROLE takes no bound values: PostgreSQL itself quotes them.
+SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)

@@ -28,10 +28,12 @@ from keeps.db.embedded.binaries import SYSTEM_FOLDER, RunUser, choose_run_user, 
 from keeps.db.embedded.lease import Lease, home_lock, live_leases
 from keeps.db.embedded.server import DataFolder
 from keeps.db.provision import DATABASE, provision
+from keeps.db.statements import Statements
 from keeps.schema.files import HEAD
 from keeps.schema.migrate import migrate
 from keeps_client.errors import UnavailableError
 
+_PROBE = Statements("keeps.db", "probe.sql")
 START_TIMEOUT_SECONDS = 600.0
 MAX_SOCKET_PATH_BYTES = 90  # the system's limit is 107, and ".s.PGSQL.5432" comes on top
 
@@ -130,7 +132,7 @@ class EmbeddedPostgres:
         ):
             return False
         try:
-            return await connection.fetchval("SELECT version_num FROM keeps.alembic_version") == HEAD
+            return await connection.fetchval(_PROBE["schema_version"].text) == HEAD
         except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
             return False
         finally:
