@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 CLIENT = Path(__file__).parents[1] / "client" / "src" / "keeps_client"
-FILES = ("state.py", "admin.py", "client.py", "workflow.py")
+FILES = ("state.py", "log.py", "admin.py", "client.py", "workflow.py")
 WORDS = [
     (r"\basync def\b", "def"),
     (r"\basync with\b", "with"),
+    (r"\basync for\b", "for"),
+    (r"\bAsyncIterator\b", "Iterator"),
     (r"\bawait ", ""),
     (r"\b__aenter__\b", "__enter__"),
     (r"\b__aexit__\b", "__exit__"),

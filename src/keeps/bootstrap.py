@@ -12,19 +12,22 @@ from keeps.db.pool import open_pool
 from keeps.db.probe import probe
 from keeps.db.session import Database
 from keeps.engine import Keeps
+from keeps.events.feed import Feed
+from keeps.events.service import EventService
 from keeps.indexing.service import Indexer
 from keeps.memories.service import MemoryService
 from keeps.models.embedder import Embedder
 from keeps.plans.service import PlanService
 from keeps.recall.access import AccessBuffer
 from keeps.recall.service import RecallService
-from keeps.scoped_state import Services
+from keeps.services import Services
 from keeps.sessions.service import SessionService
 from keeps.settings import Settings
 from keeps.tasks.service import TaskService
 from keeps.tenants.service import Introducer
 from keeps.transfer.erasure import TenantService
 from keeps.transfer.service import TransferService
+from keeps.webhooks.service import WebhookService
 from keeps.working.service import WorkingService
 
 
@@ -56,11 +59,14 @@ async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Em
             sessions=SessionService(database, introducer, clock),
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
+            events=EventService(database, Feed(database), clock),
+            webhooks=WebhookService(database, clock, allow_private=settings.webhooks_allow_private),
             keys=KeyService(database, clock),
             tenants=TenantService(database, clock),
             transfer=TransferService(database, introducer, indexer),
         )
-        keeps = Keeps(database, services, access, closing)
+        await services.events.make_partitions()
+        keeps = Keeps(database, services, access, closing, server.url("postgres") if server else None)
         undo.pop_all()
         return keeps
 

@@ -12,7 +12,7 @@ from keeps.indexing.service import IndexStatus
 from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
 from keeps.scoped import ScopedMemory
-from keeps.scoped_state import Services
+from keeps.services import Services
 
 
 class Keeps:
@@ -28,12 +28,15 @@ class Keeps:
         services: Services,
         access: AccessBuffer,
         closing: Sequence[Any],
+        admin_url: str | None = None,
     ) -> None:
         self.database = database
         self.services = services
         self.indexer = services.indexer
         self._access = access
         self._closing = closing
+        self.admin_url = admin_url
+        """PostgreSQL's administrator, of an embedded database only."""
 
     @staticmethod
     def open(home: Path | str | None = None, *, database_url: str | None = None, **overrides: Any) -> OpeningKeeps:
@@ -62,6 +65,8 @@ class Keeps:
 
     async def close(self) -> None:
         """Finish what is on its way and let go of the database; the last one out stops an embedded server."""
+        await self.services.webhooks.close()
+        await self.services.events.close()
         await self.services.memories.close()
         await self.indexer.close()
         await self._access.close()

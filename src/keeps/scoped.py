@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from keeps.scoped_log import ScopedLog
 from keeps.scoped_state import ScopedState
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import (
@@ -21,12 +22,12 @@ from keeps_client.models import (
     Receipt,
 )
 from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
-from keeps_client.validation import Index, as_uuid, index_now, listed, named, validated, version
+from keeps_client.validation import Index, as_uuid, index_now, listed, moment, named, validated, version
 
 MANY = 64
 
 
-class ScopedMemory(ScopedState):
+class ScopedMemory(ScopedState, ScopedLog):
     """The memory of one scope. The same methods as the SDK's `MemoryClient`."""
 
     async def remember(
@@ -104,9 +105,10 @@ class ScopedMemory(ScopedState):
             self.services.indexer.notice(self.scope)
         return receipts
 
-    async def get(self, memory_id: UUID | str) -> Memory:
-        """One memory by id, also a forgotten or superseded one. Raises NotFoundError, for someone else's, too."""
-        return await self.services.memories.get(self.scope, as_uuid(memory_id))
+    async def get(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> Memory:
+        """One memory by id, also a forgotten or superseded one; with `as_of`, as it was known then. Raises NotFoundError,
+        for someone else's, too."""
+        return await self.services.memories.get(self.scope, as_uuid(memory_id), as_of=moment(as_of))
 
     async def find(self, namespace: str, key: str) -> Memory | None:
         """The current memory of a key, or None."""
@@ -179,6 +181,7 @@ class ScopedMemory(ScopedState):
         since: datetime | None = None,
         until: datetime | None = None,
         as_of: datetime | None = None,
+        valid_at: datetime | None = None,
         scope: Literal["all", "own", "shared"] = "all",
         providers: Sequence[Literal["postgres"]] | None = None,
         include_archived: bool = False,
@@ -188,13 +191,13 @@ class ScopedMemory(ScopedState):
     ) -> RecallResult:
         """The memories that best answer `query`, best first: what is true now, unless you ask otherwise.
 
-        `since` and `until` bound when a memory began to be true, `as_of` asks what was true then. `rerank=False` leaves
-        out the late-interaction stage. `explain` adds to each hit every number that went into its score. Raises ValidationFailedError for unknown fields in `filters`.
+        `since` and `until` bound when a memory began to be true. `as_of` asks what was true and known then, with what was changed
+        or forgotten since; `valid_at` what was true then, as it is known now. `rerank=False` leaves out the late-interaction stage. `explain` adds to each hit every number that went into its score. Raises ValidationFailedError for unknown fields in `filters`.
         """
         arguments = {
             "query": query, "limit": limit, "kinds": listed(kinds), "layers": listed(layers), "content_types": listed(content_types),
             "agent_id": agent_id, "session_id": session_id, "namespace": namespace, "tags": listed(tags), "tags_match": tags_match,
-            "filters": filters, "min_importance": min_importance, "since": since, "until": until, "as_of": as_of, "scope": scope,
+            "filters": filters, "min_importance": min_importance, "since": since, "until": until, "as_of": as_of, "valid_at": valid_at, "scope": scope,
             "providers": listed(providers), "include_archived": include_archived, "include_superseded": include_superseded,
             "rerank": rerank, "explain": explain,
         }  # fmt: skip

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from keeps.access.keys import KeyService
-from keeps.indexing.service import Indexer
 from keeps.memories.coala import EXTERNAL, episodic_item, procedural_item, semantic_item
-from keeps.memories.service import MemoryService
-from keeps.plans.service import PlanService, context_of
-from keeps.recall.service import RecallService
-from keeps.scope import Scope
-from keeps.sessions.service import SessionService
-from keeps.tasks.service import TaskService
-from keeps.transfer.erasure import TenantService
-from keeps.transfer.service import TransferService
-from keeps.working.service import WorkingService
+from keeps.plans.service import context_of
+from keeps.services import Scoped
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import (
     AtomicAppend,
@@ -59,28 +49,8 @@ from keeps_client.models.memories import ProcedureType, Role
 from keeps_client.validation import given, limited, listed, named, one_of, validated
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
-    """Every service of an engine; made by the composition root."""
-
-    memories: MemoryService
-    recall: RecallService
-    indexer: Indexer
-    working: WorkingService
-    sessions: SessionService
-    plans: PlanService
-    tasks: TaskService
-    keys: KeyService
-    tenants: TenantService
-    transfer: TransferService
-
-
-class ScopedState:
+class ScopedState(Scoped):
     """Knowledge, interactions and skills; working memory, plans, tasks and sessions."""
-
-    def __init__(self, scope: Scope, services: Services) -> None:
-        self.scope = scope
-        self.services = services
 
     async def store_knowledge(
         self,

@@ -42,6 +42,7 @@ class Settings:
     reads_per_minute: int = 600
     writes_per_minute: int = 100
     max_body_bytes: int = 8 << 20
+    webhooks_allow_private: bool = False
     log_level: LogLevel = "info"
     otlp_endpoint: str | None = None
 
@@ -105,6 +106,12 @@ def load_settings(
         reads_per_minute=_whole("KEEPS_READS_PER_MINUTE", setting("reads_per_minute") or "600", most=10_000_000),
         writes_per_minute=_whole("KEEPS_WRITES_PER_MINUTE", setting("writes_per_minute") or "100", most=10_000_000),
         max_body_bytes=_whole("KEEPS_MAX_BODY_BYTES", setting("max_body_bytes") or str(8 << 20), most=1 << 30),
+        webhooks_allow_private=_one_of(
+            "KEEPS_WEBHOOKS_ALLOW_PRIVATE",
+            (setting("webhooks_allow_private") or "false").lower(),
+            Literal["true", "false"],
+        )
+        == "true",
         log_level=_one_of("KEEPS_LOG_LEVEL", (setting("log_level") or "info").lower(), LogLevel) or "info",
         otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
     )

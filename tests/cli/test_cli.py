@@ -177,5 +177,5 @@ def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
     shown = Cli(new_home("demo"))("demo").stdout
     assert "forgotten: 1; found afterwards: 0" in shown.replace("\n", " ")
     assert "of another tenant: 0" in shown.replace("\n", " ")
-    assert "as of 01 August: Alice lives in Leeds." in shown
-    assert "as of 01 November: Alice lives in Lisbon." in shown
+    assert "true on 01 August: Alice lives in Leeds." in shown
+    assert "true on 01 November: Alice lives in Lisbon." in shown

@@ -55,11 +55,11 @@ async def test_a_key_holds_one_current_truth_and_keeps_the_old(memory: ScopedMem
     assert [hit.memory.content for hit in (await memory.recall("lives")).hits] == ["Lives in Lisbon."]
 
 
-async def test_as_of_answers_with_what_was_true_then(memory: ScopedMemory) -> None:
+async def test_valid_at_answers_with_what_was_true_then_as_it_is_known_now(memory: ScopedMemory) -> None:
     await memory.remember("Lives in Leeds.", namespace="f", key="home", valid_from=datetime(2020, 1, 1, tzinfo=UTC))
     await memory.remember("Lives in Lisbon.", namespace="f", key="home", valid_from=datetime(2024, 1, 1, tzinfo=UTC))
     for year, expected in ((2019, []), (2021, ["Lives in Leeds."]), (2025, ["Lives in Lisbon."])):
-        found = await memory.recall("where does she live", as_of=datetime(year, 6, 1, tzinfo=UTC))
+        found = await memory.recall("where does she live", valid_at=datetime(year, 6, 1, tzinfo=UTC))
         assert [hit.memory.content for hit in found.hits] == expected, year
 
 

@@ -84,7 +84,7 @@ async def test_an_erased_user_can_come_back(keeps: Keeps, tenant: str, server: o
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.remember("before")
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    await connection.execute("DELETE FROM keeps.tenants WHERE tenant_id = $1", tenant)
+    await keeps.services.tenants.erase_tenant(memory.scope)
     left = [
         await connection.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant)
         for table in ("users", "memories", "memory_terms", "memory_vectors", "events")

@@ -103,7 +103,7 @@ async def test_late_truths_take_their_places_without_overlap(memory: ScopedMemor
     for text, days in (("C", 1), ("A", 30), ("B", 15)):
         await memory.remember(f"state {text}", namespace="p", key="s", valid_from=NOW - timedelta(days=days))
     for days, expected in ((0.5, "C"), (5, "B"), (20, "A")):
-        assert texts(await memory.recall("state", as_of=NOW - timedelta(days=days))) == [f"state {expected}"], days
+        assert texts(await memory.recall("state", valid_at=NOW - timedelta(days=days))) == [f"state {expected}"], days
 
 
 async def test_hard_forgetting_reaches_older_truths_and_earlier_incarnations(

@@ -128,6 +128,28 @@ def wait_seconds(attempt: int, answer: Answer | None) -> float | None:
     return max(asked, backoff) if asked <= MAX_WAIT_SECONDS else None
 
 
+class EventStreamParser:
+    """Bytes of `text/event-stream` to pairs of a number and data; data is None where only the number moved on."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[tuple[int, str | None]]:
+        """What is complete by now. A block that the connection cuts in two is never taken for a whole one."""
+        *blocks, self._rest = (self._rest + chunk).split(b"\n\n")
+        found: list[tuple[int, str | None]] = []
+        for block in blocks:
+            fields = dict(line.split(": ", 1) for line in block.decode().split("\n") if ": " in line)
+            if fields.get("id", "").isdecimal():
+                found.append((int(fields["id"]), fields.get("data")))
+        return found
+
+
+def reconnect_seconds(failures: int) -> float:
+    """How long to wait before a stream is opened again: hardly, and longer while it fails."""
+    return 0.02 if failures == 0 else min(5.0, 0.1 * 2 ** min(failures, 6)) * random.uniform(0.5, 1.0)
+
+
 def _segment(value: str) -> str:
     encoded = quote(value, safe="")
     return encoded.replace(".", "%2E") if set(value) == {"."} else encoded

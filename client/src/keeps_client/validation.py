@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from keeps_client.errors import NotFoundError, ValidationFailedError
-from keeps_client.models.common import MAX_LIMIT
+from keeps_client.models.common import MAX_LIMIT, UtcTime
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FoundT = TypeVar("FoundT")
 Index = Literal["now", "later"]
+_TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
 
 def validated(model: type[ModelT], arguments: dict[str, Any], *, where: str = "") -> ModelT:
@@ -86,3 +88,29 @@ def limited(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_LIMIT:
         raise ValidationFailedError(f"limit must be 1 to {MAX_LIMIT}")
     return value
+
+
+def moment(value: object) -> datetime | None:
+    """A time in UTC, or None."""
+    if value is None:
+        return None
+    try:
+        return _TIME.validate_python(value)
+    except ValidationError:
+        raise ValidationFailedError("as_of must be a time") from None
+
+
+def position_of(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise ValidationFailedError("after must be the sequence of an event, or 0")
+    return value
+
+
+def named_types(values: object) -> tuple[str, ...] | None:
+    """Types of events, or kinds of memories, to filter by."""
+    found = listed(values)
+    if found is None:
+        return None
+    if not isinstance(found, tuple) or not 1 <= len(found) <= 50:
+        raise ValidationFailedError("types and kinds are lists of 1 to 50 names")
+    return tuple(named("types and kinds", each, 100) for each in found)

@@ -114,8 +114,8 @@ async def _correct(alice: Any, steps: list[tuple[str, float]]) -> None:
         )
     out.print(f"  Leeds: {before.status}   Lisbon: {after.status}")
     for moment in (datetime(2026, 8, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC)):
-        found = await alice.recall("Where does Alice live?", namespace="profile", as_of=moment, limit=1)
-        out.print(f"  as of {moment:%d %B}: {found.hits[0].memory.content if found.hits else 'nothing known'}")
+        found = await alice.recall("Where does Alice live?", namespace="profile", valid_at=moment, limit=1)
+        out.print(f"  true on {moment:%d %B}: {found.hits[0].memory.content if found.hits else 'nothing known'}")
 
 
 async def _forget(alice: Any, steps: list[tuple[str, float]]) -> None:

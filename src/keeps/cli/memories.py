@@ -76,7 +76,11 @@ def recall(
     session: Annotated[str | None, typer.Option(help="Only from this conversation.")] = None,
     since: Annotated[datetime | None, typer.Option(help="True since then or later (UTC).")] = None,
     until: Annotated[datetime | None, typer.Option(help="True since before then (UTC).")] = None,
-    as_of: Annotated[datetime | None, typer.Option(help="What was true then (UTC).")] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(help="What was true and known then (UTC), also if it was changed or forgotten since."),
+    ] = None,
+    valid_at: Annotated[datetime | None, typer.Option(help="What was true then (UTC), as it is known now.")] = None,
     filters: Annotated[str | None, typer.Option(help='JSON, such as {"importance": {"gte": 0.7}}.')] = None,
     include_superseded: Annotated[bool, typer.Option(help="Older truths, too.")] = False,
     include_archived: Annotated[bool, typer.Option(help="Archived memories, too.")] = False,
@@ -91,13 +95,15 @@ def recall(
     async def work() -> None:
         async with target.memory() as memory:
             result = await memory.recall(
-                query, limit=limit, kinds=kinds, namespace=namespace, tags=tag, session_id=session, since=since, until=until, as_of=as_of,
+                query, limit=limit, kinds=kinds, namespace=namespace, tags=tag, session_id=session, since=since, until=until, as_of=as_of, valid_at=valid_at,
                 filters=_json_object("filters", filters), include_superseded=include_superseded, include_archived=include_archived, explain=explain,
             )  # fmt: skip
         if as_json:
             print_json(result.model_dump(mode="json"))
             return
-        if not result.hits:
+        if not result.hits and as_of:
+            out.print(f"Nothing was known at {as_of}. [dim]--valid-at asks what was true then, as it is known now.[/]")
+        elif not result.hits:
             out.print("Nothing found. [dim]Is it the right --tenant and --user? `keeps list` shows what there is.[/]")
         for place, hit in enumerate(result.hits, 1):
             print_hit(place, hit)
@@ -139,6 +145,7 @@ def list_memories(
 
 def get(
     memory_id: MemoryId,
+    as_of: Annotated[datetime | None, typer.Option(help="As it was known then (UTC).")] = None,
     *,
     target: Target,
     as_json: Json = False,
@@ -147,7 +154,7 @@ def get(
 
     async def work() -> None:
         async with target.memory() as memory:
-            found = await memory.get(memory_id)
+            found = await memory.get(memory_id, as_of=as_of)
         if as_json:
             print_json(found.model_dump(mode="json"))
             return

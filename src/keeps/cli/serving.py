@@ -64,6 +64,12 @@ def serve(
             if self.started:
                 _banner(settings, mode, listener)
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # Streams have no end of their own: they are ended, and their readers go on at another server or later.
+            if self.started:
+                app.state.keeps.services.events.end_subscriptions()
+            await super().shutdown(sockets)
+
     started = time.monotonic()
     server = Server(config)
     _serve(server, listener)

@@ -79,8 +79,9 @@ class Tx:
         self._connection = connection
         self.scope = scope
 
-    async def fetch(self, statement: Statement, *values: object) -> list[Row]:
-        return await self._connection.fetch(statement.text, *values)
+    async def fetch(self, statement: Statement, *values: object, timeout_seconds: float | None = None) -> list[Row]:
+        """`timeout_seconds`: for what may take longer than other statements."""
+        return await self._connection.fetch(statement.text, *values, timeout=timeout_seconds)
 
     async def fetch_row(self, statement: Statement, *values: object) -> Row | None:
         return await self._connection.fetchrow(statement.text, *values)
@@ -108,6 +109,8 @@ class Database:
         self.pool = pool
         self._revive = revive
         self._closed = False
+        self.on_commit: Callable[[str], None] | None = None
+        """Told the tenant of each write that is committed here."""
 
     def scoped(self, scope: Scope) -> AbstractAsyncContextManager[Tx]:
         """A read-only transaction as `scope`.
@@ -130,8 +133,12 @@ class Database:
             try:
                 async with self._transaction(scope, _ENTER_WRITE, "BEGIN") as tx:
                     if request is None or answer is None:
-                        return await work(tx)
-                    return await _once(tx, request, work, answer)
+                        result = await work(tx)
+                    else:
+                        result = await _once(tx, request, work, answer)
+                if self.on_commit is not None:
+                    self.on_commit(scope.tenant_id)
+                return result
             except _TryAgainError as error:
                 if attempt == MAX_ATTEMPTS:
                     raise UnavailableError(

@@ -1,4 +1,4 @@
--- The log. Rows are only ever added; keeps.redact_memory_events empties the data of what was erased.
+-- The log. Rows are only ever added; keeps.redact_events empties the data of what was erased.
 
 -- name: events_append
 -- Append events about rows that a statement before this one changed. $1: [{event_id, type, subject, agent_id, visibility, time, data}]
@@ -24,3 +24,48 @@ FROM keeps.events
 WHERE tenant_id = $1 AND subject = $2
 ORDER BY sequence DESC
 LIMIT 10000
+
+-- name: events_reach
+-- How far the log goes, and from where on it is whole.
+SELECT last_sequence, retired_sequence, retired_until FROM keeps.tenants WHERE tenant_id = $1
+
+-- name: events_after
+-- What this scope may see of the events after $2, up to $3, in order. $4: LIKE patterns of types, or null · $5: kinds of
+-- memories, or null; other events have no kind · $6: how many
+SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
+FROM keeps.events
+WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3
+  AND ($4::text[] IS NULL OR type LIKE ANY ($4)) AND ($5::text[] IS NULL OR data #>> '{memory,kind}' = ANY ($5))
+ORDER BY sequence
+LIMIT $6
+
+-- name: events_of
+-- Some events by their numbers, as far as this scope may see them.
+SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
+FROM keeps.events
+WHERE tenant_id = $1 AND sequence = ANY ($2::bigint[])
+ORDER BY sequence
+
+-- name: last_sequences
+-- Of some tenants, numbers only.
+SELECT tenant_id, last_sequence FROM keeps.last_sequences($1)
+
+-- name: event_owners
+-- Whose the next events of this tenant are: ids only.
+SELECT sequence, user_id, type FROM keeps.event_owners($1, $2)
+
+-- name: replay_differences
+SELECT table_name, compared, row_key, problem, columns FROM keeps.replay_differences($1)
+
+-- name: replay_counts
+SELECT table_name, told FROM keeps.replay_counts($1)
+
+-- name: replay_into
+-- As PostgreSQL's administrator.
+SELECT table_name, told FROM keeps.replay_into($1, $2, $3)
+
+-- name: events_retire
+SELECT removed, kept FROM keeps.retire_events($1)
+
+-- name: partitions_make
+SELECT keeps.make_event_partitions() AS made

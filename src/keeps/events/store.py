@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,8 @@ from uuid import UUID
 
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
+from keeps.scope import Scope
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event
 
 QUERIES = Statements("keeps.events")
@@ -26,6 +29,15 @@ class NewEvent:
     visibility: str
     agent_id: str | None
     data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The last number of a log, the last that retention removed, and the time up to which it did."""
+
+    last_sequence: int
+    retired_sequence: int
+    retired_until: datetime | None
 
 
 async def append(tx: Tx, events: list[NewEvent]) -> None:
@@ -49,6 +61,51 @@ async def by_subject(tx: Tx, subject: str) -> list[Event]:
     """The events about one thing, oldest first; of more than 10,000 the newest."""
     rows = await tx.fetch(QUERIES["events_by_subject"], tx.scope.tenant_id, subject)
     return [event_from_row(row) for row in reversed(rows)]
+
+
+async def reach(tx: Tx) -> Reach:
+    """How far the log of the transaction's tenant goes."""
+    row = await tx.fetch_row(QUERIES["events_reach"], tx.scope.tenant_id)
+    return Reach(0, 0, None) if row is None else Reach(**dict(row))
+
+
+async def after(
+    tx: Tx, position: int, until: int, *, types: Sequence[str] | None, kinds: Sequence[str] | None, limit: int
+) -> list[Event]:
+    """The events after `position` and up to `until` that the scope may see, in order. `types` may end in `*`."""
+    patterns = None if types is None else [_pattern(each) for each in types]
+    wanted = None if kinds is None else list(kinds)
+    rows = await tx.fetch(QUERIES["events_after"], tx.scope.tenant_id, position, until, patterns, wanted, limit)
+    return [event_from_row(row) for row in rows]
+
+
+async def of_all_users(tx: Tx, position: int, limit: int) -> tuple[list[Event], int]:
+    """The next events of the whole tenant, each read as the user whose it is; and the number up to which they reach.
+
+    Of erased users nothing is left to be read.
+    """
+    owners = await tx.fetch(QUERIES["event_owners"], position, limit)
+    found: list[Event] = []
+    for user_id in dict.fromkeys(row["user_id"] for row in owners if row["user_id"]):
+        await tx.become(Scope(tx.scope.tenant_id, user_id))
+        sequences = [row["sequence"] for row in owners if row["user_id"] == user_id]
+        found += [event_from_row(row) for row in await tx.fetch(QUERIES["events_of"], tx.scope.tenant_id, sequences)]
+    return sorted(found, key=lambda event: event.sequence), owners[-1]["sequence"] if owners else position
+
+
+async def check_reachable(tx: Tx, moment: datetime) -> None:
+    """Raise ValidationFailedError where the log no longer tells how things were at `moment`."""
+    known = await reach(tx)
+    if known.retired_until is not None and moment < known.retired_until:
+        raise ValidationFailedError(
+            f"the log is kept from {known.retired_until.isoformat()} on; as_of lies before that"
+        )
+
+
+def _pattern(kind: str) -> str:
+    """A type as a LIKE pattern: only a `*` at its end stands for anything."""
+    plain = kind.removesuffix("*").replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    return plain + "%" if kind.endswith("*") else plain
 
 
 def event_from_row(row: Row) -> Event:

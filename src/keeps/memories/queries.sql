@@ -140,6 +140,18 @@ SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespa
 FROM keeps.memories
 WHERE tenant_id = $1 AND memory_id = $2
 
+-- name: memory_get_as_of
+-- One memory as its last event up to $3 told it; nothing where it was not known yet, or is erased.
+SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer,
+    memories.namespace, memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition,
+    memories.procedure_type, memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash,
+    memories.valid_from, memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at,
+    memories.document_id, memories.version, memories.created_at, memories.updated_at
+FROM (SELECT data -> 'memory' AS image FROM keeps.events
+      WHERE tenant_id = $1 AND subject = $2 AND time <= $3 AND data ? 'memory'
+      ORDER BY sequence DESC LIMIT 1) AS last
+CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.memories, last.image) AS memories
+
 -- name: memory_lock
 -- The same, locked against other writers; only one's own rows can be locked, by policy.
 SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,

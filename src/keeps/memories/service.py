@@ -81,12 +81,15 @@ class MemoryService:
         writes = await self._prepare(scope, items, index_now=index_now)
         return await self._introducer.write(scope, lambda tx: self._apply_or_raise(tx, writes), answer=RECEIPTS)
 
-    async def get(self, scope: Scope, memory_id: UUID) -> Memory:
-        """One memory, forgotten or superseded ones too. Raises NotFoundError, also for someone else's."""
+    async def get(self, scope: Scope, memory_id: UUID, *, as_of: datetime | None = None) -> Memory:
+        """One memory, forgotten or superseded ones too; or as it was known at `as_of`. Raises NotFoundError, also for
+        someone else's."""
         async with self._database.scoped(scope) as tx:
-            memory = await store.get(tx, memory_id)
+            if as_of is not None:
+                await events.check_reachable(tx, as_of)
+            memory = await (store.get(tx, memory_id) if as_of is None else store.get_as_of(tx, memory_id, as_of))
         if memory is None:
-            raise NotFoundError(f"no memory {memory_id}")
+            raise NotFoundError(f"no memory {memory_id}" + (f" known at {as_of.isoformat()}" if as_of else ""))
         return memory
 
     async def find(self, scope: Scope, namespace: str, key: str) -> Memory | None:

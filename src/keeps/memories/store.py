@@ -107,6 +107,12 @@ async def get(tx: Tx, memory_id: UUID) -> Memory | None:
     return None if row is None else memory_from_row(row)
 
 
+async def get_as_of(tx: Tx, memory_id: UUID, as_of: datetime) -> Memory | None:
+    """The memory as the last event up to `as_of` told it."""
+    row = await tx.fetch_row(QUERIES["memory_get_as_of"], tx.scope.tenant_id, str(memory_id), as_of)
+    return None if row is None else memory_from_row(row)
+
+
 async def find(tx: Tx, namespace: str, key: str, now: datetime) -> Memory | None:
     row = await tx.fetch_row(QUERIES["memory_find"], tx.scope.tenant_id, namespace, key, tx.scope.user_id, now)
     return None if row is None else memory_from_row(row)
@@ -200,7 +206,7 @@ async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
     )
 
 
-def memory_from_row(row: Row) -> Memory:
+def memory_from_row(row: Row | dict[str, Any]) -> Memory:
     """A row as the model that callers see. It was validated when it was written."""
     values = dict(row)
     values.pop("content_hash", None)

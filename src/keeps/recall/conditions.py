@@ -22,24 +22,37 @@ class Selection:
     always: bool
 
     def condition(self, first_parameter: int) -> Condition | None:
-        """The condition with values bound from `$first_parameter` on; None where the lives say it all."""
+        """The condition with values bound from `$first_parameter` on; None where the lives say it all.
+
+        Of the past, too: rows of today are where it is looked for, and `past` says what it must have been then.
+        """
+        if self.request.as_of is not None:
+            return None
         return (
             _condition(self.request, self.scope, self.now, first_parameter)
             if self.always or self.scope.agent_bound or _selects(self.request)
             else None
         )
 
+    def past(self, first_parameter: int) -> Condition:
+        """What a memory must have been at `as_of`."""
+        return _condition(self.request, self.scope, self.request.as_of or self.now, first_parameter)
+
     def is_current(self, valid_from: datetime, valid_to: datetime | None, expires_at: datetime | None) -> bool:
         """What the unfiltered arms leave to be checked of each candidate: time passes without writing rows."""
-        moment = self.request.as_of or self.now
+        if self.request.as_of is not None:
+            return True
+        moment = self.request.valid_at or self.now
         if valid_from > moment or (expires_at is not None and expires_at <= self.now):
             return False
         return self.request.include_superseded or valid_to is None or valid_to > moment
 
 
 def select(request: RecallRequest, scope: Scope, now: datetime, *, always: bool = False) -> Selection:
+    if request.as_of is not None:
+        return Selection(("current", "superseded", "archived", "deleted"), request, scope, now, always)
     lives = ["current"]
-    if request.include_superseded or request.as_of is not None:
+    if request.include_superseded or request.valid_at is not None:
         lives.append("superseded")
     if request.include_archived:
         lives.append("archived")
@@ -50,7 +63,7 @@ def _selects(request: RecallRequest) -> bool:
     """Whether the request narrows the answer beyond the lives."""
     narrowed = (
         request.kinds, request.layers, request.content_types, request.agent_id, request.session_id, request.namespace, request.tags,
-        request.filters, request.min_importance, request.since, request.until, request.as_of,
+        request.filters, request.min_importance, request.since, request.until, request.valid_at,
     )  # fmt: skip
     return any(each is not None for each in narrowed) or request.scope != "all"
 
@@ -90,7 +103,7 @@ def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parame
     if scope.agent_bound:
         add("(memories.kind = 'semantic' OR memories.agent_id = {}::text)", scope.agent_id)
     add("(memories.expires_at IS NULL OR memories.expires_at > {}::timestamptz)", now)
-    add("memories.valid_from <= {}::timestamptz", request.as_of or now)
+    add("memories.valid_from <= {}::timestamptz", request.valid_at or now)
     if not request.include_superseded:
-        add("(memories.valid_to IS NULL OR memories.valid_to > {}::timestamptz)", request.as_of or now)
+        add("(memories.valid_to IS NULL OR memories.valid_to > {}::timestamptz)", request.valid_at or now)
     return Condition(" AND ".join(sql), tuple(values))

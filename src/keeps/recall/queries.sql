@@ -125,3 +125,23 @@ SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespa
        expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
 FROM keeps.memories
 WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
+
+-- name: recall_as_of
+-- Memories as they were known at $3, found by rows ($2) that say the same today: under the id of the row itself, or of the
+-- newer truth that superseded it since. Rows that were not known then, or already forgotten, are left out.
+SELECT DISTINCT ON (memories.memory_id) found.memory_id AS found_id,
+    memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer,
+    memories.namespace, memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition,
+    memories.procedure_type, memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility,
+    memories.valid_from, memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at,
+    memories.document_id, memories.version, memories.created_at, memories.updated_at
+FROM keeps.memories AS found
+CROSS JOIN LATERAL unnest(ARRAY[found.memory_id, found.superseded_by]) AS wanted(memory_id)
+CROSS JOIN LATERAL (SELECT data -> 'memory' AS image FROM keeps.events
+                    WHERE events.tenant_id = $1 AND events.subject = wanted.memory_id::text AND events.time <= $3 AND events.data ? 'memory'
+                    ORDER BY events.sequence DESC LIMIT 1) AS last
+CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.memories, last.image) AS memories
+WHERE found.tenant_id = $1 AND found.memory_id = ANY ($2::uuid[]) AND memories.content = found.content AND memories.deleted_at IS NULL
+  AND ($4::boolean OR memories.archived_at IS NULL)
+  AND /*:condition*/ true
+ORDER BY memories.memory_id, found.memory_id <> memories.memory_id

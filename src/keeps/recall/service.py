@@ -14,6 +14,7 @@ import numpy as np
 
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
+from keeps.events import store as events
 from keeps.models.embedder import Embedder, QueryEmbedding
 from keeps.models.token_vectors import TOKEN_BYTES, max_similarity
 from keeps.recall import bm25, cues, fusion, store
@@ -25,9 +26,9 @@ from keeps.recall.store import Candidate, read_sentences
 from keeps.scope import Scope
 from keeps.text.words import count_terms, stem, terms_of, words_of
 from keeps_client.errors import KeepsError
-from keeps_client.models import Explanation, Hit, RecallRequest, RecallResult
+from keeps_client.models import Explanation, Hit, Memory, RecallRequest, RecallResult
 
-ARM_DEPTH = 60
+ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 25
 STATISTICS_SECONDS = 30.0
 LOOKS_LIKE = 0.45
@@ -70,12 +71,19 @@ class RecallService:
         query, partial = await self._embed(request.query)
         now = self._clock()
         async with self._database.scoped(scope) as tx:
+            if request.as_of is not None:
+                await events.check_reachable(tx, request.as_of)
             selection = select(request, scope, now)
             ranked = await self._ranked(tx, request, selection, query)
-            if len(ranked.hits) < request.limit and ranked.dropped and selection.condition(1) is None:
+            if (
+                len(ranked.hits) < request.limit
+                and ranked.dropped
+                and request.as_of is None
+                and selection.condition(1) is None
+            ):
                 # Rows whose time is over filled the arms: ask again with the time as a filter, before the limits.
                 ranked = await self._ranked(tx, request, select(request, scope, now, always=True), query)
-            memories = await store.memories(tx, [memory_id for memory_id, _, _ in ranked.hits])
+            memories = ranked.past or await store.memories(tx, [memory_id for memory_id, _, _ in ranked.hits])
         hits = [
             Hit.model_construct(
                 memory=memories[memory_id], score=score, provider_id="postgres", tier="indexed" if ranked.indexed(memory_id) else "persistent",
@@ -123,7 +131,7 @@ class RecallService:
     async def _ranked(
         self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None
     ) -> _Ranked:
-        depth = max(ARM_DEPTH, 2 * request.limit)
+        depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         found = await self._arms(tx, request, selection, query, depth)
         first = _first_stage(found, depth)
         turns = await store.neighbours(tx, first[:EXPANDED]) if first else {}
@@ -134,6 +142,12 @@ class RecallService:
         wanted = [*first, *sorted(around)]
         model = self._embedder.model if self._embedder else ""
         rows = {row.memory_id: row for row in await store.candidates(tx, wanted, model)}
+        past: dict[UUID, Memory] = {}
+        if request.as_of is not None:
+            past = await store.as_of(
+                tx, list(rows), request.as_of, selection.past(5), archived=request.include_archived
+            )
+            rows = {each: rows[each] for each in rows if each in past}
         current = [
             rows[each] for each in wanted
             if each in rows and selection.is_current(rows[each].valid_from, rows[each].valid_to, rows[each].expires_at)
@@ -141,7 +155,8 @@ class RecallService:
         candidates = self._measure(current, request, query, found, turns)
         total, parts, order = fusion.rank(candidates)
         hits = [(current[position].memory_id, float(total[position]), position) for position in order[: request.limit]]
-        return _Ranked(hits, parts, current, dropped=len(rows) > len(current), terms=_matched(request.query, found))
+        dropped = len(rows) > len(current)
+        return _Ranked(hits, parts, current, past, dropped=dropped, terms=_matched(request.query, found))
 
     async def _arms(
         self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None, depth: int
@@ -284,6 +299,7 @@ class _Ranked:
     hits: list[tuple[UUID, float, int]]
     parts: list[Part]
     rows: list[Candidate]
+    past: dict[UUID, Memory]
     dropped: bool
     terms: list[str]
 

@@ -126,6 +126,24 @@ async def memories(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, Memory]:
     return {row["memory_id"]: memory_from_row(row) for row in rows}
 
 
+async def as_of(
+    tx: Tx, memory_ids: Sequence[UUID], moment: datetime, condition: Condition, *, archived: bool
+) -> dict[UUID, Memory]:
+    """By the id of the row that was found: the memory as it was known at `moment`. `condition` binds its values from $5 on."""
+    rows = await tx.fetch(
+        QUERIES["recall_as_of"].where(condition),
+        tx.scope.tenant_id,
+        list(memory_ids),
+        moment,
+        archived,
+        *condition.values,
+    )
+    return {
+        row["found_id"]: memory_from_row({name: value for name, value in row.items() if name != "found_id"})
+        for row in rows
+    }
+
+
 def salts(tx: Tx) -> list[int]:
     """Of the audiences that this scope belongs to: its own, and the whole tenant."""
     return [salt_of(tx.scope.tenant_id, tx.scope.user_id), salt_of(tx.scope.tenant_id, "")]

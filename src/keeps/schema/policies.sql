@@ -147,6 +147,30 @@ CREATE POLICY events_redact ON keeps.events TO keeps_owner
            AND (user_id = NULLIF(current_setting('app.current_user', true), '') OR type LIKE 'plan.state.%'))
     WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
 
+-- Only inside keeps.retire_events: events that nobody needs any more, of all tenants.
+DROP POLICY IF EXISTS events_retire ON keeps.events;
+CREATE POLICY events_retire ON keeps.events TO keeps_owner USING (current_setting('app.log_change', true) = 'retire');
+DROP POLICY IF EXISTS tenants_retire ON keeps.tenants;
+CREATE POLICY tenants_retire ON keeps.tenants FOR UPDATE TO keeps_owner USING (current_setting('app.log_change', true) = 'retire');
+
+-- webhooks and their dead letters: of the tenant; the owner finds those that are due (keeps.webhooks_due)
+ALTER TABLE keeps.webhooks ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.webhooks FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.webhooks TO keeps_app;
+DROP POLICY IF EXISTS webhooks_tenant ON keeps.webhooks;
+CREATE POLICY webhooks_tenant ON keeps.webhooks TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
+DROP POLICY IF EXISTS webhooks_find ON keeps.webhooks;
+CREATE POLICY webhooks_find ON keeps.webhooks FOR SELECT TO keeps_owner USING (true);
+ALTER TABLE keeps.webhook_failures ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.webhook_failures FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.webhook_failures TO keeps_app;
+DROP POLICY IF EXISTS webhook_failures_tenant ON keeps.webhook_failures;
+CREATE POLICY webhook_failures_tenant ON keeps.webhook_failures TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
+
 -- sessions, plans, task contexts, what is derived from them, and answers kept for retries: one's own
 ALTER TABLE keeps.sessions ENABLE ROW LEVEL SECURITY;
 ALTER TABLE keeps.sessions FORCE ROW LEVEL SECURITY;
@@ -274,4 +298,7 @@ GRANT EXECUTE ON FUNCTION keeps.count_rows(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.users_of_tenant() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.list_tenants(text, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.find_api_key(bytea) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_differences(integer), keeps.replay_counts(timestamptz),
+    keeps.last_sequences(text[]), keeps.retire_events(timestamptz), keeps.webhooks_due(timestamptz, integer),
+    keeps.event_owners(bigint, integer) TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;

@@ -23,7 +23,7 @@ from keeps.server.gauges import Gauges
 from keeps.server.lean import LeanRoute
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
-from keeps.server.routes import admin, health, knowledge, memories, state, working
+from keeps.server.routes import admin, events, health, knowledge, memories, state, working
 from keeps.settings import AuthMode, Settings
 from keeps.telemetry.metrics import Metrics
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
@@ -54,7 +54,9 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) 
             app.state.keeps = keeps
             app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
             app.state.gauges = Gauges(keeps, app.state.metrics)
+            keeps.services.webhooks.start()
             yield
+            await keeps.services.webhooks.close()
         if app.state.rates is not None:
             await app.state.rates.close()
 
@@ -69,7 +71,9 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) 
         reads_per_minute=settings.reads_per_minute, writes_per_minute=settings.writes_per_minute, redis_url=settings.redis_url
     )  # fmt: skip
     # The busiest first: routes are tried in order.
-    routes = [route for each in (working, memories, knowledge, state, admin, health) for route in each.router.routes]
+    routes = [
+        route for each in (working, memories, knowledge, state, events, admin, health) for route in each.router.routes
+    ]
     app.router.routes[:0] = routes
     app.add_exception_handler(HTTPException, _http_error)
     app.add_middleware(

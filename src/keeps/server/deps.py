@@ -13,8 +13,8 @@ from keeps.access.roles import require
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.scoped import ScopedMemory
-from keeps.scoped_state import Services
 from keeps.server.edge import SLASH
+from keeps.services import Services
 from keeps_client.errors import ForbiddenError
 from keeps_client.models import Page, RoleName
 from keeps_client.models.common import MAX_LIMIT

@@ -31,6 +31,9 @@ _MEMORY = {"memory_id": _ID, **_WHO, "kind": "semantic", "layer": "long_term", "
 _RECEIPT = {"status": "created", "memory_id": _ID, "memory": _MEMORY, "event_id": _ID, "indexed": True}
 _EVENT = {"specversion": "1.0", "id": _ID, "source": "keeps", "type": "memory.written", "subject": _ID, "time": _TIME,
           "datacontenttype": "application/json", "data": {"memory": _MEMORY}, "tenantid": "acme", "userid": "alice", "sequence": 1}  # fmt: skip
+_WEBHOOK = {"webhook_id": _ID, "tenant_id": "acme", "url": "https://example.com/keeps", "types": ["memory.*"], "active": True, "position": 41,
+            "attempts": 0, "next_attempt_at": _TIME, "last_error": None, "last_delivered_at": _TIME, "created_by": "alice", "created_at": _TIME,
+            "failures": 0}  # fmt: skip
 _KEY = {"key_id": _ID, "tenant_id": "acme", "name": "production", "user_id": None, "agent_id": None, "roles": ["writer"], "hint": "x7Qz",
         "created_by": "alice", "created_at": _TIME, "expires_at": None, "last_used_at": None, "revoked_at": None}  # fmt: skip
 _ERASED = {"tenant_id": "acme", "user_id": "alice", "removed": {"memories": 12, "memory_vectors": 12}, "events_redacted": 14,
@@ -50,7 +53,7 @@ _ATOMIC = {"plan_id": "plan-1", "path": "state.actions", "key": "state", "value"
 PARAMETERS: dict[str, Any] = {
     "plan_id": "plan-1", "key": "summary", "task_id": "task-1", "sub_task_id": "sub-1", "correlation_id": "c-1", "session_id": "session-1",
     "agent_id": "concierge", "q": "when does the office close?", "query": "when does the office close?", "memory_id": _ID, "key_id": _ID,
-    "user_id": "alice", "tenant_id": "acme",
+    "user_id": "alice", "tenant_id": "acme", "webhook_id": _ID, "older_than_days": 365,
 }  # fmt: skip
 
 BODIES: dict[str, Any] = {
@@ -79,6 +82,7 @@ BODIES: dict[str, Any] = {
     "post /v1/recall": {"query": "what must she not eat?", "limit": 5},
     "post /v1/admin/keys": {"name": "production", "roles": ["writer"]},
     "put /v1/admin/tenants/{tenant_id}": {"max_memories": 10_000},
+    "post /v1/admin/webhooks": {"url": "https://example.com/keeps", "types": ["memory.*"]},
     "post /v1/admin/import": '{"type": "memory", "row": {…}}',
 }  # fmt: skip
 
@@ -106,6 +110,13 @@ ANSWERS: dict[str, Any] = {
     "post /v1/memories/{memory_id}/restore": {**_RECEIPT, "status": "restored"}, "get /v1/memories/{memory_id}/history": [_EVENT],
     "post /v1/recall": {"hits": [{"memory": _MEMORY, "score": 0.93, "provider_id": "postgres", "tier": "indexed"}], "took_ms": 7.1,
                         "partial": False, "failed_providers": []},
+    "get /v1/events": [_EVENT], "get /v1/events/stream": "id: 1\nevent: memory.written\ndata: {…}\n\n",
+    "get /v1/admin/events/verify": {"tenant_id": "acme", "equal": True, "events": 412, "compared": {"memories": 120, "plans": 3}, "differences": []},
+    "get /v1/admin/events/replay": [{"table": "memories", "rows": 120}],
+    "post /v1/admin/events/retire": {"before": _TIME, "removed": 9_000, "kept": 120}, "post /v1/admin/webhooks": {**_WEBHOOK, "secret": "whsec_…"},
+    "get /v1/admin/webhooks": [_WEBHOOK], "delete /v1/admin/webhooks/{webhook_id}": _WEBHOOK,
+    "get /v1/admin/webhooks/{webhook_id}/failures": [{"webhook_id": _ID, "sequence": 40, "attempts": 9, "error": "HTTP 500", "failed_at": _TIME}],
+    "post /v1/admin/webhooks/{webhook_id}/retry": _WEBHOOK,
     "post /v1/admin/keys": {**_KEY, "secret": "keeps_…"}, "get /v1/admin/keys": [_KEY],
     "delete /v1/admin/keys/{key_id}": {**_KEY, "revoked_at": _TIME}, "delete /v1/admin/users/{user_id}": _ERASED,
     "get /v1/admin/tenants": [_TENANT], "put /v1/admin/tenants/{tenant_id}": _TENANT,

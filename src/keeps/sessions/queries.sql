@@ -48,6 +48,11 @@ SET name = item.name, agent_id = item.agent_id, metadata = item.metadata, versio
 FROM jsonb_populate_record(NULL::keeps.sessions, $1::jsonb) AS item
 WHERE sessions.tenant_id = item.tenant_id AND sessions.user_id = item.user_id AND sessions.session_id = item.session_id
 
+-- name: session_leave
+-- The plans of a session that is about to go stay, without it.
+UPDATE keeps.plans SET session_id = NULL WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3
+RETURNING plan_id, agent_id, updated_at, to_jsonb(plans) AS image
+
 -- name: session_delete
 DELETE FROM keeps.sessions WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 RETURNING session_id
 

@@ -54,14 +54,18 @@ async def replace(tx: Tx, session: Session) -> None:
 
 async def delete(tx: Tx, session_id: str, now: datetime) -> bool:
     """Remove a session, and what its events say; its plans stay, without a session."""
-    row = await tx.fetch_row(QUERIES["session_delete"], tx.scope.tenant_id, tx.scope.user_id, session_id)
-    if row is None:
+    who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
+    plans = await tx.fetch(QUERIES["session_leave"], *who)
+    if await tx.fetch_row(QUERIES["session_delete"], *who) is None:
         return False
     await tx.execute(QUERIES["session_redact"], session_id)
+    agent = tx.scope.agent_id
+    news = [
+        NewEvent(new_id(), "plan.updated", row["plan_id"], now, "private", agent, {"plan": json.loads(row["image"])})
+        for row in plans
+    ]
     data = {"session_id": session_id}
-    await events.append(
-        tx, [NewEvent(new_id(), "session.deleted", session_id, now, "private", tx.scope.agent_id, data)]
-    )
+    await events.append(tx, [*news, NewEvent(new_id(), "session.deleted", session_id, now, "private", agent, data)])
     return True
 
 

@@ -21,7 +21,7 @@ WITH stored AS (
     INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
     SELECT $1, counter.last_sequence, $9, 'plan.state.written', 'keeps', $2, $7, $4, $10, 'private',
            jsonb_build_object('operation', 'set', 'plan_id', $2, 'key', $3, 'value', stored.value, 'version', stored.version,
-                              'expires_at', stored.expires_at)
+                              'expires_at', stored.expires_at, 'created_at', stored.created_at)
     FROM stored CROSS JOIN counter
 )
 SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM stored

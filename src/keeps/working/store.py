@@ -71,6 +71,7 @@ async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
         return False
     data = {
         "operation": "set",
+        "created_at": created_at.isoformat(),
         **item.model_dump(mode="json", include={"plan_id", "key", "value", "version", "expires_at"}),
     }
     news = [NewEvent(new_id(), "plan.state.written", item.plan_id, item.updated_at, "private", None, data)]

@@ -12,12 +12,31 @@ from pydantic import TypeAdapter
 
 from keeps_client._async.transport import Transport
 from keeps_client._requests import Call, call, error_of, parsed
-from keeps_client.models import ErasureReceipt, ImportSummary, KeyInfo, MadeKey, NewKey, Quota, RoleName, TenantInfo
+from keeps_client.models import (
+    ErasureReceipt,
+    ImportSummary,
+    KeyInfo,
+    LogRetention,
+    MadeKey,
+    MadeWebhook,
+    NewKey,
+    NewWebhook,
+    Quota,
+    ReplayedTable,
+    RoleName,
+    TenantInfo,
+    Verification,
+    Webhook,
+    WebhookFailure,
+)
 from keeps_client.validation import as_uuid, given, listed, named, validated
 
 MADE, KEY, KEYS = TypeAdapter(MadeKey), TypeAdapter(KeyInfo), TypeAdapter(list[KeyInfo])
 ERASED, TENANT, TENANTS = TypeAdapter(ErasureReceipt), TypeAdapter(TenantInfo), TypeAdapter(list[TenantInfo])
 IMPORTED = TypeAdapter(ImportSummary)
+VERIFIED, REPLAYED, RETIRED = TypeAdapter(Verification), TypeAdapter(list[ReplayedTable]), TypeAdapter(LogRetention)
+MADE_WEBHOOK, WEBHOOK, WEBHOOKS = TypeAdapter(MadeWebhook), TypeAdapter(Webhook), TypeAdapter(list[Webhook])
+FAILURES = TypeAdapter(list[WebhookFailure])
 
 
 class AdminClient:
@@ -71,6 +90,46 @@ class AdminClient:
         quota = validated(Quota, limits)
         wanted = call("PUT", "admin", "tenants", named("tenant_id", tenant_id, 64), body=quota)
         return parsed(TENANT, await self._transport.send(wanted))
+
+    async def verify_events(self) -> Verification:
+        """Whether the tenant's rows are, to the byte, what its events tell."""
+        return parsed(VERIFIED, await self._transport.send(call("GET", "admin", "events", "verify")))
+
+    async def replay_events(self, *, until: datetime | None = None) -> builtins.list[ReplayedTable]:
+        """How many rows of each table the tenant's events tell, up to a time."""
+        wanted = call("GET", "admin", "events", "replay", query={"until": until})
+        return parsed(REPLAYED, await self._transport.send(wanted))
+
+    async def retire_events(self, older_than_days: float) -> LogRetention:
+        """Remove old events of all tenants that replay does not need. For operators."""
+        wanted = call("POST", "admin", "events", "retire", query={"older_than_days": older_than_days}, repeatable=False)
+        return parsed(RETIRED, await self._transport.send(wanted))
+
+    async def add_webhook(self, url: str, *, types: Iterable[str] = ("*",)) -> MadeWebhook:
+        """Send the tenant's events to a URL, signed with the secret in the answer, which is shown this once."""
+        new = validated(NewWebhook, {"url": url, "types": listed(types)})
+        return parsed(
+            MADE_WEBHOOK, await self._transport.send(call("POST", "admin", "webhooks", body=new, repeatable=False))
+        )
+
+    async def list_webhooks(self) -> builtins.list[Webhook]:
+        """The tenant's webhooks, newest first."""
+        return parsed(WEBHOOKS, await self._transport.send(call("GET", "admin", "webhooks")))
+
+    async def remove_webhook(self, webhook_id: UUID | str) -> Webhook:
+        """Send no more to it."""
+        wanted = call("DELETE", "admin", "webhooks", str(as_uuid(webhook_id, "webhook_id")))
+        return parsed(WEBHOOK, await self._transport.send(wanted))
+
+    async def list_webhook_failures(self, webhook_id: UUID | str) -> builtins.list[WebhookFailure]:
+        """Events that it did not take after all attempts."""
+        wanted = call("GET", "admin", "webhooks", str(as_uuid(webhook_id, "webhook_id")), "failures")
+        return parsed(FAILURES, await self._transport.send(wanted))
+
+    async def retry_webhook(self, webhook_id: UUID | str) -> Webhook:
+        """Send those again, and what came after the first of them."""
+        wanted = call("POST", "admin", "webhooks", str(as_uuid(webhook_id, "webhook_id")), "retry")
+        return parsed(WEBHOOK, await self._transport.send(wanted))
 
     async def export_lines(self, *, user_id: str | None = None) -> builtins.list[str]:
         """The tenant's data, or one user's, as JSON lines."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import aiohttp
 from yarl import URL
 
-from keeps_client._requests import Answer, Call, wait_seconds
+from keeps_client._requests import Answer, Call, error_of, wait_seconds
 from keeps_client.errors import UnavailableError
+
+STREAM_SECONDS = 60.0
 
 
 class Transport:
@@ -42,12 +45,34 @@ class Transport:
                 return answer
             await asyncio.sleep(seconds)
 
+    async def stream(self, call: Call) -> AsyncIterator[bytes]:
+        """The body of an answer without end, as it comes. Raises UnavailableError where it ends too soon, or says nothing
+        for a minute, and the error that the server names."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=STREAM_SECONDS)
+        try:
+            async with self._request(call, timeout) as response:
+                if response.status >= 400:
+                    headers = {name.lower(): value for name, value in response.headers.items()}
+                    raise error_of(Answer(response.status, headers, await response.read()))
+                async for chunk in response.content.iter_any():
+                    yield chunk
+        except (aiohttp.ClientError, TimeoutError, OSError) as failure:
+            raise UnavailableError(f"the stream ended ({type(failure).__name__})") from failure
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     async def _once(self, call: Call) -> Answer:
+        async with self._request(call, self._timeout) as response:
+            body = await response.read()
+        return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, body)
+
+    def _request(self, call: Call, timeout: aiohttp.ClientTimeout) -> aiohttp.client._RequestContextManager:  # pyright: ignore[reportPrivateUsage]
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=self._max_connections)
             self._session = aiohttp.ClientSession(
@@ -55,8 +80,6 @@ class Transport:
             )
         headers = {**call.headers, "Content-Type": call.media_type} if call.body is not None else call.headers
         url = URL(self._base_url + call.path, encoded=True)
-        async with self._session.request(
-            call.method, url, data=call.body, headers=headers, allow_redirects=False
-        ) as response:
-            body = await response.read()
-        return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, body)
+        return self._session.request(
+            call.method, url, data=call.body, headers=headers, allow_redirects=False, timeout=timeout
+        )

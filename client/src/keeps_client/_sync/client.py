@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from keeps_client._requests import call, parsed
 from keeps_client._sync.admin import AdminClient
+from keeps_client._sync.log import LogClient
 from keeps_client._sync.state import StateClient
 from keeps_client._sync.transport import Transport
 from keeps_client.errors import ValidationFailedError
@@ -29,14 +30,14 @@ from keeps_client.models import (
     Receipt,
 )
 from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
-from keeps_client.validation import Index, as_uuid, index_now, limited, listed, named, validated, version
+from keeps_client.validation import Index, as_uuid, index_now, limited, listed, moment, named, validated, version
 
 MANY = 64
 RECEIPT, RECEIPTS, RESULT = TypeAdapter(Receipt), TypeAdapter(list[Receipt]), TypeAdapter(RecallResult)
 MEMORY, MEMORIES, EVENTS = TypeAdapter(Memory), TypeAdapter(Page[Memory]), TypeAdapter(list[Event])
 
 
-class MemoryClient(StateClient):
+class MemoryClient(StateClient, LogClient):
     """The memory of whoever the token names, at a Keeps server.
 
     with MemoryClient("http://127.0.0.1:8765", token="…") as memory:
@@ -166,9 +167,11 @@ class MemoryClient(StateClient):
         }
         return parsed(RECEIPTS, self._transport.send(call("POST", "memories", "batch", body=body)))
 
-    def get(self, memory_id: UUID | str) -> Memory:
-        """One memory by id, also a forgotten or superseded one. Raises NotFoundError, for someone else's, too."""
-        return parsed(MEMORY, self._transport.send(call("GET", "memories", str(as_uuid(memory_id)))))
+    def get(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> Memory:
+        """One memory by id, also a forgotten or superseded one; with `as_of`, as it was known then. Raises NotFoundError,
+        for someone else's, too."""
+        wanted = call("GET", "memories", str(as_uuid(memory_id)), query={"as_of": moment(as_of)})
+        return parsed(MEMORY, self._transport.send(wanted))
 
     def find(self, namespace: str, key: str) -> Memory | None:
         """The current memory of a key, or None."""
@@ -239,6 +242,7 @@ class MemoryClient(StateClient):
         since: datetime | None = None,
         until: datetime | None = None,
         as_of: datetime | None = None,
+        valid_at: datetime | None = None,
         scope: Literal["all", "own", "shared"] = "all",
         providers: Sequence[Literal["postgres"]] | None = None,
         include_archived: bool = False,
@@ -248,13 +252,13 @@ class MemoryClient(StateClient):
     ) -> RecallResult:
         """The memories that best answer `query`, best first: what is true now, unless you ask otherwise.
 
-        `since` and `until` bound when a memory began to be true, `as_of` asks what was true then. `rerank=False` leaves
-        out the late-interaction stage. `explain` adds to each hit every number that went into its score. Raises ValidationFailedError for unknown fields in `filters`.
+        `since` and `until` bound when a memory began to be true. `as_of` asks what was true and known then, with what was changed
+        or forgotten since; `valid_at` what was true then, as it is known now. `rerank=False` leaves out the late-interaction stage. `explain` adds to each hit every number that went into its score. Raises ValidationFailedError for unknown fields in `filters`.
         """
         arguments = {
             "query": query, "limit": limit, "kinds": listed(kinds), "layers": listed(layers), "content_types": listed(content_types),
             "agent_id": agent_id, "session_id": session_id, "namespace": namespace, "tags": listed(tags), "tags_match": tags_match,
-            "filters": filters, "min_importance": min_importance, "since": since, "until": until, "as_of": as_of, "scope": scope,
+            "filters": filters, "min_importance": min_importance, "since": since, "until": until, "as_of": as_of, "valid_at": valid_at, "scope": scope,
             "providers": listed(providers), "include_archived": include_archived, "include_superseded": include_superseded,
             "rerank": rerank, "explain": explain,
         }  # fmt: skip

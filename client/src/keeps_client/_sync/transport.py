@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 from urllib3.util import parse_url
 
-from keeps_client._requests import Answer, Call, wait_seconds
+from keeps_client._requests import Answer, Call, error_of, wait_seconds
 from keeps_client.errors import UnavailableError
+
+STREAM_SECONDS = 60.0
 
 
 class Transport:
@@ -45,6 +48,28 @@ class Transport:
                     ) from failure
                 return answer
             time.sleep(seconds)
+
+    def stream(self, call: Call) -> Iterator[bytes]:
+        """The body of an answer without end, as it comes. Raises UnavailableError where it ends too soon, or says nothing
+        for a minute, and the error that the server names."""
+        try:
+            response = self._opened().request(
+                call.method, self._base_url + call.path, headers={**self._headers, **call.headers}, retries=False, redirect=False,
+                timeout=urllib3.Timeout(connect=30, read=STREAM_SECONDS), preload_content=False,
+            )  # fmt: skip
+            try:
+                if response.status >= 400:
+                    headers = {name.lower(): value for name, value in response.headers.items()}
+                    raise error_of(Answer(response.status, headers, response.read()))
+                while chunk := response.read1():
+                    yield chunk
+            finally:
+                response.close()
+        except (urllib3.exceptions.HTTPError, OSError) as failure:
+            raise UnavailableError(f"the stream ended ({type(failure).__name__})") from failure
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def close(self) -> None:
         if self._pool is not None:

@@ -21,7 +21,17 @@ from keeps_client.models.coala import (
     Upserted,
 )
 from keeps_client.models.common import Page
-from keeps_client.models.events import Event
+from keeps_client.models.events import (
+    Difference,
+    Event,
+    LogRetention,
+    MadeWebhook,
+    NewWebhook,
+    ReplayedTable,
+    Verification,
+    Webhook,
+    WebhookFailure,
+)
 from keeps_client.models.memories import Memory, MemoryChange, NewMemory, Receipt
 from keeps_client.models.plans import (
     NewPlan,
@@ -49,10 +59,10 @@ from keeps_client.models.working import (
 )
 
 __all__ = [
-    "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "EpisodicItem", "ErasureReceipt", "Event", "Explanation", "Filters", "Hit",
-    "ImportSummary", "KeyInfo", "KnowledgeUpsert", "MadeKey", "Memory", "MemoryChange", "NewInteraction", "NewKey", "NewKnowledge", "NewMemory",
-    "NewPlan", "NewPlanContext", "NewSession", "NewSkill", "NewTaskContext", "NewWorkingItem", "Page", "Plan", "PlanChange", "PlanContext",
-    "PlanContextChange", "PlanFilter", "PlanStatus", "ProceduralItem", "Quota", "RecallRequest", "RecallResult", "Receipt", "RoleName", "SemanticItem",
-    "Session", "SessionChange", "TaskContext", "TaskContextChange", "TenantInfo", "Upserted", "WorkingCleared", "WorkingDeleted", "WorkingItem",
+    "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "EpisodicItem", "ErasureReceipt", "Event", "Explanation", "Filters", "Hit",
+    "ImportSummary", "KeyInfo", "KnowledgeUpsert", "LogRetention", "MadeKey", "MadeWebhook", "Memory", "MemoryChange", "NewInteraction", "NewKey", "NewKnowledge", "NewMemory",
+    "NewPlan", "NewPlanContext", "NewSession", "NewSkill", "NewTaskContext", "NewWebhook", "NewWorkingItem", "Page", "Plan", "PlanChange", "PlanContext",
+    "PlanContextChange", "PlanFilter", "PlanStatus", "ProceduralItem", "Quota", "RecallRequest", "RecallResult", "Receipt", "ReplayedTable", "RoleName", "SemanticItem",
+    "Session", "SessionChange", "TaskContext", "TaskContextChange", "TenantInfo", "Upserted", "Verification", "Webhook", "WebhookFailure", "WorkingCleared", "WorkingDeleted", "WorkingItem",
     "WorkingItems", "WorkingValue",
 ]  # fmt: skip

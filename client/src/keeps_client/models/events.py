@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue, StringConstraints
 
-from keeps_client.models.common import Wire
+from keeps_client.models.common import Text, Wire
 
 
 class Event(Wire):
@@ -27,3 +27,82 @@ class Event(Wire):
     agentid: str | None = None
     sequence: int
     traceparent: str | None = None
+
+
+class Difference(Wire):
+    """A row that is not what its events tell. `row` names it by its key; contents are never shown."""
+
+    table: str
+    row: dict[str, JsonValue]
+    problem: str
+    columns: list[str]
+
+
+class Verification(Wire):
+    """Whether the stored rows of a tenant are, to the byte, what its events tell. `compared`: rows of each table."""
+
+    tenant_id: str
+    equal: bool
+    events: int
+    compared: dict[str, int]
+    differences: list[Difference]
+
+
+class ReplayedTable(Wire):
+    """A table, and how many rows the events tell."""
+
+    table: str
+    rows: int
+
+
+class LogRetention(Wire):
+    """What retention did: events recorded before `before` that are gone, and those that replay still needs."""
+
+    before: datetime
+    removed: int
+    kept: int
+
+
+EventType = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z][a-z0-9_.]*\*?$|^\*$")]
+"""A type of event, such as `memory.written`; `memory.*` stands for all that begin so, `*` for every one."""
+
+
+class NewWebhook(Wire):
+    """Where to send a tenant's events, and which."""
+
+    url: Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
+    types: Annotated[tuple[EventType, ...], Field(min_length=1, max_length=50)] = ("*",)
+
+
+class Webhook(Wire):
+    """A webhook as it is listed. `position`: everything up to it is delivered or given up; `failures`: how many were."""
+
+    webhook_id: UUID
+    tenant_id: str
+    url: str
+    types: tuple[str, ...]
+    active: bool
+    position: int
+    attempts: int
+    next_attempt_at: datetime
+    last_error: str | None = None
+    last_delivered_at: datetime | None = None
+    created_by: str
+    created_at: datetime
+    failures: int
+
+
+class MadeWebhook(Webhook):
+    """A new webhook with the secret that signs its deliveries, which is shown this once."""
+
+    secret: str
+
+
+class WebhookFailure(Wire):
+    """An event that a webhook did not take after all attempts. It is still in the log, under its `sequence`."""
+
+    webhook_id: UUID
+    sequence: int
+    attempts: int
+    error: str
+    failed_at: datetime

@@ -17,7 +17,8 @@ class RecallRequest(Wire):
     """One question; the arguments of `recall`.
 
     `scope`: "all" what this user may see, "own" only what this user wrote, "shared" only what others made visible
-    to the tenant. `since` and `until` bound `valid_from`; `as_of` asks what was true at that time.
+    to the tenant. `since` and `until` bound `valid_from`. `as_of` asks what was true and known at that time, with what was changed or
+    forgotten since; `valid_at` what was true at that time, as it is known now.
     """
 
     query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
@@ -35,6 +36,7 @@ class RecallRequest(Wire):
     since: UtcTime | None = None
     until: UtcTime | None = None
     as_of: UtcTime | None = None
+    valid_at: UtcTime | None = None
     scope: Literal["all", "own", "shared"] = "all"
     providers: tuple[Literal["postgres"], ...] | None = None
     include_archived: bool = False

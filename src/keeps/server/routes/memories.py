@@ -15,7 +15,7 @@ from keeps.server.lean import LeanRoute
 from keeps.server.routes.working import IfMatch, version_of
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event, Memory, MemoryChange, NewMemory, Page, RecallRequest, RecallResult, Receipt
-from keeps_client.models.common import MAX_BATCH_ITEMS, Wire
+from keeps_client.models.common import MAX_BATCH_ITEMS, UtcTime, Wire
 from keeps_client.models.memories import IndexWhen
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=LeanRoute)
@@ -62,9 +62,11 @@ async def remember_many(new: NewMemories, memory: Writer) -> Response:
 
 
 @router.get("/memories/{memory_id:uuid}", response_model=Memory)
-async def get_memory(memory_id: UUID, memory: Reader) -> Response:
+async def get_memory(
+    memory_id: UUID, memory: Reader, as_of: Annotated[UtcTime | None, Query(description="As it was known then")] = None
+) -> Response:
     """One memory, also a forgotten or superseded one."""
-    found = await memory.get(memory_id)
+    found = await memory.get(memory_id, as_of=as_of)
     return versioned(found, found.version)
 
 

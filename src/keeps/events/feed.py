@@ -1,0 +1,175 @@
+"""Events as they happen: subscriptions that lose and double nothing.
+
+Writers of a tenant take turns until commit, so its sequence numbers appear in order and without gaps: whoever has read
+up to a number has missed nothing before it. Writes of this process wake its subscribers at once. Those of others are
+found by one small question for all subscribed tenants, four times a second; NOTIFY would make all writers of the
+installation wait for each other at commit, and does not pass a pooler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from keeps.db.session import Database
+from keeps.events import store
+from keeps.scope import Scope
+from keeps_client.errors import KeepsError, RateLimitedError, UnavailableError, ValidationFailedError
+from keeps_client.models import Event
+
+POLL_SECONDS = 0.25
+BATCH = 50
+MAX_SUBSCRIPTIONS, MAX_OF_A_USER = 2_000, 50
+
+
+class Feed:
+    """Tells subscribers of this process when their tenant's log has grown."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._open: set[Subscription] = set()
+        self._last: dict[str, int] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+        database.on_commit = self._notice
+
+    def subscribe(
+        self, scope: Scope, *, after: int | None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
+    ) -> Subscription:
+        """Events after number `after`; None: those to come. Use it as `async with`. Raises RateLimitedError where there are too many."""
+        who = (scope.tenant_id, scope.user_id)
+        if len(self._open) >= MAX_SUBSCRIPTIONS:
+            raise RateLimitedError(
+                f"this server has {MAX_SUBSCRIPTIONS:,} subscriptions already", retry_after_seconds=5
+            )
+        if sum((each.scope.tenant_id, each.scope.user_id) == who for each in self._open) >= MAX_OF_A_USER:
+            raise RateLimitedError(f"a user has at most {MAX_OF_A_USER} subscriptions at once", retry_after_seconds=5)
+        return Subscription(self, self._database, scope, after, types, kinds)
+
+    def open(self, subscription: Subscription) -> None:
+        if self._closed:
+            raise UnavailableError("this Keeps is closed; open it again")
+        self._open.add(subscription)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._poll())
+
+    def end(self) -> None:
+        for each in self._open:
+            each.end()
+
+    def leave(self, subscription: Subscription) -> None:
+        self._open.discard(subscription)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    async def pause(self) -> None:
+        """Wait a moment before asking a database again that was away."""
+        await asyncio.sleep(4 * POLL_SECONDS)
+
+    async def close(self) -> None:
+        """End all subscriptions: those who wait are told that this Keeps is closed."""
+        self._closed = True
+        self.end()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _notice(self, tenant_id: str) -> None:
+        for each in self._open:
+            if each.scope.tenant_id == tenant_id:
+                each.wake()
+
+    async def _poll(self) -> None:
+        while self._open:
+            await asyncio.sleep(POLL_SECONDS)
+            tenants = list({each.scope.tenant_id for each in self._open})
+            try:
+                rows = await self._database.privileged_read(store.QUERIES["last_sequences"], tenants)
+            except KeepsError:
+                continue  # the database is away: subscribers wait until it is back
+            for row in rows:
+                if self._last.get(row["tenant_id"]) != row["last_sequence"]:
+                    self._notice(row["tenant_id"])
+            self._last = {row["tenant_id"]: row["last_sequence"] for row in rows}
+
+
+class Subscription:
+    """What one subscriber has read so far: `position` is the number up to which nothing is missing."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        database: Database,
+        scope: Scope,
+        after: int | None,
+        types: Sequence[str] | None,
+        kinds: Sequence[str] | None,
+    ) -> None:
+        self.scope = scope
+        self.position = after or 0
+        self._from_now = after is None
+        self._feed = feed
+        self._database = database
+        self._types = types
+        self._kinds = kinds
+        self._wake = asyncio.Event()
+        self._ended = False
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._wake.set()
+
+    async def next_batch(self, timeout_seconds: float) -> list[Event]:
+        """The next events, in order; none where none came in time. Raises UnavailableError while the database is away."""
+        deadline = asyncio.get_running_loop().time() + timeout_seconds
+        while not self._ended:
+            self._wake.clear()
+            if found := await self._read():
+                return found
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._wake.wait()
+            except TimeoutError:
+                return []
+        raise UnavailableError("this Keeps is closing; subscribe again, after the last number you got")
+
+    async def _read(self) -> list[Event]:
+        async with self._database.scoped(self.scope) as tx:
+            known = await store.reach(tx)
+            if self._from_now:
+                self.position, self._from_now = known.last_sequence, False
+            if self.position > known.last_sequence:
+                raise ValidationFailedError(
+                    f"this tenant's log ends at {known.last_sequence}, before {self.position}; was it erased or restored? Subscribe anew"
+                )
+            if self.position < known.retired_sequence:
+                raise ValidationFailedError(
+                    f"events up to {known.retired_sequence} are no longer kept; read what is stored, and subscribe after {known.retired_sequence}"
+                )
+            found: list[Event] = []
+            while not found and self.position < known.last_sequence:
+                found = await store.after(
+                    tx, self.position, known.last_sequence, types=self._types, kinds=self._kinds, limit=BATCH
+                )
+                self.position = found[-1].sequence if len(found) == BATCH else known.last_sequence
+        return found
+
+    async def __aenter__(self) -> Self:
+        self._feed.open(self)
+        # The place where it begins is fixed now, not when the first batch is asked for.
+        if self._from_now:
+            async with self._database.scoped(self.scope) as tx:
+                self.position, self._from_now = (await store.reach(tx)).last_sequence, False
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._feed.leave(self)

@@ -1,0 +1,105 @@
+"""The log: pages of it, subscriptions, replay, verification, retention."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, datetime, timedelta
+
+from keeps.clock import Clock
+from keeps.db.session import Database
+from keeps.events import store
+from keeps.events.feed import Feed, Subscription
+from keeps.scope import Scope
+from keeps_client.errors import UnavailableError
+from keeps_client.models import Difference, Event, LogRetention, ReplayedTable, Verification
+
+HEARTBEAT_SECONDS = 15.0
+MAX_DIFFERENCES = 20
+REPLAY_SECONDS = 3_600.0
+
+
+class EventService:
+    """What happened, and whether the rows are what it tells."""
+
+    def __init__(self, database: Database, feed: Feed, clock: Clock) -> None:
+        self._database = database
+        self._feed = feed
+        self._clock = clock
+
+    async def page(
+        self, scope: Scope, *, after: int, types: Sequence[str] | None, kinds: Sequence[str] | None, limit: int
+    ) -> list[Event]:
+        """Events after a number that the scope may see, oldest first."""
+        async with self._database.scoped(scope) as tx:
+            known = await store.reach(tx)
+            return await store.after(tx, after, known.last_sequence, types=types, kinds=kinds, limit=limit)
+
+    def subscription(
+        self, scope: Scope, *, after: int | None, types: Sequence[str] | None, kinds: Sequence[str] | None
+    ) -> Subscription:
+        """Events as they happen, in batches; for a server, which has heartbeats to send."""
+        return self._feed.subscribe(scope, after=after, types=types, kinds=kinds)
+
+    async def subscribe(
+        self, scope: Scope, *, after: int | None, types: Sequence[str] | None, kinds: Sequence[str] | None
+    ) -> AsyncGenerator[Event]:
+        """Events as they happen, without end. While the database is away it waits, and goes on where it was."""
+        async with self.subscription(scope, after=after, types=types, kinds=kinds) as subscription:
+            while True:
+                try:
+                    batch = await subscription.next_batch(HEARTBEAT_SECONDS)
+                except UnavailableError:
+                    if self._feed.closed:
+                        raise
+                    await self._feed.pause()
+                    continue
+                for event in batch:
+                    yield event
+
+    async def verify(self, scope: Scope) -> Verification:
+        """Compare the tenant's rows with what its events tell, byte by byte. Names ids and columns, never contents."""
+        async with self._database.scoped(scope) as tx:
+            known = await store.reach(tx)
+            rows = await tx.fetch(store.QUERIES["replay_differences"], MAX_DIFFERENCES, timeout_seconds=REPLAY_SECONDS)
+        differences = [
+            Difference(
+                table=row["table_name"], row=json.loads(row["row_key"]), problem=row["problem"], columns=row["columns"]
+            )
+            for row in rows
+            if row["problem"] is not None
+        ]
+        compared = {row["table_name"]: row["compared"] for row in rows if row["problem"] is None}
+        return Verification(
+            tenant_id=scope.tenant_id, equal=not differences, events=known.last_sequence, compared=compared, differences=differences
+        )  # fmt: skip
+
+    async def replay(self, scope: Scope, until: datetime | None) -> list[ReplayedTable]:
+        """How many rows of each table the tenant's events tell, of those that happened up to `until`."""
+        async with self._database.scoped(scope) as tx:
+            if until is not None:
+                await store.check_reachable(tx, until)
+            rows = await tx.fetch(
+                store.QUERIES["replay_counts"],
+                until or datetime.max.replace(tzinfo=UTC),
+                timeout_seconds=REPLAY_SECONDS,
+            )
+        return [ReplayedTable(table=row["table_name"], rows=row["told"]) for row in rows]
+
+    async def retire(self, older_than_days: float) -> LogRetention:
+        """Remove events of all tenants recorded longer ago, but for those that replay needs. Raises ValidationFailedError under 30 days."""
+        before = self._clock() - timedelta(days=older_than_days)
+        (row,) = await self._database.privileged_read(store.QUERIES["events_retire"], before)
+        return LogRetention(before=before, removed=row["removed"], kept=row["kept"])
+
+    async def close(self) -> None:
+        """End all subscriptions."""
+        await self._feed.close()
+
+    def end_subscriptions(self) -> None:
+        """Those who subscribe are told to come again: this server is about to stop."""
+        self._feed.end()
+
+    async def make_partitions(self) -> None:
+        """Have a partition for this month and the next ones."""
+        await self._database.privileged_read(store.QUERIES["partitions_make"])

@@ -1,0 +1,45 @@
+"""Every service of an engine, and what the memory of a scope is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keeps.access.keys import KeyService
+from keeps.events.service import EventService
+from keeps.indexing.service import Indexer
+from keeps.memories.service import MemoryService
+from keeps.plans.service import PlanService
+from keeps.recall.service import RecallService
+from keeps.scope import Scope
+from keeps.sessions.service import SessionService
+from keeps.tasks.service import TaskService
+from keeps.transfer.erasure import TenantService
+from keeps.transfer.service import TransferService
+from keeps.webhooks.service import WebhookService
+from keeps.working.service import WorkingService
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Made by the composition root."""
+
+    memories: MemoryService
+    recall: RecallService
+    indexer: Indexer
+    working: WorkingService
+    sessions: SessionService
+    plans: PlanService
+    tasks: TaskService
+    events: EventService
+    webhooks: WebhookService
+    keys: KeyService
+    tenants: TenantService
+    transfer: TransferService
+
+
+class Scoped:
+    """A scope and the services that act for it."""
+
+    def __init__(self, scope: Scope, services: Services) -> None:
+        self.scope = scope
+        self.services = services

@@ -1,0 +1,1 @@
+"""Webhooks: a tenant's events, sent on to where its administrators say."""

@@ -1,0 +1,45 @@
+"""Which addresses a webhook may reach: public ones, checked when connecting, so that a name cannot change its mind."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+def is_public(host: str) -> bool | None:
+    """Whether an address is public; None for a name, which has to be resolved first."""
+    try:
+        address = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return False if host.lower().rstrip(".").endswith("localhost") else None
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if inner is None and address in _NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+        if inner is not None:
+            return inner.is_global and not inner.is_multicast
+    return address.is_global and not address.is_multicast
+
+
+class PublicResolver(AbstractResolver):
+    """Resolves names, and leaves out every address that is not public."""
+
+    def __init__(self) -> None:
+        self._inner = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Raises OSError where no public address is left."""
+        found = [each for each in await self._inner.resolve(host, port, family) if is_public(each["host"])]
+        if not found:
+            raise OSError(f"{host} has no public address")
+        return found
+
+    async def close(self) -> None:
+        await self._inner.close()

@@ -1,0 +1,164 @@
+"""Sends events to webhooks: in order, at least once, signed by Standard Webhooks, retried, and given up at last.
+
+A webhook is leased to one server at a time. Its position moves after each event that was taken, so a server that is
+killed repeats at most the event on its way; the event's id, in the header `webhook-id`, tells a repetition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import aiohttp
+
+from keeps.clock import Clock
+from keeps.db.session import Database, Row
+from keeps.db.statements import Statements
+from keeps.events import store as events
+from keeps.scope import Scope
+from keeps.telemetry.logs import log
+from keeps.webhooks.addresses import PublicResolver, is_public
+from keeps_client.errors import KeepsError
+from keeps_client.models import Event
+
+POLL_SECONDS = 1.0
+TIMEOUT_SECONDS = 10.0
+LEASE = timedelta(seconds=60)
+AT_ONCE, BATCH = 8, 100
+RETRY_SECONDS = (5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600)
+"""How long to wait after each failure in a row; after the last, the event becomes a dead letter."""
+
+
+def signature(secret: str, event_id: str, timestamp: int, body: bytes) -> str:
+    """`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body` (https://www.standardwebhooks.com)."""
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = b".".join((event_id.encode(), str(timestamp).encode(), body))
+    return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+
+
+class Delivery:
+    """Finds webhooks with something to send, over all tenants, and serves each as its own tenant."""
+
+    def __init__(self, database: Database, clock: Clock, queries: Statements, *, allow_private: bool) -> None:
+        self._database = database
+        self._clock = clock
+        self._queries = queries
+        self._allow_private = allow_private
+        self._session: aiohttp.ClientSession | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            try:
+                await self.deliver_due()
+            except KeepsError:
+                continue  # the database is away; what is due stays due
+            except Exception as error:  # noqa: BLE001  one defect must not end deliveries for good
+                log().error("webhooks", error=type(error).__name__)
+
+    async def deliver_due(self) -> int:
+        """Serve what is due now; returns how many events were taken."""
+        due = await self._database.privileged_read(self._queries["webhooks_due"], self._clock(), AT_ONCE)
+        served = await asyncio.gather(*(self._serve(row["tenant_id"], row["webhook_id"]) for row in due))
+        return sum(served)
+
+    async def _serve(self, tenant_id: str, webhook_id: UUID) -> int:
+        scope = Scope(tenant_id, "keeps.webhooks")
+        now = self._clock()
+        held = await self._database.write(
+            scope,
+            lambda tx: tx.fetch_row(self._queries["webhook_lease"], tenant_id, webhook_id, now, now + LEASE),
+        )
+        if held is None:
+            return 0
+        async with self._database.scoped(scope) as tx:
+            batch, until = await events.of_all_users(tx, held["position"], BATCH)
+        wanted = [event for event in batch if any(_matches(each, event.type) for each in held["types"])]
+        attempts = held["attempts"]
+        for taken, event in enumerate(wanted):
+            error = await self._post(held, event)
+            if error is not None:
+                await self._failed(scope, webhook_id, event, attempts + 1, error)
+                return taken
+            attempts = 0
+            await self._moved(scope, webhook_id, event.sequence, self._clock())
+        await self._moved(scope, webhook_id, until, None)
+        await self._release(scope, webhook_id, 0, self._clock(), None)
+        return len(wanted)
+
+    async def _post(self, held: Row, event: Event) -> str | None:
+        """Send one event; returns what was wrong, if anything was."""
+        body = event.model_dump_json().encode()
+        timestamp = int(self._clock().timestamp())
+        headers = {
+            "Content-Type": "application/cloudevents+json", "User-Agent": "Keeps", "webhook-id": str(event.id), "webhook-timestamp": str(timestamp),
+            "webhook-signature": signature(held["secret"], str(event.id), timestamp, body),
+        }  # fmt: skip
+        host = urlsplit(held["url"]).hostname or ""
+        if not self._allow_private and is_public(host) is False:
+            return "not a public address"
+        try:
+            async with self._opened().post(held["url"], data=body, headers=headers, allow_redirects=False) as response:
+                return None if 200 <= response.status < 300 else f"HTTP {response.status}"
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            return type(error).__name__
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            resolver = None if self._allow_private else PublicResolver()
+            connector = aiohttp.TCPConnector(resolver=resolver, limit=AT_ONCE)
+            timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=False)
+        return self._session
+
+    async def _failed(self, scope: Scope, webhook_id: UUID, event: Event, attempts: int, error: str) -> None:
+        now = self._clock()
+        if attempts <= len(RETRY_SECONDS):
+            again = now + timedelta(seconds=RETRY_SECONDS[attempts - 1])
+            await self._release(scope, webhook_id, attempts, again, error)
+            return
+        await self._database.write(
+            scope,
+            lambda tx: tx.execute(
+                self._queries["webhook_give_up"], scope.tenant_id, webhook_id, event.sequence, attempts, error, now
+            ),
+        )
+        await self._moved(scope, webhook_id, event.sequence, None)
+        await self._release(scope, webhook_id, 0, now, error)
+
+    async def _moved(self, scope: Scope, webhook_id: UUID, position: int, delivered_at: datetime | None) -> None:
+        leased = self._clock() + LEASE
+        await self._database.write(
+            scope,
+            lambda tx: tx.execute(
+                self._queries["webhook_moved"], scope.tenant_id, webhook_id, position, leased, delivered_at
+            ),
+        )
+
+    async def _release(self, scope: Scope, webhook_id: UUID, attempts: int, again: datetime, error: str | None) -> None:
+        await self._database.write(
+            scope,
+            lambda tx: tx.execute(
+                self._queries["webhook_release"], scope.tenant_id, webhook_id, attempts, again, error
+            ),
+        )
+
+
+def _matches(wanted: str, kind: str) -> bool:
+    return kind.startswith(wanted[:-1]) if wanted.endswith("*") else kind == wanted

@@ -1,0 +1,103 @@
+"""What administrators do with webhooks: add, list, remove, try again. Roles are checked by the routes."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from keeps.clock import Clock, new_id
+from keeps.db.session import Database, Row, Tx
+from keeps.db.statements import Statements
+from keeps.scope import Scope
+from keeps.tenants.store import ensure_tenant
+from keeps.webhooks.addresses import is_public
+from keeps.webhooks.delivery import Delivery
+from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.models import MadeWebhook, NewWebhook, Webhook, WebhookFailure
+
+QUERIES = Statements("keeps.webhooks")
+MAX_WEBHOOKS = 20
+Change = Callable[[Tx], Awaitable[Row | None]]
+
+
+class WebhookService:
+    """The webhooks of a tenant. `allow_private`: also to loopback and private addresses."""
+
+    def __init__(self, database: Database, clock: Clock, *, allow_private: bool) -> None:
+        self._database = database
+        self._clock = clock
+        self._allow_private = allow_private
+        self._delivery = Delivery(database, clock, QUERIES, allow_private=allow_private)
+
+    async def add(self, scope: Scope, new: NewWebhook) -> MadeWebhook:
+        """Send the tenant's events to a URL from now on. The answer holds the secret that signs them, shown this once."""
+        parts = urlsplit(new.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+            raise ValidationFailedError("url must be http:// or https://, name a host, and hold no user or password")
+        if not self._allow_private and is_public(parts.hostname) is False:
+            raise ValidationFailedError(
+                f"{parts.hostname} is not a public address; KEEPS_WEBHOOKS_ALLOW_PRIVATE=true allows it, if you run this server"
+            )
+        secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+        webhook_id, now = new_id(), self._clock()
+
+        async def work(tx: Tx) -> int | None:
+            await ensure_tenant(tx)
+            row = await tx.fetch_row(
+                QUERIES["webhook_insert"], scope.tenant_id, webhook_id, new.url, list(new.types), secret, scope.user_id, now, MAX_WEBHOOKS
+            )  # fmt: skip
+            return None if row is None else row["position"]
+
+        position = await self._database.write(scope, work)
+        if position is None:
+            raise ValidationFailedError(f"a tenant has at most {MAX_WEBHOOKS} webhooks; remove one first")
+        return MadeWebhook(
+            webhook_id=webhook_id, tenant_id=scope.tenant_id, url=new.url, types=new.types, active=True, position=position, attempts=0,
+            next_attempt_at=now, created_by=scope.user_id, created_at=now, failures=0, secret=secret,
+        )  # fmt: skip
+
+    async def list(self, scope: Scope) -> list[Webhook]:
+        """The tenant's webhooks, newest first, without their secrets."""
+        async with self._database.scoped(scope) as tx:
+            return [Webhook(**dict(row)) for row in await tx.fetch(QUERIES["webhook_list"], scope.tenant_id)]
+
+    async def failures(self, scope: Scope, webhook_id: UUID) -> list[WebhookFailure]:
+        """Events that were given up, newest first. Raises NotFoundError."""
+        if webhook_id not in {each.webhook_id for each in await self.list(scope)}:
+            raise NotFoundError(f"no webhook {webhook_id}")
+        async with self._database.scoped(scope) as tx:
+            rows = await tx.fetch(QUERIES["webhook_failures"], scope.tenant_id, webhook_id)
+        return [WebhookFailure(**dict(row)) for row in rows]
+
+    async def remove(self, scope: Scope, webhook_id: UUID) -> Webhook:
+        """Raises NotFoundError."""
+        return await self._change(
+            scope, webhook_id, lambda tx: tx.fetch_row(QUERIES["webhook_delete"], scope.tenant_id, webhook_id)
+        )
+
+    async def retry(self, scope: Scope, webhook_id: UUID) -> Webhook:
+        """Send its dead letters again, and what came after the first of them. Raises NotFoundError."""
+        now = self._clock()
+        return await self._change(
+            scope, webhook_id, lambda tx: tx.fetch_row(QUERIES["webhook_retry"], scope.tenant_id, webhook_id, now)
+        )
+
+    def start(self) -> None:
+        """Deliver, in the background, until `close`."""
+        self._delivery.start()
+
+    async def deliver_due(self) -> int:
+        """Deliver what is due now; returns how many events arrived."""
+        return await self._delivery.deliver_due()
+
+    async def close(self) -> None:
+        await self._delivery.close()
+
+    async def _change(self, scope: Scope, webhook_id: UUID, change: Change) -> Webhook:
+        held = {each.webhook_id: each for each in await self.list(scope)}.get(webhook_id)
+        if held is None or await self._database.write(scope, change) is None:
+            raise NotFoundError(f"no webhook {webhook_id}")
+        return held
