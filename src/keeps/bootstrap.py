@@ -14,6 +14,8 @@ from keeps.db.session import Database
 from keeps.engine import Keeps
 from keeps.events.feed import Feed
 from keeps.events.service import EventService
+from keeps.graph.reading import Reader
+from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
 from keeps.memories.service import MemoryService
 from keeps.models.embedder import Embedder
@@ -59,6 +61,8 @@ async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Em
             sessions=SessionService(database, introducer, clock),
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
+            graph=GraphService(database, introducer, clock),
+            reader=Reader(database, introducer, clock),
             events=EventService(database, Feed(database), clock),
             webhooks=WebhookService(database, clock, allow_private=settings.webhooks_allow_private),
             keys=KeyService(database, clock),

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from keeps.scoped_graph import ScopedGraph
 from keeps.scoped_log import ScopedLog
 from keeps.scoped_state import ScopedState
 from keeps_client.errors import ValidationFailedError
@@ -27,7 +28,7 @@ from keeps_client.validation import Index, as_uuid, index_now, listed, moment, n
 MANY = 64
 
 
-class ScopedMemory(ScopedState, ScopedLog):
+class ScopedMemory(ScopedState, ScopedGraph, ScopedLog):
     """The memory of one scope. The same methods as the SDK's `MemoryClient`."""
 
     async def remember(

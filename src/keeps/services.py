@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from keeps.access.keys import KeyService
 from keeps.events.service import EventService
+from keeps.graph.reading import Reader
+from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
 from keeps.memories.service import MemoryService
 from keeps.plans.service import PlanService
@@ -30,6 +32,8 @@ class Services:
     sessions: SessionService
     plans: PlanService
     tasks: TaskService
+    graph: GraphService
+    reader: Reader
     events: EventService
     webhooks: WebhookService
     keys: KeyService

@@ -44,6 +44,8 @@ class History:
         self._random = random.Random(seed)
         self._clock = clock
         self._known: list[Any] = []
+        self._entities: list[Any] = []
+        self._relations: list[Any] = []
         self.done = self.refused = 0
 
     async def run(self, steps: int) -> None:
@@ -61,7 +63,7 @@ class History:
         memory = self._keeps.memory(Scope(self._tenant, pick.choice(USERS), pick.choice((None, "agent"))))
         operations: list[tuple[int, Callable[[ScopedMemory], Awaitable[Any]]]] = [
             (10, self._remember), (4, self._update), (3, self._forget), (2, self._restore), (2, self._session), (4, self._plan), (8, self._working),
-            (3, self._task), (4, self._graph), (0 if pick.random() < 0.8 else 1, self._erase),
+            (3, self._task), (8, self._graph), (0 if pick.random() < 0.8 else 1, self._erase),
         ]  # fmt: skip
         (operation,) = pick.choices([each for _, each in operations], [weight for weight, _ in operations])
         await operation(memory)
@@ -151,7 +153,36 @@ class History:
         else:
             await memory.delete_task_context("task")
 
-    async def _graph(self, memory: ScopedMemory) -> None: ...
+    async def _graph(self, memory: ScopedMemory) -> None:
+        pick = self._random
+        names = ("Ann", "ann ", "Bo", "Corp", "München")
+        match pick.randrange(9):
+            case 0 | 1:
+                made = await memory.add_entity(
+                    pick.choice(names), entity_type=pick.choice(("person", "org")), aliases=(pick.choice(names),), properties={"x": pick.choice(VALUES)},
+                    visibility=pick.choice(("private", "tenant")),
+                )  # fmt: skip
+                self._entities.append(made.entity_id)
+            case 2 | 3:
+                edge = await memory.add_relation(
+                    pick.choice(names), pick.choice(names), pick.choice(("knows", "works_at")), weight=pick.choice((1.0, 0.1)),
+                    valid_from=pick.choice((None, START + timedelta(days=pick.randrange(-9, 9)))), exclusive=pick.random() < 0.3,
+                )  # fmt: skip
+                self._relations.append(edge.relation_id)
+            case 4 if self._relations:
+                await memory.delete_relation(pick.choice(self._relations), hard=pick.random() < 0.3)
+            case 5 if self._entities:
+                await memory.delete_entity(pick.choice(self._entities), hard=pick.random() < 0.3)
+            case 6 if self._entities:
+                await memory.merge_entities(pick.choice(self._entities), pick.choice(self._entities))
+            case 7 if self._entities:
+                await memory.unmerge_entity(pick.choice(self._entities))
+            case _ if self._entities:
+                change = pick.choice((memory.add_mention, memory.remove_mention))
+                await change(self._some(), pick.choice(self._entities))
+                await memory.read_entities()
+            case _:
+                pass
 
     async def _erase(self, memory: ScopedMemory) -> None:
         await self._keeps.services.tenants.erase_user(memory.scope, self._random.choice(USERS))

@@ -18,8 +18,9 @@ from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 
 SOURCE = Path(__file__).parents[2] / "src" / "keeps"
 TABLES = [
-    "api_keys", "events", "idempotency_keys", "memories", "memory_access", "memory_terms", "memory_vectors", "plan_correlations", "plans",
-    "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
+    "api_keys", "entities", "entity_names", "events", "idempotency_keys", "memories", "memory_access", "memory_readings", "memory_terms", "memory_vectors", "mentions",
+    "plan_correlations", "plans",
+    "relations", "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
 ]  # fmt: skip
 
 
@@ -34,6 +35,10 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
     await alice.update_plan("plan", correlation_ids=["correlation"])
     await alice.store("key", "Alice's value", "plan")
     await alice.store_task_context("task", event_type="work", sub_tasks=["sub"])
+    leeds = await alice.add_entity("Leeds", entity_type="city")
+    await alice.add_relation(leeds, await alice.add_entity("England"), "lies_in")
+    await alice.add_mention(private.memory_id, leeds.entity_id)
+    await alice.read_entities()
     await raw.execute("BEGIN")
     await become(raw, tenant, "alice")
     await raw.execute(
@@ -127,6 +132,11 @@ async def test_another_user_of_the_tenant_sees_only_what_is_shared(
             "task_contexts",
             "task_subtasks",
             "idempotency_keys",
+            "entities",
+            "entity_names",
+            "relations",
+            "mentions",
+            "memory_readings",
         ):
             assert await raw.fetch(f"SELECT * FROM keeps.{table}") == [], table
         # Working memory is the tenant's, by design; keys of access are the tenant administrators' to manage.
@@ -134,6 +144,15 @@ async def test_another_user_of_the_tenant_sees_only_what_is_shared(
 
 
 INSERTS = {
+    "entities": "INSERT INTO keeps.entities (tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility, source, version, created_at, updated_at)"
+    " VALUES ($1, gen_random_uuid(), $2, 'forged', 'x', '{}', '{}', 'private', 'user', 1, now(), now())",
+    "entity_names": "INSERT INTO keeps.entity_names (tenant_id, user_id, name_key, entity_id, visibility) VALUES ($1, $2, 'forged', gen_random_uuid(), 'tenant')",
+    "relations": "INSERT INTO keeps.relations (tenant_id, relation_id, user_id, source_id, target_id, relation_type, properties, weight, visibility, valid_from,"
+    " event_id, version, created_at, updated_at) VALUES ($1, gen_random_uuid(), $2, gen_random_uuid(), gen_random_uuid(), 'x', '{}', 1, 'private', now(),"
+    " gen_random_uuid(), 1, now(), now())",
+    "mentions": "INSERT INTO keeps.mentions (tenant_id, memory_id, entity_id, user_id, source, rejected, created_at, updated_at)"
+    " VALUES ($1, gen_random_uuid(), gen_random_uuid(), $2, 'user', false, now(), now())",
+    "memory_readings": "INSERT INTO keeps.memory_readings (tenant_id, memory_id, user_id, version) VALUES ($1, gen_random_uuid(), $2, 1)",
     "users": "INSERT INTO keeps.users (tenant_id, user_id) VALUES ($1, $2)",
     "events": "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)"
     " VALUES ($1, 999999, gen_random_uuid(), 'forged', 'x', 'x', now(), $2, 'private', '{}')",

@@ -13,11 +13,12 @@ from keeps.schema.files import HEAD, read_sql_file
 
 PACKAGES = (
     "keeps.db", "keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing", "keeps.working", "keeps.sessions",
-    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer", "keeps.webhooks",
+    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer", "keeps.webhooks", "keeps.graph",
 )  # fmt: skip
 TABLES = [
-    "api_keys", "events", "idempotency_keys", "memories", "memory_access", "memory_terms", "memory_vectors", "plan_correlations", "plans",
-    "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
+    "api_keys", "entities", "entity_names", "events", "idempotency_keys", "memories", "memory_access", "memory_readings", "memory_terms", "memory_vectors", "mentions",
+    "plan_correlations", "plans",
+    "relations", "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
 ]  # fmt: skip
 
 
@@ -95,7 +96,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
     )
     assert {each["proname"] for each in functions} == {
         "clear_plan", "count_memories", "count_rows", "erase_tenant", "erase_user", "event_owners", "find_api_key", "follow_memory", "installation_counts", "list_tenants",
-        "last_sequences", "make_event_partitions", "redact_events", "redact_memory_events", "redact_own_events", "redact_plan_events",
+        "last_sequences", "make_event_partitions", "redact_events", "redact_graph_events", "redact_memory_events", "redact_own_events", "redact_plan_events",
         "replay_counts", "replay_differences", "retire_events", "users_of_tenant", "users_to_index", "users_with_other_models", "webhooks_due",
     }  # fmt: skip
     for each in functions:

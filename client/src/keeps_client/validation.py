@@ -13,6 +13,7 @@ from keeps_client.models.common import MAX_LIMIT, UtcTime
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FoundT = TypeVar("FoundT")
+Direction = Literal["outgoing", "incoming", "both"]
 Index = Literal["now", "later"]
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
@@ -114,3 +115,9 @@ def named_types(values: object) -> tuple[str, ...] | None:
     if not isinstance(found, tuple) or not 1 <= len(found) <= 50:
         raise ValidationFailedError("types and kinds are lists of 1 to 50 names")
     return tuple(named("types and kinds", each, 100) for each in found)
+
+
+def directed(value: object) -> Direction:
+    if value not in ("outgoing", "incoming", "both"):
+        raise ValidationFailedError('direction must be "outgoing", "incoming" or "both"')
+    return value

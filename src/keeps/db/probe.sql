@@ -33,7 +33,9 @@ SELECT EXISTS (SELECT FROM keeps.tenants) OR EXISTS (SELECT FROM keeps.users) OR
     OR EXISTS (SELECT FROM keeps.sessions) OR EXISTS (SELECT FROM keeps.plans) OR EXISTS (SELECT FROM keeps.plan_correlations)
     OR EXISTS (SELECT FROM keeps.task_contexts) OR EXISTS (SELECT FROM keeps.task_subtasks) OR EXISTS (SELECT FROM keeps.working_memory)
     OR EXISTS (SELECT FROM keeps.api_keys) OR EXISTS (SELECT FROM keeps.idempotency_keys)
-    OR EXISTS (SELECT FROM keeps.webhooks) OR EXISTS (SELECT FROM keeps.webhook_failures) AS seen
+    OR EXISTS (SELECT FROM keeps.webhooks) OR EXISTS (SELECT FROM keeps.webhook_failures)
+    OR EXISTS (SELECT FROM keeps.entities) OR EXISTS (SELECT FROM keeps.entity_names) OR EXISTS (SELECT FROM keeps.relations)
+    OR EXISTS (SELECT FROM keeps.mentions) OR EXISTS (SELECT FROM keeps.memory_readings) AS seen
 
 -- name: distance
 -- One distance, to see that this processor can run pgvector at all.

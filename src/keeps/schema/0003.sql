@@ -265,16 +265,16 @@ CREATE FUNCTION keeps.replay_working_memory(until timestamptz) RETURNS SETOF kee
     WHERE (folded.held).key IS NOT NULL
 $$;
 
--- What is replayed: the table, its key, and how its rows are read from events up to $1.
-CREATE FUNCTION keeps.replayed_tables() RETURNS TABLE (name text, key text[], source text)
+-- What is replayed: the table, its key, how its rows are read from events up to $1, and which live rows that must give.
+CREATE FUNCTION keeps.replayed_tables() RETURNS TABLE (name text, key text[], source text, live text)
     LANGUAGE sql STABLE AS $$
     SELECT part.name, part.key,
            format('SELECT filled.* FROM keeps.replay_rows(%L, $1) AS image CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.%I, image) AS filled',
-                  part.noun, part.name)
+                  part.noun, part.name), 'true'
     FROM (VALUES ('memories', '{memory_id}'::text[], 'memory'), ('sessions', '{user_id,session_id}', 'session'),
                  ('plans', '{user_id,plan_id}', 'plan'), ('task_contexts', '{user_id,task_id}', 'task_context')) AS part(name, key, noun)
     UNION ALL
-    SELECT 'working_memory', '{plan_id,key}', 'SELECT * FROM keeps.replay_working_memory($1)'
+    SELECT 'working_memory', '{plan_id,key}', 'SELECT * FROM keeps.replay_working_memory($1)', 'true'
 $$;
 
 -- Where the live rows of the current tenant are not, to the byte, what its events tell: ids and names of columns only.
@@ -288,7 +288,7 @@ BEGIN
         keys := (SELECT string_agg(format('live.%1$I = told.%1$I', each), ' AND ') FROM unnest(part.key) AS each);
         RETURN QUERY EXECUTE format($query$
             WITH both_sides AS MATERIALIZED (
-                SELECT live, told FROM (SELECT * FROM %1$I WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')) AS live
+                SELECT live, told FROM (SELECT * FROM %1$I WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND %7$s) AS live
                 FULL JOIN (%2$s) AS told ON %3$s
             )
             SELECT %4$L::text, (SELECT count(*) FROM both_sides), NULL::jsonb, NULL::text, NULL::text[]
@@ -297,7 +297,7 @@ BEGIN
                     CASE WHEN live IS NULL THEN 'told by events, but not stored' WHEN told IS NULL THEN 'stored, but told by no event' ELSE 'differs' END,
                     ARRAY(SELECT one.key FROM jsonb_each(to_jsonb(live)) AS one WHERE to_jsonb(told) -> one.key IS DISTINCT FROM one.value ORDER BY 1)
              FROM both_sides WHERE (live IS NULL) OR (told IS NULL) OR live *<> told
-             LIMIT %6$s)$query$, part.name, part.source, keys, part.name, part.key, at_most) USING 'infinity'::timestamptz;
+             LIMIT %6$s)$query$, part.name, part.source, keys, part.name, part.key, at_most, part.live) USING 'infinity'::timestamptz;
     END LOOP;
 END
 $$;

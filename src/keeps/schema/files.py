@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest revision; a test compares it with the revision files."""
 
 

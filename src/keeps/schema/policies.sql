@@ -132,10 +132,18 @@ CREATE POLICY events_read ON keeps.events FOR SELECT TO keeps_app
                 OR (visibility = 'tenant'
                     AND EXISTS (SELECT FROM keeps.memories
                                 WHERE memories.tenant_id = events.tenant_id AND memories.visibility = 'tenant'
-                                  AND memories.memory_id = CASE WHEN events.type LIKE 'memory.%' THEN events.subject::uuid END))));
+                                  AND memories.memory_id = CASE WHEN events.type LIKE 'memory.%' THEN events.subject::uuid END))
+                OR (visibility = 'tenant' AND data ? 'entity'
+                    AND EXISTS (SELECT FROM keeps.entities
+                                WHERE entities.tenant_id = events.tenant_id AND entities.visibility = 'tenant'
+                                  AND entities.entity_id = CASE WHEN events.type LIKE 'memory.%' THEN events.subject::uuid END))
+                OR (visibility = 'tenant' AND data ? 'edge'
+                    AND EXISTS (SELECT FROM keeps.relations
+                                WHERE relations.tenant_id = events.tenant_id AND relations.visibility = 'tenant'
+                                  AND relations.relation_id = CASE WHEN events.type LIKE 'memory.%' THEN events.subject::uuid END))));
 DROP POLICY IF EXISTS events_agent ON keeps.events;
 CREATE POLICY events_agent ON keeps.events AS RESTRICTIVE FOR SELECT TO keeps_app
-    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR type NOT LIKE 'memory.%'
+    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR type NOT LIKE 'memory.%' OR data ? 'entity' OR data ? 'edge'
            OR data #>> '{memory,kind}' = 'semantic' OR agent_id = NULLIF(current_setting('app.bound_agent', true), ''));
 DROP POLICY IF EXISTS events_append ON keeps.events;
 CREATE POLICY events_append ON keeps.events FOR INSERT TO keeps_app
@@ -247,6 +255,123 @@ DROP POLICY IF EXISTS working_memory_follow ON keeps.working_memory;
 CREATE POLICY working_memory_follow ON keeps.working_memory TO keeps_owner
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
 
+-- the graph: entities and relations like memories, one's own and the tenant's to read, one's own to write. A mention is
+-- seen by whoever sees its memory and its entity; a token of an agent is held to what it may see of memories.
+ALTER TABLE keeps.entities ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.entities FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.entities TO keeps_app;
+DROP POLICY IF EXISTS entities_read ON keeps.entities;
+CREATE POLICY entities_read ON keeps.entities FOR SELECT TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
+           AND (user_id = NULLIF(current_setting('app.current_user', true), '') OR (visibility = 'tenant' AND deleted_at IS NULL)));
+DROP POLICY IF EXISTS entities_insert ON keeps.entities;
+CREATE POLICY entities_insert ON keeps.entities FOR INSERT TO keeps_app
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS entities_update ON keeps.entities;
+CREATE POLICY entities_update ON keeps.entities FOR UPDATE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS entities_delete ON keeps.entities;
+CREATE POLICY entities_delete ON keeps.entities FOR DELETE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS entities_follow ON keeps.entities;
+CREATE POLICY entities_follow ON keeps.entities TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.entity_names ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.entity_names FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.entity_names TO keeps_app;
+DROP POLICY IF EXISTS entity_names_read ON keeps.entity_names;
+CREATE POLICY entity_names_read ON keeps.entity_names FOR SELECT TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
+           AND (user_id = NULLIF(current_setting('app.current_user', true), '') OR visibility = 'tenant'));
+DROP POLICY IF EXISTS entity_names_insert ON keeps.entity_names;
+CREATE POLICY entity_names_insert ON keeps.entity_names FOR INSERT TO keeps_app
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS entity_names_update ON keeps.entity_names;
+CREATE POLICY entity_names_update ON keeps.entity_names FOR UPDATE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS entity_names_delete ON keeps.entity_names;
+CREATE POLICY entity_names_delete ON keeps.entity_names FOR DELETE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS entity_names_follow ON keeps.entity_names;
+CREATE POLICY entity_names_follow ON keeps.entity_names TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.relations ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.relations FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.relations TO keeps_app;
+DROP POLICY IF EXISTS relations_read ON keeps.relations;
+CREATE POLICY relations_read ON keeps.relations FOR SELECT TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
+           AND (user_id = NULLIF(current_setting('app.current_user', true), '') OR (visibility = 'tenant' AND deleted_at IS NULL)));
+DROP POLICY IF EXISTS relations_insert ON keeps.relations;
+CREATE POLICY relations_insert ON keeps.relations FOR INSERT TO keeps_app
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS relations_update ON keeps.relations;
+CREATE POLICY relations_update ON keeps.relations FOR UPDATE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS relations_delete ON keeps.relations;
+CREATE POLICY relations_delete ON keeps.relations FOR DELETE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS relations_follow ON keeps.relations;
+CREATE POLICY relations_follow ON keeps.relations TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.mentions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.mentions FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.mentions TO keeps_app;
+DROP POLICY IF EXISTS mentions_read ON keeps.mentions;
+CREATE POLICY mentions_read ON keeps.mentions FOR SELECT TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = mentions.tenant_id AND memories.memory_id = mentions.memory_id)
+           AND EXISTS (SELECT FROM keeps.entities WHERE entities.tenant_id = mentions.tenant_id AND entities.entity_id = mentions.entity_id));
+DROP POLICY IF EXISTS mentions_insert ON keeps.mentions;
+CREATE POLICY mentions_insert ON keeps.mentions FOR INSERT TO keeps_app
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS mentions_update ON keeps.mentions;
+CREATE POLICY mentions_update ON keeps.mentions FOR UPDATE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS mentions_delete ON keeps.mentions;
+CREATE POLICY mentions_delete ON keeps.mentions FOR DELETE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS mentions_follow ON keeps.mentions;
+CREATE POLICY mentions_follow ON keeps.mentions TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.memory_readings ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.memory_readings FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.memory_readings TO keeps_app;
+DROP POLICY IF EXISTS memory_readings_read ON keeps.memory_readings;
+CREATE POLICY memory_readings_read ON keeps.memory_readings FOR SELECT TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS memory_readings_insert ON keeps.memory_readings;
+CREATE POLICY memory_readings_insert ON keeps.memory_readings FOR INSERT TO keeps_app
+    WITH CHECK (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS memory_readings_update ON keeps.memory_readings;
+CREATE POLICY memory_readings_update ON keeps.memory_readings FOR UPDATE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS memory_readings_delete ON keeps.memory_readings;
+CREATE POLICY memory_readings_delete ON keeps.memory_readings FOR DELETE TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS memory_readings_follow ON keeps.memory_readings;
+CREATE POLICY memory_readings_follow ON keeps.memory_readings TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+
 -- api_keys: of the tenant; the owner finds one by its hash before a tenant is known (keeps.find_api_key)
 ALTER TABLE keeps.api_keys ENABLE ROW LEVEL SECURITY;
 ALTER TABLE keeps.api_keys FORCE ROW LEVEL SECURITY;
@@ -301,4 +426,6 @@ GRANT EXECUTE ON FUNCTION keeps.find_api_key(bytea) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_differences(integer), keeps.replay_counts(timestamptz),
     keeps.last_sequences(text[]), keeps.retire_events(timestamptz), keeps.webhooks_due(timestamptz, integer),
     keeps.event_owners(bigint, integer) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[], timestamptz, integer),
+    keeps.redact_graph_events(uuid[]) TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;

@@ -34,6 +34,12 @@ _EVENT = {"specversion": "1.0", "id": _ID, "source": "keeps", "type": "memory.wr
 _WEBHOOK = {"webhook_id": _ID, "tenant_id": "acme", "url": "https://example.com/keeps", "types": ["memory.*"], "active": True, "position": 41,
             "attempts": 0, "next_attempt_at": _TIME, "last_error": None, "last_delivered_at": _TIME, "created_by": "alice", "created_at": _TIME,
             "failures": 0}  # fmt: skip
+_ENTITY = {"entity_id": _ID, **_WHO, "name": "Alice", "entity_type": "person", "aliases": ["Al"], "properties": {"born": 1990},
+           "visibility": "private", "source": "user", "merged_into": None, **_VERSIONED}  # fmt: skip
+_RELATION = {"relation_id": _ID, **_WHO, "source_id": _ID, "target_id": _ID, "relation_type": "works_at", "properties": {}, "weight": 1.0,
+             "visibility": "private", "valid_from": _TIME, "valid_to": None, "memory_id": None, "event_id": _ID, **_VERSIONED}  # fmt: skip
+_MENTION = {"memory_id": _ID, "entity_id": _ID, "user_id": "alice", "source": "text", "rejected": False, **_TIMES}
+_TRAVERSAL = {"entities": [_ENTITY], "depths": [0], "relations": [_RELATION], "paths": [[_ID, _ID]], "truncated": False}
 _KEY = {"key_id": _ID, "tenant_id": "acme", "name": "production", "user_id": None, "agent_id": None, "roles": ["writer"], "hint": "x7Qz",
         "created_by": "alice", "created_at": _TIME, "expires_at": None, "last_used_at": None, "revoked_at": None}  # fmt: skip
 _ERASED = {"tenant_id": "acme", "user_id": "alice", "removed": {"memories": 12, "memory_vectors": 12}, "events_redacted": 14,
@@ -53,7 +59,7 @@ _ATOMIC = {"plan_id": "plan-1", "path": "state.actions", "key": "state", "value"
 PARAMETERS: dict[str, Any] = {
     "plan_id": "plan-1", "key": "summary", "task_id": "task-1", "sub_task_id": "sub-1", "correlation_id": "c-1", "session_id": "session-1",
     "agent_id": "concierge", "q": "when does the office close?", "query": "when does the office close?", "memory_id": _ID, "key_id": _ID,
-    "user_id": "alice", "tenant_id": "acme", "webhook_id": _ID, "older_than_days": 365,
+    "user_id": "alice", "tenant_id": "acme", "webhook_id": _ID, "older_than_days": 365, "entity_id": _ID, "relation_id": _ID,
 }  # fmt: skip
 
 BODIES: dict[str, Any] = {
@@ -80,6 +86,12 @@ BODIES: dict[str, Any] = {
     "post /v1/memories/batch": {"items": [{"content": "Alice is allergic to peanuts."}], "index": "later"},
     "patch /v1/memories/{memory_id}": {"content": "Alice is allergic to peanuts and cashews."},
     "post /v1/recall": {"query": "what must she not eat?", "limit": 5},
+    "post /v1/graph/entities": {"name": "Alice", "entity_type": "person", "aliases": ["Al"], "properties": {"born": 1990}},
+    "post /v1/graph/entities/{entity_id}/merge": {"merged_id": _ID},
+    "post /v1/graph/relations": {"source": "Alice", "target": "Acme", "relation_type": "works_at", "exclusive": True},
+    "post /v1/graph/traverse": {"start": "Alice", "path_pattern": "person -works_at-> org <-works_at- person"},
+    "post /v1/graph/shortest-path": {"source": "Alice", "target": "Bob", "max_depth": 4},
+    "post /v1/graph/mentions": {"memory_id": _ID, "entity_id": _ID},
     "post /v1/admin/keys": {"name": "production", "roles": ["writer"]},
     "put /v1/admin/tenants/{tenant_id}": {"max_memories": 10_000},
     "post /v1/admin/webhooks": {"url": "https://example.com/keeps", "types": ["memory.*"]},
@@ -110,6 +122,14 @@ ANSWERS: dict[str, Any] = {
     "post /v1/memories/{memory_id}/restore": {**_RECEIPT, "status": "restored"}, "get /v1/memories/{memory_id}/history": [_EVENT],
     "post /v1/recall": {"hits": [{"memory": _MEMORY, "score": 0.93, "provider_id": "postgres", "tier": "indexed"}], "took_ms": 7.1,
                         "partial": False, "failed_providers": []},
+    "post /v1/graph/entities": _ENTITY, "get /v1/graph/entities": {"items": [_ENTITY], "next_cursor": None},
+    "get /v1/graph/entities/{entity_id}": _ENTITY, "delete /v1/graph/entities/{entity_id}": {**_ENTITY, "deleted_at": _TIME},
+    "get /v1/graph/entities/{entity_id}/relations": [_RELATION], "post /v1/graph/entities/{entity_id}/merge": _ENTITY,
+    "post /v1/graph/entities/{entity_id}/unmerge": _ENTITY, "post /v1/graph/relations": _RELATION,
+    "delete /v1/graph/relations/{relation_id}": {**_RELATION, "deleted_at": _TIME}, "post /v1/graph/traverse": _TRAVERSAL,
+    "post /v1/graph/shortest-path": _TRAVERSAL, "get /v1/graph/mentions": [_MENTION], "post /v1/graph/mentions": {**_MENTION, "source": "user"},
+    "delete /v1/graph/mentions": {**_MENTION, "source": "user", "rejected": True},
+    "post /v1/graph/read": {"memories": 120, "entities": 14, "mentions": 210, "pending": 0},
     "get /v1/events": [_EVENT], "get /v1/events/stream": "id: 1\nevent: memory.written\ndata: {…}\n\n",
     "get /v1/admin/events/verify": {"tenant_id": "acme", "equal": True, "events": 412, "compared": {"memories": 120, "plans": 3}, "differences": []},
     "get /v1/admin/events/replay": [{"table": "memories", "rows": 120}],

@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from keeps_client._async.admin import AdminClient
+from keeps_client._async.graph import GraphClient
 from keeps_client._async.log import LogClient
 from keeps_client._async.state import StateClient
 from keeps_client._async.transport import Transport
@@ -36,7 +37,7 @@ RECEIPT, RECEIPTS, RESULT = TypeAdapter(Receipt), TypeAdapter(list[Receipt]), Ty
 MEMORY, MEMORIES, EVENTS = TypeAdapter(Memory), TypeAdapter(Page[Memory]), TypeAdapter(list[Event])
 
 
-class MemoryClient(StateClient, LogClient):
+class MemoryClient(StateClient, GraphClient, LogClient):
     """The memory of whoever the token names, at a Keeps server.
 
     async with MemoryClient("http://127.0.0.1:8765", token="…") as memory:

@@ -32,6 +32,20 @@ from keeps_client.models.events import (
     Webhook,
     WebhookFailure,
 )
+from keeps_client.models.graph import (
+    Direction,
+    Entity,
+    Mention,
+    Merge,
+    NewEntity,
+    NewMention,
+    NewRelation,
+    PathRequest,
+    Reading,
+    Relation,
+    Traversal,
+    TraverseRequest,
+)
 from keeps_client.models.memories import Memory, MemoryChange, NewMemory, Receipt
 from keeps_client.models.plans import (
     NewPlan,
@@ -59,10 +73,12 @@ from keeps_client.models.working import (
 )
 
 __all__ = [
-    "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "EpisodicItem", "ErasureReceipt", "Event", "Explanation", "Filters", "Hit",
-    "ImportSummary", "KeyInfo", "KnowledgeUpsert", "LogRetention", "MadeKey", "MadeWebhook", "Memory", "MemoryChange", "NewInteraction", "NewKey", "NewKnowledge", "NewMemory",
-    "NewPlan", "NewPlanContext", "NewSession", "NewSkill", "NewTaskContext", "NewWebhook", "NewWorkingItem", "Page", "Plan", "PlanChange", "PlanContext",
-    "PlanContextChange", "PlanFilter", "PlanStatus", "ProceduralItem", "Quota", "RecallRequest", "RecallResult", "Receipt", "ReplayedTable", "RoleName", "SemanticItem",
-    "Session", "SessionChange", "TaskContext", "TaskContextChange", "TenantInfo", "Upserted", "Verification", "Webhook", "WebhookFailure", "WorkingCleared", "WorkingDeleted", "WorkingItem",
-    "WorkingItems", "WorkingValue",
+    "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "Direction", "Entity", "EpisodicItem", "ErasureReceipt",
+    "Event", "Explanation", "Filters", "Hit", "ImportSummary", "KeyInfo", "KnowledgeUpsert", "LogRetention", "MadeKey", "MadeWebhook",
+    "Memory", "MemoryChange", "Mention", "Merge", "NewEntity", "NewInteraction", "NewKey", "NewKnowledge", "NewMemory", "NewMention",
+    "NewPlan", "NewPlanContext", "NewRelation", "NewSession", "NewSkill", "NewTaskContext", "NewWebhook", "NewWorkingItem", "Page",
+    "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter", "PlanStatus", "ProceduralItem", "Quota",
+    "Reading", "RecallRequest", "RecallResult", "Receipt", "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session",
+    "SessionChange", "TaskContext", "TaskContextChange", "TenantInfo", "Traversal", "TraverseRequest", "Upserted", "Verification",
+    "Webhook", "WebhookFailure", "WorkingCleared", "WorkingDeleted", "WorkingItem", "WorkingItems", "WorkingValue",
 ]  # fmt: skip

@@ -1,0 +1,162 @@
+"""The graph: entities, typed edges between them, which memory speaks of which, and paths."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from keeps_client.models.common import Metadata, Text, UtcTime, Wire
+from keeps_client.models.memories import Name, Visibility
+
+Direction = Literal["outgoing", "incoming", "both"]
+Found = Literal["user", "text", "llm"]
+EntityName = Annotated[Text, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
+Weight = Annotated[float, Field(allow_inf_nan=False)]
+Depth = Annotated[int, Field(ge=1, le=10)]
+
+
+class Entity(Wire):
+    """A node: somebody or something with a name. `source`: who made it; `merged_into`: the entity that took it in."""
+
+    entity_id: UUID
+    tenant_id: str
+    user_id: str
+    name: str
+    entity_type: str
+    aliases: tuple[str, ...]
+    properties: dict[str, JsonValue]
+    visibility: Visibility
+    source: Found
+    merged_into: UUID | None = None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+
+
+class NewEntity(Wire):
+    """An entity to store. One of the same type and name, or with it as an alias, is brought up to date instead."""
+
+    name: EntityName
+    entity_type: Name = "custom"
+    properties: Metadata = Field(default_factory=dict[str, JsonValue])
+    aliases: Annotated[tuple[EntityName, ...], Field(max_length=50)] = ()
+    visibility: Visibility = "private"
+    entity_id: UUID | None = None
+
+
+class Relation(Wire):
+    """A directed edge, true from `valid_from` until `valid_to`. `memory_id` and `event_id` say where it comes from."""
+
+    relation_id: UUID
+    tenant_id: str
+    user_id: str
+    source_id: UUID
+    target_id: UUID
+    relation_type: str
+    properties: dict[str, JsonValue]
+    weight: float
+    visibility: Visibility
+    valid_from: datetime
+    valid_to: datetime | None = None
+    memory_id: UUID | None = None
+    event_id: UUID
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+
+
+class NewRelation(Wire):
+    """An edge to store. `source` and `target` are ids, or names of entities that are there.
+
+    The same edge with other properties ends the one before it; with `exclusive` all other edges of this type from the
+    same source end, too, as when somebody changes jobs.
+    """
+
+    source: EntityName | UUID
+    target: EntityName | UUID
+    relation_type: Name
+    properties: Metadata = Field(default_factory=dict[str, JsonValue])
+    weight: Weight = 1.0
+    visibility: Visibility = "private"
+    valid_from: UtcTime | None = None
+    valid_to: UtcTime | None = None
+    memory_id: UUID | None = None
+    exclusive: bool = False
+
+
+class Mention(Wire):
+    """That a memory speaks of an entity; `rejected`: that it does not, whatever its words seem to say."""
+
+    memory_id: UUID
+    entity_id: UUID
+    user_id: str
+    source: Found
+    rejected: bool = False
+    created_at: datetime
+    updated_at: datetime
+
+
+class NewMention(Wire):
+    """A memory and an entity."""
+
+    memory_id: UUID
+    entity_id: UUID
+
+
+class Merge(Wire):
+    """The entity to take in."""
+
+    merged_id: UUID
+
+
+class TraverseRequest(Wire):
+    """Where to begin and how to go on: within `depth` steps, or along a pattern.
+
+    A pattern names types of entities and relations in turn, `*` for any and `a|b` for several:
+    `person -works_at-> org <-works_at- person`.
+    """
+
+    start: EntityName | UUID
+    path_pattern: Annotated[Text, StringConstraints(min_length=1, max_length=2_000)] | None = None
+    depth: Depth = 2
+    direction: Direction = "outgoing"
+    relation_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=50)] | None = None
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 100
+
+
+class PathRequest(Wire):
+    """Between which entities to find the shortest path."""
+
+    source: EntityName | UUID
+    target: EntityName | UUID
+    max_depth: Depth = 6
+    direction: Direction = "both"
+    relation_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=50)] | None = None
+
+
+class Traversal(Wire):
+    """What was reached.
+
+    `entities` nearest first, with their `depths`; `relations` between them; `paths` as lists of entities, where a
+    pattern or a shortest path was asked for. `truncated`: there is more than the limit allowed.
+    """
+
+    entities: list[Entity]
+    depths: list[int]
+    relations: list[Relation]
+    paths: list[list[UUID]] = Field(default_factory=list[list[UUID]])
+    truncated: bool = False
+
+
+class Reading(Wire):
+    """What reading memories for entities found. `pending`: memories that are still to be read."""
+
+    memories: int
+    entities: int
+    mentions: int
+    pending: int

@@ -1,0 +1,1 @@
+"""The graph: entities, edges, mentions, and the ways between them."""

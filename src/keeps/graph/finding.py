@@ -1,0 +1,135 @@
+"""Entities in text, found by rules, without an LLM. Pure.
+
+Known names and aliases are found wherever they stand, longest first, whatever their case where they have more than one
+word. New names are taken from what writing marks as names: capitalised words that do not just begin a sentence, several
+capitalised words in a row (with small words between them, as in "Bank of Ireland"), quoted titles, and @handles.
+Days, months and words that are often capitalised for other reasons are no names. Dates are no entities: recall treats
+them as times. docs/graph.md has what this finds and misses, measured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+IdT = TypeVar("IdT")
+_TOKEN = re.compile(r"@[\w.]{2,}|[^\W_]+(?:['’.&-][^\W_]+)*")
+_SENTENCE_END = re.compile(r"[.!?:;\n\"“”(]\s*$|^\s*$|[-–—*•]\s+$")
+_QUOTED = re.compile(r"[\"“”]([^\"“”\n]{2,60})[\"“”]")
+_JOINING = frozenset("of the de da del van von der la le du al bin &".split())
+_NO_NAMES = frozenset(
+    """i i'm i'll i've i'd monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december mr mrs ms dr ok okay yes no oh hey hi hello thanks thank wow haha lol yeah sure well also but and so
+    what when where who why how the a an this that these those my your our their his her its it he she they we you if then there here today
+    tomorrow yesterday am pm tv dvd cd usa uk eu id url api sql json http https ai llm ceo cto hr faq diy xmas christmas easter halloween
+    english god sorry please maybe just let's that's it's don't can't not all some any one two three good great nice congrats absolutely""".split()
+)  # fmt: skip
+
+
+class KnownNames(dict[tuple[str, ...], IdT]):
+    """Names by their words in small letters, and the longest that begins with each word. `rejected`: what is no name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.longest: dict[str, int] = {}
+        self.rejected: set[tuple[str, ...]] = set()
+
+    def add(self, name: str, identity: IdT) -> None:
+        words = words_of_name(name)
+        if words and words not in self:
+            self[words] = identity
+            self.longest[words[0]] = max(self.longest.get(words[0], 0), len(words))
+
+
+def words_of_name(name: str) -> tuple[str, ...]:
+    """A name as it is compared: its words in small letters, without possessive endings."""
+    return tuple(_plain(each.group()) for each in _TOKEN.finditer(name))
+
+
+def find_known(text: str, known: KnownNames[IdT]) -> list[IdT]:
+    """Whose names stand in the text, in order, each once. A name of one word counts only where it is capitalised, or
+    where nothing in the text is."""
+    tokens = [each.group() for each in _TOKEN.finditer(text)]
+    words = [_plain(each) for each in tokens]
+    found: dict[IdT, None] = {}
+    place = 0
+    while place < len(words):
+        length = min(known.longest.get(words[place], 0), len(words) - place)
+        while length and tuple(words[place : place + length]) not in known:
+            length -= 1
+        if length > 1 or (
+            length == 1 and (tokens[place][:1].isupper() or not tokens[place][:1].isalpha() or text.islower())
+        ):
+            found[known[tuple(words[place : place + length])]] = None
+        place += max(length, 1)
+    return list(found)
+
+
+def find_names(text: str) -> list[str]:
+    """Names that writing marks as such, in order, each once."""
+    found: dict[str, None] = {}
+    for match in _QUOTED.finditer(text):
+        title = match.group(1).strip(" ,.!?")
+        if title[:1].isupper() and 1 <= len(title.split()) <= 6 and _is_name(title):
+            found[title] = None
+    span: list[re.Match[str]] = []
+    for token in [*_TOKEN.finditer(text), None]:
+        if token is not None and token.group().startswith("@"):
+            found[token.group().rstrip(".")] = None
+            continue
+        if (
+            token is not None
+            and span
+            and _adjacent(text, span[-1], token)
+            and (_capitalised(token.group()) or token.group().lower() in _JOINING)
+        ):
+            span.append(token)
+            continue
+        if span:
+            _take(text, span, found)
+            span = []
+        if token is not None and _capitalised(token.group()):
+            span = [token]
+    return list(found)
+
+
+def _take(text: str, span: list[re.Match[str]], found: dict[str, None]) -> None:
+    while span and not _capitalised(span[-1].group()):
+        span.pop()
+    begins = bool(_SENTENCE_END.search(text[: span[0].start()]))
+    # A word that begins a sentence is capitalised anyway; of a span, it goes when it is no name by itself.
+    while span and (span[0].group().lower().replace("’", "'") in _NO_NAMES):
+        span.pop(0)
+        begins = False
+    while span and span[-1].group().lower() in _NO_NAMES:
+        span.pop()
+    if not span or (begins and len(span) == 1):
+        return
+    name = re.sub(r"['’]s$", "", text[span[0].start() : span[-1].end()])
+    if _is_name(name):
+        found[name] = None
+
+
+def new_names(
+    names: Iterable[str], known: Mapping[tuple[str, ...], object], rejected: set[tuple[str, ...]]
+) -> list[str]:
+    """Those that nobody knows yet, nor has rejected."""
+    return [each for each in names if (words := words_of_name(each)) and words not in known and words not in rejected]
+
+
+def _plain(token: str) -> str:
+    return re.sub(r"['’]s?$", "", token.replace("’", "'")).rstrip(".").casefold()
+
+
+def _capitalised(token: str) -> bool:
+    return token[:1].isupper()
+
+
+def _adjacent(text: str, one: re.Match[str], other: re.Match[str]) -> bool:
+    return text[one.end() : other.start()] in (" ", "  ", " & ")
+
+
+def _is_name(name: str) -> bool:
+    words = words_of_name(name)
+    return 2 <= len(name) <= 100 and bool(words) and not all(word in _NO_NAMES or len(word) < 2 for word in words)

@@ -1,0 +1,228 @@
+"""Statements on the graph. Rows are written whole, each with its event in the same transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from keeps.clock import new_id
+from keeps.db.session import Row, Tx
+from keeps.db.statements import Statements
+from keeps.events import store as events
+from keeps.events.store import NewEvent
+from keeps.graph.finding import KnownNames, words_of_name
+from keeps_client.models import Direction, Entity, Mention, Relation
+
+QUERIES = Statements("keeps.graph")
+PROVIDER = "graph"
+Moved = dict[str, Any]
+"""What undoing a merge needs: aliases that were added, and which ends of which relations were moved."""
+
+
+async def put_entities(tx: Tx, changed: Sequence[tuple[Entity, Moved | None]]) -> None:
+    """Store entities as they are now, each with its event."""
+    images = [{**entity.model_dump(mode="json"), "moved": moved} for entity, moved in changed]
+    await tx.execute(QUERIES["entity_put"], json.dumps(images, ensure_ascii=False))
+    news = [
+        NewEvent(
+            new_id(), "memory.deleted" if entity.deleted_at else "memory.written", str(entity.entity_id), entity.updated_at, entity.visibility,
+            tx.scope.agent_id,
+            {"key": f"{entity.entity_type}/{entity.name}", "value": entity.name, "value_type": "text", "content_type": "entity",
+             "provider_id": PROVIDER, "entity": image},
+        )
+        for (entity, _), image in zip(changed, images, strict=True)
+    ]  # fmt: skip
+    await events.append(tx, news)
+
+
+async def put_relations(tx: Tx, relations: Sequence[Relation]) -> None:
+    """Store edges as they are now, each with its event, whose id they carry."""
+    if not relations:
+        return
+    images = [relation.model_dump(mode="json") for relation in relations]
+    await tx.execute(QUERIES["relation_put"], json.dumps(images, ensure_ascii=False))
+    news = [
+        NewEvent(
+            relation.event_id, "memory.unlinked" if relation.deleted_at else "memory.linked", str(relation.relation_id), relation.updated_at,
+            relation.visibility, tx.scope.agent_id,
+            {"source_key": str(relation.source_id), "target_key": str(relation.target_id), "relation": relation.relation_type,
+             "provider_id": PROVIDER, "edge": image},
+        )
+        for relation, image in zip(relations, images, strict=True)
+    ]  # fmt: skip
+    await events.append(tx, news)
+
+
+async def put_mention(tx: Tx, mention: Mention) -> None:
+    """Store what a user says of a memory and an entity, with its event."""
+    image = {**mention.model_dump(mode="json"), "tenant_id": tx.scope.tenant_id}
+    await tx.execute(QUERIES["mention_put"], json.dumps(image))
+    data = {
+        "source_key": str(mention.memory_id), "target_key": str(mention.entity_id), "relation": "mentions", "provider_id": PROVIDER, "mention": image,
+    }  # fmt: skip
+    kind = "memory.unlinked" if mention.rejected else "memory.linked"
+    subject = f"{mention.memory_id}/{mention.entity_id}"
+    await events.append(tx, [NewEvent(new_id(), kind, subject, mention.updated_at, "private", tx.scope.agent_id, data)])
+
+
+async def erase(tx: Tx, entity_ids: Sequence[UUID], relation_ids: Sequence[UUID], now: datetime) -> None:
+    """Remove rows for good, and what their events say; that they are gone is said once more."""
+    who = (tx.scope.tenant_id, tx.scope.user_id)
+    await tx.execute(QUERIES["graph_redact"], [*entity_ids, *relation_ids])
+    await tx.execute(QUERIES["relations_delete"], *who, list(relation_ids))
+    await tx.execute(QUERIES["entities_delete"], *who, list(entity_ids))
+    gone = [("entity_id", each) for each in entity_ids] + [("relation_id", each) for each in relation_ids]
+    news = [
+        NewEvent(new_id(), "memory.erased", str(each), now, "private", None, {name: str(each), "provider_id": PROVIDER})
+        for name, each in gone
+    ]
+    await events.append(tx, news)
+
+
+async def entities(tx: Tx, entity_ids: Sequence[UUID]) -> dict[UUID, Entity]:
+    rows = await tx.fetch(QUERIES["entity_get"], tx.scope.tenant_id, list(entity_ids))
+    return {row["entity_id"]: entity_from_row(row) for row in rows}
+
+
+async def entity_with_moved(tx: Tx, entity_id: UUID) -> tuple[Entity, Moved | None] | None:
+    rows = await tx.fetch(QUERIES["entity_get"], tx.scope.tenant_id, [entity_id])
+    return (entity_from_row(rows[0]), json.loads(rows[0]["moved"] or "null")) if rows else None
+
+
+async def entity_as_of(tx: Tx, entity_id: UUID, moment: datetime) -> Entity | None:
+    row = await tx.fetch_row(QUERIES["entity_as_of"], tx.scope.tenant_id, str(entity_id), moment)
+    return None if row is None else entity_from_row(row)
+
+
+async def named(tx: Tx, names: Sequence[str], entity_type: str | None = None) -> list[Entity]:
+    """Who has one of the names, one's own first."""
+    rows = await tx.fetch(QUERIES["entities_named"], tx.scope.tenant_id, list(names), entity_type, tx.scope.user_id)
+    return [entity_from_row(row) for row in rows]
+
+
+async def page(
+    tx: Tx, after: tuple[datetime, UUID] | None, limit: int, name: str | None, entity_type: str | None
+) -> list[Entity]:
+    created_at, entity_id = after or (None, None)
+    rows = await tx.fetch(QUERIES["entities_list"], tx.scope.tenant_id, created_at, entity_id, limit, name, entity_type)
+    return [entity_from_row(row) for row in rows]
+
+
+async def relation(tx: Tx, relation_id: UUID) -> Relation | None:
+    rows = await tx.fetch(QUERIES["relation_get"], tx.scope.tenant_id, [relation_id])
+    return relation_from_row(rows[0]) if rows else None
+
+
+async def relations(tx: Tx, relation_ids: Sequence[UUID]) -> list[Relation]:
+    rows = await tx.fetch(QUERIES["relation_get"], tx.scope.tenant_id, list(relation_ids))
+    found = {row["relation_id"]: relation_from_row(row) for row in rows}
+    return [found[each] for each in relation_ids if each in found]
+
+
+async def own_relations_of(tx: Tx, entity_id: UUID) -> list[Relation]:
+    rows = await tx.fetch(QUERIES["relations_own_of"], tx.scope.tenant_id, tx.scope.user_id, entity_id)
+    return [relation_from_row(row) for row in rows]
+
+
+async def open_relations(
+    tx: Tx, source_id: UUID, relation_type: str, moment: datetime, target_id: UUID | None
+) -> list[Relation]:
+    rows = await tx.fetch(
+        QUERIES["relations_open"], tx.scope.tenant_id, tx.scope.user_id, source_id, relation_type, moment, target_id
+    )
+    return [relation_from_row(row) for row in rows]
+
+
+async def relations_of(
+    tx: Tx,
+    entity_id: UUID,
+    direction: Direction,
+    moment: datetime,
+    types: Sequence[str] | None,
+    limit: int,
+    *,
+    past: bool,
+) -> list[Relation]:
+    """The edges of an entity that are true at `moment`; with `past`, as they were known then."""
+    statement = QUERIES["relations_as_of" if past else "relations_of"]
+    rows = await tx.fetch(
+        statement, tx.scope.tenant_id, entity_id, direction, moment, None if types is None else list(types), limit
+    )
+    return [relation_from_row(row) for row in rows]
+
+
+async def reach(
+    tx: Tx, start: UUID, depth: int, direction: Direction, types: Sequence[str] | None, moment: datetime, limit: int
+) -> list[tuple[UUID, int]]:
+    rows = await tx.fetch(
+        QUERIES["reach"], tx.scope.tenant_id, start, depth, direction, None if types is None else list(types), moment, limit
+    )  # fmt: skip
+    return [(row["entity_id"], row["depth"]) for row in rows]
+
+
+async def relations_among(
+    tx: Tx, entity_ids: Sequence[UUID], moment: datetime, types: Sequence[str] | None, limit: int
+) -> list[Relation]:
+    rows = await tx.fetch(
+        QUERIES["relations_among"], tx.scope.tenant_id, list(entity_ids), moment, None if types is None else list(types), limit
+    )  # fmt: skip
+    return [relation_from_row(row) for row in rows]
+
+
+async def step(
+    tx: Tx, here: Sequence[UUID], direction: Direction, types: Sequence[str] | None, moment: datetime, limit: int
+) -> list[tuple[UUID, UUID, UUID]]:
+    """Edges from some entities: (relation, from, to)."""
+    rows = await tx.fetch(
+        QUERIES["step"], tx.scope.tenant_id, list(here), direction, None if types is None else list(types), moment, limit
+    )  # fmt: skip
+    return [(row["relation_id"], row["here"], row["there"]) for row in rows]
+
+
+async def paths(
+    tx: Tx, start: UUID, relations: Sequence[str], directions: Sequence[str], entities: Sequence[str], moment: datetime, limit: int
+) -> list[tuple[list[UUID], list[UUID]]]:  # fmt: skip
+    """Paths along a pattern: the entities of each, and the edges between them."""
+    rows = await tx.fetch(
+        QUERIES["paths"], tx.scope.tenant_id, start, list(relations), list(directions), list(entities), moment, limit
+    )
+    return [(row["entities"], row["relations"]) for row in rows]
+
+
+async def mentions(
+    tx: Tx, *, entity_id: UUID | None = None, memory_id: UUID | None = None, limit: int
+) -> list[Mention]:
+    name, wanted = ("mentions_of_entity", entity_id) if entity_id is not None else ("mentions_of_memory", memory_id)
+    rows = await tx.fetch(QUERIES[name], tx.scope.tenant_id, wanted, limit)
+    return [Mention.model_construct(**dict(row)) for row in rows]
+
+
+async def move_mentions(tx: Tx, source: UUID, target: UUID) -> None:
+    await tx.execute(QUERIES["mentions_move"], tx.scope.tenant_id, tx.scope.user_id, source, target)
+
+
+async def known_names(tx: Tx) -> KnownNames[UUID]:
+    """Every name that the scope knows; of names that were rejected, that they are none."""
+    known: KnownNames[UUID] = KnownNames()
+    for row in await tx.fetch(QUERIES["known_names"], tx.scope.tenant_id):
+        for name in (row["name"], *row["aliases"]):
+            if row["rejected"]:
+                known.rejected.add(words_of_name(name))
+            else:
+                known.add(name, row["entity_id"])
+    return known
+
+
+def entity_from_row(row: Row) -> Entity:
+    values = dict(row)
+    values.pop("moved", None)
+    values["properties"] = json.loads(values["properties"])
+    values["aliases"] = tuple(values["aliases"])
+    return Entity.model_construct(**values)
+
+
+def relation_from_row(row: Row) -> Relation:
+    return Relation.model_construct(**{**dict(row), "properties": json.loads(row["properties"])})
