@@ -104,6 +104,7 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
     unknown = random.random(count) < 0.3
     array = lambda: random.random(count)  # noqa: E731
     return fusion.Candidates(
+        graph=np.zeros(count),
         keys=[bytes([n]) * 16 for n in range(count)], text=array(), vector=np.where(unknown, np.nan, array()), tokens=np.where(unknown, np.nan, array()),
         token_counts=random.integers(0, 300, count).astype(float), session=array(), stated=np.round(array()), speaker=np.round(array()),
         date=np.round(array()), importance=array(), age_days=array() * 400, key_match=np.zeros(count),

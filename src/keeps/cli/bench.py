@@ -65,6 +65,26 @@ def soak(
     raise typer.Exit(_benchmark("soak").run(minutes=minutes, clients=clients, as_json=as_json))
 
 
+@bench_app.command()
+def graph(
+    entities: Annotated[int, typer.Option(help="How many.", min=100)] = 100_000,
+    relations: Annotated[int, typer.Option(help="How many.", min=100)] = 1_000_000,
+    as_json: Json = False,
+) -> None:
+    """Traversals, beside NetworkX on the same graph. Exit code 1 where a result differs."""
+    raise typer.Exit(_benchmark("graph").run(entities=entities, relations=relations, as_json=as_json))
+
+
+@bench_app.command()
+def events(
+    operations: Annotated[int, typer.Option(help="How many random operations.", min=100)] = 20_000,
+    writers: Annotated[int, typer.Option(help="How many at once.", min=1)] = 8,
+    as_json: Json = False,
+) -> None:
+    """Random operations by several writers, then verification. Exit code 1 where rows differ from events."""
+    raise typer.Exit(_benchmark("events").run(operations=operations, writers=writers, as_json=as_json))
+
+
 def _benchmark(name: str) -> Any:
     """A module of the repository's benchmarks folder, which is not part of the installed package."""
     root = Path(__file__).parents[3]

@@ -287,7 +287,11 @@ def _change(webhook_id: str, target: Target, verb: str, done: str, *, as_json: b
 
 def _print_event(event: Event) -> None:
     told: Any = event.data.get("memory") or event.data.get("entity") or event.data.get("plan") or event.data
-    text = told.get("content") or told.get("name") or event.data.get("key") or "" if isinstance(told, dict) else ""
+    text = (
+        told.get("content") or told.get("name") or event.data.get("relation") or event.data.get("key") or ""
+        if isinstance(told, dict)
+        else ""
+    )
     short = str(text).replace("\n", " ")[:80]
     out.print(
         f"[dim]{event.sequence:>6}  {event.time:%Y-%m-%d %H:%M:%S}[/]  {event.type:<20} [dim]{escape(event.userid)}[/]  {escape(short)}",

@@ -131,13 +131,14 @@ SELECT entity_id, depth FROM keeps.graph_reach($2, $3, $4, $5, $6, $7) WHERE $1:
 SELECT tenant_id, relation_id, user_id, source_id, target_id, relation_type, properties, weight, visibility, valid_from, valid_to, memory_id, event_id,
        version, created_at, updated_at, deleted_at
 FROM keeps.relations
-WHERE tenant_id = $1 AND source_id = ANY ($2::uuid[]) AND target_id = ANY ($2::uuid[])
+WHERE tenant_id = $1 AND source_id = ANY ($2::uuid[]) AND target_id IN (SELECT unnest($2::uuid[]))
   AND deleted_at IS NULL AND valid_from <= $3 AND (valid_to IS NULL OR valid_to > $3) AND ($4::text[] IS NULL OR relation_type = ANY ($4))
 ORDER BY valid_from, relation_id
 LIMIT $5
 
 -- name: step
--- One step from some entities: edges with their ends, in a direction ($3). $4: types or null · $5: now · $6: how many
+-- One step from some entities: for each other end one edge, in a direction ($3). $4: types or null · $5: now · $6: how many
+SELECT DISTINCT ON (there) relation_id, here, there FROM (
 SELECT relations.relation_id, relations.source_id AS here, relations.target_id AS there
 FROM keeps.relations
 JOIN keeps.entities ON entities.tenant_id = $1 AND entities.entity_id = relations.target_id AND entities.deleted_at IS NULL
@@ -149,6 +150,7 @@ FROM keeps.relations
 JOIN keeps.entities ON entities.tenant_id = $1 AND entities.entity_id = relations.source_id AND entities.deleted_at IS NULL
 WHERE $3 <> 'outgoing' AND relations.tenant_id = $1 AND relations.target_id = ANY ($2::uuid[]) AND ($4::text[] IS NULL OR relations.relation_type = ANY ($4))
   AND relations.deleted_at IS NULL AND relations.valid_from <= $5 AND (relations.valid_to IS NULL OR relations.valid_to > $5)
+) AS step
 LIMIT $6
 
 -- name: paths

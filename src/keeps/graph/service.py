@@ -36,6 +36,7 @@ from keeps_client.models import (
 ENTITY, RELATION, MENTION = TypeAdapter(Entity), TypeAdapter(Relation), TypeAdapter(Mention)
 MAX_RELATIONS = 10_000
 MAX_FRONTIER = 100_000
+_REVERSED: dict[Direction, Direction] = {"outgoing": "incoming", "incoming": "outgoing", "both": "both"}
 
 
 class GraphService:
@@ -282,25 +283,25 @@ class GraphService:
         now = self._clock()
         async with self._database.scoped(scope) as tx:
             source, target = await self._resolved(tx, request.source), await self._resolved(tx, request.target)
-            came: dict[UUID, tuple[UUID, UUID] | None] = {source.entity_id: None}
-            frontier = [source.entity_id]
+            forward = _Search(source.entity_id, request.direction)
+            backward = _Search(target.entity_id, _REVERSED[request.direction])
             truncated = False
+            meeting = {source.entity_id} & {target.entity_id}
             for _ in range(request.max_depth):
-                if target.entity_id in came or not frontier:
+                if meeting or not (forward.frontier and backward.frontier):
                     break
-                steps = await store.step(tx, frontier, request.direction, request.relation_types, now, MAX_FRONTIER + 1)
+                # From both ends, always where there is less to look at: half the depth has far less than half of the graph.
+                one, other = sorted((forward, backward), key=lambda each: len(each.frontier))
+                steps = await store.step(tx, one.frontier, one.direction, request.relation_types, now, MAX_FRONTIER + 1)
                 truncated = truncated or len(steps) > MAX_FRONTIER
-                frontier = []
-                for relation_id, here, there in steps:
-                    if there not in came:
-                        came[there] = (here, relation_id)
-                        frontier.append(there)
-            if target.entity_id not in came:
+                one.advance(steps)
+                meeting = set(one.frontier) & other.came.keys()
+            if not meeting:
                 return Traversal(entities=[source], depths=[0], relations=[], truncated=truncated)
-            entities, relations = [target.entity_id], list[UUID]()
-            while (before := came[entities[0]]) is not None:
-                entities.insert(0, before[0])
-                relations.insert(0, before[1])
+            middle = min(meeting, key=lambda each: (forward.depth[each] + backward.depth[each], each))
+            there, there_by = forward.way_to(middle)
+            back, back_by = backward.way_to(middle)
+            entities, relations = [*there, *reversed(back[:-1])], [*there_by, *reversed(back_by)]
             return await self._along(tx, source, [(entities, relations)], truncated=truncated)
 
     async def mentions(
@@ -390,6 +391,32 @@ class GraphService:
         if held is None or held.deleted_at is not None:
             raise NotFoundError(f"no entity {wanted}")
         return held
+
+
+class _Search:
+    """Breadth first from one entity: for each one reached, where it came from and by which edge."""
+
+    def __init__(self, start: UUID, direction: Direction) -> None:
+        self.direction: Direction = direction
+        self.frontier = [start]
+        self.came: dict[UUID, tuple[UUID, UUID] | None] = {start: None}
+        self.depth = {start: 0}
+
+    def advance(self, steps: list[tuple[UUID, UUID, UUID]]) -> None:
+        self.frontier = []
+        for relation_id, here, there in steps:
+            if there not in self.came:
+                self.came[there] = (here, relation_id)
+                self.depth[there] = self.depth[here] + 1
+                self.frontier.append(there)
+
+    def way_to(self, entity_id: UUID) -> tuple[list[UUID], list[UUID]]:
+        """The entities from the start to one that was reached, and the edges between them."""
+        entities, relations = [entity_id], list[UUID]()
+        while (before := self.came[entities[0]]) is not None:
+            entities.insert(0, before[0])
+            relations.insert(0, before[1])
+        return entities, relations
 
 
 def _changed(now: datetime, relation: Relation, **changes: Any) -> Relation:

@@ -35,6 +35,8 @@ IMPORTANCE_WEIGHT = 0.1
 RECENCY_WEIGHT = 0.02
 RECENCY_DAYS = 30.0
 KEY_WEIGHT = 2.0
+GRAPH_WEIGHT = 0.2
+"""For memories that mention the question's entities, where the graph is asked (docs/adr/0013)."""
 SAME_TOPIC_SIMILARITY = 0.7
 NEWER_FIRST_MARGIN = 0.1
 
@@ -55,6 +57,7 @@ class Candidates:
     importance: Scores
     age_days: Scores
     key_match: Scores
+    graph: Scores
     valid_from: list[datetime]
     sentences: npt.NDArray[np.float32]
     neighbours: dict[int, list[tuple[int, float]]] = field(default_factory=dict[int, list[tuple[int, float]]])
@@ -112,6 +115,7 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
         _part("importance", candidates.importance, candidates.importance, IMPORTANCE_WEIGHT),
         _part("recency", candidates.age_days, np.exp(-candidates.age_days / RECENCY_DAYS), RECENCY_WEIGHT),
         _part("key", candidates.key_match, candidates.key_match, KEY_WEIGHT),
+        _part("graph", candidates.graph, normalise(candidates.graph), GRAPH_WEIGHT),
     ]
     total = np.sum([part.points for part in parts], axis=0)
     order = sorted(range(len(total)), key=lambda position: (-total[position], candidates.keys[position]))

@@ -145,3 +145,23 @@ WHERE found.tenant_id = $1 AND found.memory_id = ANY ($2::uuid[]) AND memories.c
   AND ($4::boolean OR memories.archived_at IS NULL)
   AND /*:condition*/ true
 ORDER BY memories.memory_id, found.memory_id <> memories.memory_id
+
+-- name: recall_graph
+-- Memories that mention entities that the question names ($2: its words, alone and in rows), or with half the weight those
+-- that these are linked to; rarer entities count more. $3: how many memories there are · $4: now · $5: how many
+WITH asked AS (
+    SELECT entity_id, max(weight) AS weight FROM (
+        SELECT entity_names.entity_id, 1.0 AS weight FROM keeps.entity_names WHERE tenant_id = $1 AND name_key = ANY ($2::text[])
+        UNION ALL
+        SELECT CASE WHEN relations.source_id = entity_names.entity_id THEN relations.target_id ELSE relations.source_id END, 0.5
+        FROM keeps.entity_names JOIN keeps.relations
+          ON relations.tenant_id = $1 AND (relations.source_id = entity_names.entity_id OR relations.target_id = entity_names.entity_id)
+        WHERE entity_names.tenant_id = $1 AND entity_names.name_key = ANY ($2::text[]) AND relations.deleted_at IS NULL
+          AND relations.valid_from <= $4 AND (relations.valid_to IS NULL OR relations.valid_to > $4)
+    ) AS either GROUP BY entity_id
+), told AS (
+    SELECT mentions.memory_id, asked.entity_id, asked.weight, count(*) OVER (PARTITION BY asked.entity_id) AS found
+    FROM asked JOIN keeps.mentions ON mentions.tenant_id = $1 AND mentions.entity_id = asked.entity_id AND NOT mentions.rejected
+)
+SELECT memory_id, sum(weight * ln(1 + $3::double precision / found))::double precision AS score
+FROM told GROUP BY memory_id ORDER BY score DESC, memory_id LIMIT $5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -39,6 +40,9 @@ COMMON_MEMORIES = 2_000
 BEHIND_WEIGHT = 0.5
 
 
+_NAME_WORD = re.compile(r"@[\w.]+|[^\W_]+(?:['’.&-][^\W_]+)*")
+
+
 @dataclass(slots=True)
 class _Found:
     """What the arms found, by memory. `text` and `session` know a memory by the bytes of its id: they are many."""
@@ -47,6 +51,7 @@ class _Found:
     session: dict[bytes, float]
     vector: dict[UUID, float]
     keys: set[UUID]
+    graph: dict[UUID, float]
     idf: dict[str, float]
     total: int
 
@@ -170,7 +175,7 @@ class RecallService:
         matches = (
             await store.text_matches(tx, terms, searched, selection.lives, selection.condition(4)) if terms else None
         )
-        found = _Found({}, {}, {}, set(), {}, memories)
+        found = _Found({}, {}, {}, set(), {}, {}, memories)
         if matches is not None:
             found_in = (matches.frequencies > 0).sum(axis=0).astype(np.float64)
             for column, term in enumerate(terms):
@@ -190,6 +195,11 @@ class RecallService:
                 first_pass=first_pass_for(memories, depth),
                 limit=depth,
             )
+        if request.providers is not None and "graph" in request.providers:
+            found.graph = await store.speaking_of(tx, names_in(request.query), memories, self._clock(), depth)
+            if found.graph and (condition := selection.condition(3)) is not None:
+                allowed = await store.passing(tx, list(found.graph), condition)
+                found.graph = {each: score for each, score in found.graph.items() if each in allowed}
         namespace, _, key = request.query.strip().rpartition("/")
         if key and " " not in key and (namespace or request.namespace):
             found.keys = set(await store.with_key(tx, namespace or request.namespace or "", key))
@@ -288,6 +298,7 @@ class RecallService:
                 [max(0.0, (now - row.valid_from).total_seconds() / 86_400) for row in rows], dtype=np.float64
             ),
             key_match=np.array([each in found.keys for each in ids], dtype=np.float64),
+            graph=np.array([found.graph.get(each, 0.0) for each in ids], dtype=np.float64),
             valid_from=[row.valid_from for row in rows],
             sentences=sentences,
             neighbours=_positions(ids, turns),
@@ -332,6 +343,12 @@ def first_pass_for(memories: int, depth: int) -> int:
     return max(200 if memories <= 10_000 else 400, memories // 200, 2 * depth)
 
 
+def names_in(text: str) -> list[str]:
+    """The words of a question, alone and up to four in a row, as names are compared."""
+    words = [re.sub(r"['’]s?$", "", each) for each in _NAME_WORD.findall(text.lower())][:MAX_TERMS]
+    return [" ".join(words[start : start + length]) for start in range(len(words)) for length in range(1, 5)]
+
+
 def _score_text(
     found: _Found,
     matches: TextMatches,
@@ -363,7 +380,7 @@ def _token_weights(words: Sequence[str], found: _Found) -> np.ndarray[tuple[int]
 def _first_stage(found: _Found, depth: int) -> list[UUID]:
     """The best of each arm, best first by the mean of their normalised scores."""
     by_text = [UUID(bytes=each) for each in _best(found.text, depth)]
-    pool = list(dict.fromkeys([*sorted(found.keys), *by_text, *found.vector]))
+    pool = list(dict.fromkeys([*sorted(found.keys), *by_text, *found.vector, *found.graph]))
     if not pool:
         return []
     text = fusion.normalise(np.array([found.text.get(each.bytes, 0.0) for each in pool], dtype=np.float64))

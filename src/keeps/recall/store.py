@@ -92,6 +92,12 @@ async def looks_like(tx: Tx, word: str, least: float) -> dict[UUID, float]:
     return {row["memory_id"]: row["similarity"] for row in rows}
 
 
+async def speaking_of(tx: Tx, names: Sequence[str], memories: int, now: datetime, limit: int) -> dict[UUID, float]:
+    """Memories that mention an entity of one of the names, or one linked to it, with how much that says."""
+    rows = await tx.fetch(QUERIES["recall_graph"], tx.scope.tenant_id, list(names), memories, now, limit)
+    return {row["memory_id"]: row["score"] for row in rows}
+
+
 async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
     return [row["memory_id"] for row in await tx.fetch(QUERIES["recall_key"], tx.scope.tenant_id, namespace, key)]
 

@@ -142,7 +142,7 @@ BEGIN
                   AND (types IS NULL OR relations.relation_type = ANY (types))
                   AND relations.deleted_at IS NULL AND relations.valid_from <= moment AND (relations.valid_to IS NULL OR relations.valid_to > moment)
             ) AS step
-            WHERE NOT EXISTS (SELECT FROM unnest(seen) AS old WHERE old = step.id)
+            WHERE step.id NOT IN (SELECT unnest(seen))
               AND EXISTS (SELECT FROM entities WHERE entities.tenant_id = tenant AND entities.entity_id = step.id AND entities.deleted_at IS NULL)
             LIMIT at_most + 1 - cardinality(seen) + 1
         ) AS found;

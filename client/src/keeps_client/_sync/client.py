@@ -245,7 +245,7 @@ class MemoryClient(StateClient, GraphClient, LogClient):
         as_of: datetime | None = None,
         valid_at: datetime | None = None,
         scope: Literal["all", "own", "shared"] = "all",
-        providers: Sequence[Literal["postgres"]] | None = None,
+        providers: Sequence[str] | None = None,
         include_archived: bool = False,
         include_superseded: bool = False,
         rerank: bool | None = None,

@@ -38,7 +38,7 @@ class RecallRequest(Wire):
     as_of: UtcTime | None = None
     valid_at: UtcTime | None = None
     scope: Literal["all", "own", "shared"] = "all"
-    providers: tuple[Literal["postgres"], ...] | None = None
+    providers: tuple[Name, ...] | None = None
     include_archived: bool = False
     include_superseded: bool = False
     rerank: bool | None = None

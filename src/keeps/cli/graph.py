@@ -1,0 +1,345 @@
+"""graph: entities, edges, and the ways between them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps.scoped import ScopedMemory
+from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.models import Entity, Traversal
+
+graph_app = typer.Typer(help="The graph: entities, edges, and the ways between them.", no_args_is_help=True)
+Named = Annotated[str, typer.Argument(help="A name, an alias or an id.")]
+Types = Annotated[list[str] | None, typer.Option("--relation", help="Only edges of this type; repeat for more.")]
+Hard = Annotated[bool, typer.Option(help="For good, also from the log.")]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (add, link, show, traverse, path, merge, unmerge, delete, read, mentions):
+        graph_app.command()(targeted(command))
+    graph_app.command("list")(targeted(list_entities))
+    app.add_typer(graph_app, name="graph")
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="The entity's name.")],
+    kind: Annotated[str, typer.Option("--type", help="Such as person, org, city.")] = "custom",
+    alias: Annotated[list[str] | None, typer.Option(help="Another name; repeat for more.")] = None,
+    properties: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Store an entity, or bring the one of this type and name up to date."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            made = await memory.add_entity(
+                name, entity_type=kind, aliases=tuple(alias or ()), properties=_object(properties)
+            )
+        _print_entity(made, as_json=as_json)
+
+    run(work)
+
+
+def link(
+    source: Named,
+    relation: Annotated[str, typer.Argument(help="The type of the edge, such as works_at.")],
+    to: Named,
+    properties: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
+    exclusive: Annotated[bool, typer.Option(help="Ends the source's other edges of this type.")] = False,
+    valid_from: Annotated[datetime | None, typer.Option(help="True since (UTC).")] = None,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Store an edge between two entities that are there: keeps graph link Alice works_at Acme"""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            made = await memory.add_relation(
+                source, to, relation, properties=_object(properties), exclusive=exclusive, valid_from=valid_from
+            )
+        if as_json:
+            print_json(made.model_dump(mode="json"))
+        else:
+            out.print(f"{escape(source)} [dim]─{escape(relation)}→[/] {escape(to)}  [dim]{made.relation_id}[/]")
+
+    run(work)
+
+
+def list_entities(
+    name: Annotated[str | None, typer.Option(help="Only with this name or alias.")] = None,
+    kind: Annotated[str | None, typer.Option("--type", help="Only of this type.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Where the page before ended.")] = None,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Entities, newest first."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            page = await memory.list_entities(name=name, entity_type=kind, limit=limit, cursor=cursor)
+        if as_json:
+            print_json(page.model_dump(mode="json"))
+            return
+        if not page.items:
+            out.print(
+                "No entities. [dim]`keeps graph add Alice --type person` adds one; `keeps graph read` finds them in memories.[/]"
+            )
+            return
+        table = Table(Column("id", no_wrap=True), "type", "name", "also", box=None, header_style="dim")
+        for each in page.items:
+            table.add_row(str(each.entity_id), each.entity_type, escape(each.name), escape(", ".join(each.aliases)))
+        out.print(table)
+        if page.next_cursor:
+            err.print(f"[dim]more: --cursor {page.next_cursor}[/]", soft_wrap=True)
+
+    run(work)
+
+
+def show(
+    entity: Named,
+    as_of: Annotated[datetime | None, typer.Option(help="As it was known then (UTC).")] = None,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """One entity with its edges."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await _entity(memory, entity)
+            edges = await memory.get_relations(found.entity_id, as_of=as_of)
+            others: dict[UUID, str] = {found.entity_id: found.name}
+            for each in {end for edge in edges for end in (edge.source_id, edge.target_id)} - set(others):
+                others[each] = (await memory.get_entity(each)).name
+        if as_json:
+            print_json(
+                {"entity": found.model_dump(mode="json"), "relations": [each.model_dump(mode="json") for each in edges]}
+            )
+            return
+        _print_entity(found, as_json=False)
+        for edge in edges:
+            out.print(
+                f"  {escape(others[edge.source_id])} [dim]─{escape(edge.relation_type)}→[/] {escape(others[edge.target_id])}"
+                f"  [dim]since {edge.valid_from:%Y-%m-%d}[/]"
+            )
+        if not edges:
+            out.print("  [dim]no edges[/]")
+
+    run(work)
+
+
+def traverse(
+    start: Named,
+    pattern: Annotated[str | None, typer.Option(help="Such as 'person -works_at-> org <-works_at- person'.")] = None,
+    depth: Annotated[int, typer.Option(help="How many steps, 1 to 10.")] = 2,
+    direction: Annotated[str, typer.Option(help="outgoing, incoming or both.")] = "outgoing",
+    relation: Types = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many entities or paths, 1 to 10,000.")] = 100,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """What is reached from an entity, nearest first; or paths along a pattern."""
+    wanted: Any = direction
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.traverse(
+                start, path_pattern=pattern, depth=depth, direction=wanted, relation_types=relation, limit=limit
+            )
+        _print_traversal(found, as_json=as_json, by_path=pattern is not None)
+
+    run(work)
+
+
+def path(
+    source: Named,
+    to: Named,
+    max_depth: Annotated[int, typer.Option(help="At most so many steps, 1 to 10.")] = 6,
+    relation: Types = None,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """The shortest way between two entities."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.shortest_path(source, to, max_depth=max_depth, relation_types=relation)
+        _print_traversal(found, as_json=as_json, by_path=True)
+
+    run(work)
+
+
+def merge(
+    entity: Named,
+    merged: Annotated[str, typer.Argument(help="The one that it takes in: name, alias or id.")],
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Two entities are the same: the first takes the second in. `unmerge` undoes it."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            one, other = await _entity(memory, entity), await _entity(memory, merged)
+            kept = await memory.merge_entities(one.entity_id, other.entity_id)
+        if not as_json:
+            err.print(f"[dim]undo: keeps graph unmerge {other.entity_id}[/]", soft_wrap=True)
+        _print_entity(kept, as_json=as_json)
+
+    run(work)
+
+
+def unmerge(
+    entity_id: Annotated[str, typer.Argument(help="The id of the entity that was taken in.")],
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """They were not the same: the one that was taken in stands alone again."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            _print_entity(await memory.unmerge_entity(entity_id), as_json=as_json)
+
+    run(work)
+
+
+def delete(entity: Named, hard: Hard = False, *, target: Target, as_json: Json = False) -> None:
+    """Delete an entity with its edges. One that was found in text does not come back."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            gone = await memory.delete_entity((await _entity(memory, entity)).entity_id, hard=hard)
+        if as_json:
+            print_json(gone.model_dump(mode="json"))
+        else:
+            out.print(f"{escape(gone.name)} is deleted" + (" for good" if hard else ""))
+
+    run(work)
+
+
+def read(
+    again: Annotated[bool, typer.Option(help="Read everything anew.")] = False,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Find entities in memories that were not read yet, by rules, without an LLM."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            if isinstance(memory, ScopedMemory):
+                from rich.progress import Progress
+
+                with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+                    task = bar.add_task("reading memories", total=None)
+                    found = await memory.services.reader.read(
+                        target.scope, again=again, progress=lambda done: bar.advance(task, done)
+                    )
+            else:
+                found = await memory.read_entities(again=again)
+        if as_json:
+            print_json(found.model_dump(mode="json"))
+        else:
+            out.print(f"{found.memories:,} memories read: {found.entities:,} new entities, {found.mentions:,} mentions")
+
+    run(work)
+
+
+def mentions(
+    entity: Named,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 20,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """The memories that speak of an entity, newest first."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.get_mentions(entity_id=(await _entity(memory, entity)).entity_id, limit=limit)
+            told = [await memory.get(each.memory_id) for each in found if not each.rejected]
+        if as_json:
+            print_json([each.model_dump(mode="json") for each in found])
+            return
+        if not told:
+            out.print("No memory speaks of it. [dim]`keeps graph read` reads those that are new.[/]")
+        for each in told:
+            out.print(f"  {each.valid_from:%Y-%m-%d}  {escape(each.content[:120])}  [dim]{each.memory_id}[/]")
+
+    run(work)
+
+
+async def _entity(memory: Any, wanted: str) -> Entity:
+    try:
+        return await memory.get_entity(UUID(wanted))
+    except ValueError:
+        found = (await memory.list_entities(name=wanted, limit=2)).items
+    if not found:
+        raise NotFoundError(f"no entity is named {wanted!r}; `keeps graph list` shows what there is")
+    if len(found) > 1:
+        raise ValidationFailedError(
+            f"several entities are named {wanted!r}; say which by its id: "
+            + ", ".join(f"{each.entity_id} ({each.entity_type})" for each in found)
+        )
+    return found[0]
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValidationFailedError('--properties must be a JSON object, such as {"role": "cook"}')
+    return found
+
+
+def _print_entity(entity: Entity, *, as_json: bool) -> None:
+    if as_json:
+        print_json(entity.model_dump(mode="json"))
+        return
+    also = f" [dim]also {escape(', '.join(entity.aliases))}[/]" if entity.aliases else ""
+    known = f" [dim]{escape(json.dumps(entity.properties, ensure_ascii=False))}[/]" if entity.properties else ""
+    out.print(f"[bold]{escape(entity.name)}[/] ({entity.entity_type}){also}{known}  [dim]{entity.entity_id}[/]")
+
+
+def _print_traversal(found: Traversal, *, as_json: bool, by_path: bool) -> None:
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    names = {each.entity_id: each.name for each in found.entities}
+    kinds = {(each.source_id, each.target_id): each.relation_type for each in found.relations}
+    if by_path:
+        for each in found.paths:
+            shown = escape(names[each[0]])
+            for here, there in itertools.pairwise(each):
+                forward, back = kinds.get((here, there)), kinds.get((there, here))
+                arrow = f"─{forward}→" if forward else f"←{back}─"
+                shown += f" [dim]{escape(arrow)}[/] {escape(names[there])}"
+            out.print(f"  {shown}")
+        if not found.paths:
+            out.print("No such path.")
+    else:
+        for entity, depth in zip(found.entities, found.depths, strict=True):
+            out.print(f"  {'  ' * depth}{escape(entity.name)} [dim]({entity.entity_type})[/]")
+    if found.truncated:
+        err.print("[dim]there is more: raise --limit[/]")
