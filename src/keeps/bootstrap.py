@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -20,6 +21,11 @@ from keeps.indexing.service import Indexer
 from keeps.memories.service import MemoryService
 from keeps.models.embedder import Embedder
 from keeps.plans.service import PlanService
+from keeps.providers.builtin import GraphProvider, PostgresProvider, VectorProvider
+from keeps.providers.contract import ProviderFactory
+from keeps.providers.registry import BuiltIn, Registry, installed_factories
+from keeps.providers.service import TIMEOUT_SECONDS, ProviderService
+from keeps.providers.working import WorkingShelves
 from keeps.recall.access import AccessBuffer
 from keeps.recall.service import RecallService
 from keeps.services import Services
@@ -33,10 +39,18 @@ from keeps.webhooks.service import WebhookService
 from keeps.working.service import WorkingService
 
 
-async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Embedder | None = None) -> Keeps:
+async def open_keeps(
+    settings: Settings,
+    *,
+    clock: Clock = utc_now,
+    embedder: Embedder | None = None,
+    providers: Mapping[str, ProviderFactory] | None = None,
+    provider_timeout_seconds: float = TIMEOUT_SECONDS,
+) -> Keeps:
     """Open the database, refuse it unless it keeps tenants apart, and put the engine together.
 
-    `embedder` replaces the one that the settings name.
+    `embedder` replaces the one that the settings name. `providers` come beside those of installed packages; each answers
+    a recall within `provider_timeout_seconds`, or is left out.
     """
     async with AsyncExitStack() as undo:
         url = settings.database_url
@@ -53,15 +67,26 @@ async def open_keeps(settings: Settings, *, clock: Clock = utc_now, embedder: Em
         indexer = Indexer(database, chosen, clock)
         closing: list[Any] = [part for part in (chosen, database, server) if part is not None]
         introducer = Introducer(database)
+        memories = MemoryService(database, introducer, chosen, clock)
+        recall = RecallService(database, chosen, access, clock)
+        graph = GraphService(database, introducer, clock)
+        builtin: dict[str, BuiltIn] = {
+            "postgres": lambda scope: PostgresProvider(scope, memories, recall, indexer),
+            "vector": lambda scope: VectorProvider(scope, memories, recall, indexer),
+            "graph": lambda scope: GraphProvider(scope, graph),
+        }
+        factories = {**installed_factories(), **(providers or {})}
+        registry = Registry(database, introducer, clock, WorkingShelves(clock), builtin, factories, settings.home)
         services = Services(
-            memories=MemoryService(database, introducer, chosen, clock),
-            recall=RecallService(database, chosen, access, clock),
+            memories=memories,
+            recall=recall,
+            providers=ProviderService(registry, recall, memories, clock, provider_timeout_seconds),
             indexer=indexer,
             working=WorkingService(database, introducer, clock),
             sessions=SessionService(database, introducer, clock),
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
-            graph=GraphService(database, introducer, clock),
+            graph=graph,
             reader=Reader(database, introducer, clock),
             events=EventService(database, Feed(database), clock),
             webhooks=WebhookService(database, clock, allow_private=settings.webhooks_allow_private),

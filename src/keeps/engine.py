@@ -67,6 +67,7 @@ class Keeps:
         """Finish what is on its way and let go of the database; the last one out stops an embedded server."""
         await self.services.webhooks.close()
         await self.services.events.close()
+        await self.services.providers.close()
         await self.services.memories.close()
         await self.indexer.close()
         await self._access.close()

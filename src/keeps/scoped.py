@@ -9,6 +9,7 @@ from uuid import UUID
 
 from keeps.scoped_graph import ScopedGraph
 from keeps.scoped_log import ScopedLog
+from keeps.scoped_providers import ScopedProviders
 from keeps.scoped_state import ScopedState
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import (
@@ -23,12 +24,13 @@ from keeps_client.models import (
     Receipt,
 )
 from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
+from keeps_client.models.recall import RecallScope
 from keeps_client.validation import Index, as_uuid, index_now, listed, moment, named, validated, version
 
 MANY = 64
 
 
-class ScopedMemory(ScopedState, ScopedGraph, ScopedLog):
+class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog):
     """The memory of one scope. The same methods as the SDK's `MemoryClient`."""
 
     async def remember(
@@ -154,7 +156,7 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedLog):
             None if namespace is None else named("namespace", namespace),
             None if key is None else named("key", key),
         )
-        return await self.services.memories.forget(self.scope, wanted, *place, hard=hard)
+        return await self.services.providers.forget(self.scope, wanted, *place, hard=hard)
 
     async def restore(self, memory_id: UUID | str) -> Receipt:
         """Bring back what was forgotten less than 30 days ago."""
@@ -183,7 +185,7 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedLog):
         until: datetime | None = None,
         as_of: datetime | None = None,
         valid_at: datetime | None = None,
-        scope: Literal["all", "own", "shared"] = "all",
+        scope: RecallScope = "all",
         providers: Sequence[str] | None = None,
         include_archived: bool = False,
         include_superseded: bool = False,
@@ -206,4 +208,4 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedLog):
 
     async def ask(self, request: RecallRequest) -> RecallResult:
         """The same, of a RecallRequest."""
-        return await self.services.recall.recall(self.scope, request)
+        return await self.services.providers.recall(self.scope, request)

@@ -11,6 +11,7 @@ from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
 from keeps.memories.service import MemoryService
 from keeps.plans.service import PlanService
+from keeps.providers.service import ProviderService
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps.sessions.service import SessionService
@@ -32,6 +33,7 @@ class Services:
     sessions: SessionService
     plans: PlanService
     tasks: TaskService
+    providers: ProviderService
     graph: GraphService
     reader: Reader
     events: EventService

@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "keeps"
 TABLES = [
     "api_keys", "entities", "entity_names", "events", "idempotency_keys", "memories", "memory_access", "memory_readings", "memory_terms", "memory_vectors", "mentions",
     "plan_correlations", "plans",
-    "relations", "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
+    "providers", "relations", "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
 ]  # fmt: skip
 
 

@@ -13,12 +13,12 @@ from keeps.schema.files import HEAD, read_sql_file
 
 PACKAGES = (
     "keeps.db", "keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing", "keeps.working", "keeps.sessions",
-    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer", "keeps.webhooks", "keeps.graph",
+    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer", "keeps.webhooks", "keeps.graph", "keeps.providers",
 )  # fmt: skip
 TABLES = [
     "api_keys", "entities", "entity_names", "events", "idempotency_keys", "memories", "memory_access", "memory_readings", "memory_terms", "memory_vectors", "mentions",
     "plan_correlations", "plans",
-    "relations", "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
+    "providers", "relations", "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
 ]  # fmt: skip
 
 

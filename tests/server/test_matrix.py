@@ -94,6 +94,11 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "post /v1/graph/mentions": ({"json": {"memory_id": "{memory_id}", "entity_id": "{entity_id}"}}, HIDDEN, False),
     "delete /v1/graph/mentions": ({"params": {"memory_id": "{memory_id}", "entity_id": "{entity_id}"}}, HIDDEN, False),
     "post /v1/graph/read": ({}, OWN, False),
+    "get /v1/providers": ({}, OWN, False),
+    "put /v1/providers/{provider_id}/entries/{entry_key}": ({"json": {"value": "mine"}}, OWN, False),
+    "get /v1/providers/{provider_id}/entries/{entry_key}": ({}, HIDDEN, False),
+    "delete /v1/providers/{provider_id}/entries/{entry_key}": ({}, HIDDEN, False),
+    "post /v1/providers/{provider_id}/rebuild": ({}, OWN, False),
     "get /v1/events": ({"params": {"limit": "200"}}, OWN, False),
     "get /v1/events/stream": ({"params": {"after": "0"}}, OWN, False),
     # Administrators of Alice's own tenant may manage it: for these, only the other tenant's are strangers in that role.
@@ -146,11 +151,13 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     await alice.store("list", [MARK], "alices")
     key = await alice.services.keys.make(alice.scope, _new_key())
     webhook = await alice.services.webhooks.add(alice.scope, NewWebhook(url=f"https://{MARK}.example.com"))
+    await alice.write_entry("working", "alices", MARK)
     anna = await alice.add_entity(f"{MARK} entity", entity_type="person", properties={"secret": MARK})
     other = await alice.add_entity("other")
     relation = await alice.add_relation(anna, other, "knows", properties={"secret": MARK})
     await alice.add_mention(memory.memory_id, anna.entity_id)
     return {
+        "provider_id": "working", "entry_key": "alices",
         "entity_id": str(anna.entity_id), "relation_id": str(relation.relation_id),
         "tenant_id": tenant, "user_id": "alice-the-owner", "memory_id": str(memory.memory_id), "key_id": str(key.key_id), "webhook_id": str(webhook.webhook_id),
         **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id", "correlation_id", "session_id"), "alices"),

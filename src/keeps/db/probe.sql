@@ -35,7 +35,8 @@ SELECT EXISTS (SELECT FROM keeps.tenants) OR EXISTS (SELECT FROM keeps.users) OR
     OR EXISTS (SELECT FROM keeps.api_keys) OR EXISTS (SELECT FROM keeps.idempotency_keys)
     OR EXISTS (SELECT FROM keeps.webhooks) OR EXISTS (SELECT FROM keeps.webhook_failures)
     OR EXISTS (SELECT FROM keeps.entities) OR EXISTS (SELECT FROM keeps.entity_names) OR EXISTS (SELECT FROM keeps.relations)
-    OR EXISTS (SELECT FROM keeps.mentions) OR EXISTS (SELECT FROM keeps.memory_readings) AS seen
+    OR EXISTS (SELECT FROM keeps.mentions) OR EXISTS (SELECT FROM keeps.memory_readings)
+    OR EXISTS (SELECT FROM keeps.providers) AS seen
 
 -- name: distance
 -- One distance, to see that this processor can run pgvector at all.

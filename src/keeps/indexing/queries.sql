@@ -30,6 +30,10 @@ RETURNING memory_id
 -- One's own vectors that a change of model left behind.
 DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2 AND model <> $3
 
+-- name: vectors_delete
+-- One's own vectors, to be made anew.
+DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2
+
 -- name: installation_counts
 SELECT tenants, users, memories, events, vectors FROM keeps.installation_counts()
 

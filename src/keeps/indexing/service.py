@@ -65,6 +65,13 @@ class Indexer:
                 progress(done)
         return stored
 
+    async def rebuild(self, scope: Scope) -> int:
+        """Drop a user's vectors and make them anew; returns how many were stored. Reads go on by words meanwhile."""
+        if self._embedder is None:
+            return 0
+        await self._database.write(scope, store.delete_vectors)
+        return await self.index_user(scope)
+
     async def _index_batch(self, scope: Scope, embedder: Embedder) -> int | None:
         """One batch; None when nothing waits. One at a time, so that nothing is embedded twice."""
         async with self._turn:

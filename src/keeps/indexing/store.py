@@ -86,6 +86,10 @@ async def delete_other_models(tx: Tx, model: str) -> None:
     await tx.execute(QUERIES["vectors_of_other_models_delete"], tx.scope.tenant_id, tx.scope.user_id, model)
 
 
+async def delete_vectors(tx: Tx) -> None:
+    await tx.execute(QUERIES["vectors_delete"], tx.scope.tenant_id, tx.scope.user_id)
+
+
 async def users_with_other_models(database: Database, model: str) -> list[tuple[str, str]]:
     rows = await database.privileged_read(QUERIES["users_with_other_models"], model)
     return [(row["tenant_id"], row["user_id"]) for row in rows]

@@ -65,7 +65,7 @@ def _selects(request: RecallRequest) -> bool:
         request.kinds, request.layers, request.content_types, request.agent_id, request.session_id, request.namespace, request.tags,
         request.filters, request.min_importance, request.since, request.until, request.valid_at,
     )  # fmt: skip
-    return any(each is not None for each in narrowed) or request.scope != "all"
+    return any(each is not None for each in narrowed) or request.scope in ("own", "shared")
 
 
 def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parameter: int) -> Condition:
@@ -98,7 +98,7 @@ def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parame
         add("memories.valid_from >= {}::timestamptz", request.since)
     if request.until is not None:
         add("memories.valid_from < {}::timestamptz", request.until)
-    if request.scope != "all":
+    if request.scope in ("own", "shared"):
         add("memories.user_id = {}::text" if request.scope == "own" else "memories.user_id <> {}::text", scope.user_id)
     if scope.agent_bound:
         add("(memories.kind = 'semantic' OR memories.agent_id = {}::text)", scope.agent_id)

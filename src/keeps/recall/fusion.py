@@ -35,7 +35,7 @@ IMPORTANCE_WEIGHT = 0.1
 RECENCY_WEIGHT = 0.02
 RECENCY_DAYS = 30.0
 KEY_WEIGHT = 2.0
-GRAPH_WEIGHT = 0.2
+GRAPH_WEIGHT = 0.1
 """For memories that mention the question's entities, where the graph is asked (docs/adr/0013)."""
 SAME_TOPIC_SIMILARITY = 0.7
 NEWER_FIRST_MARGIN = 0.1

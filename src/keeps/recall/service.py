@@ -73,7 +73,7 @@ class RecallService:
         Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`.
         """
         started = time.perf_counter()
-        query, partial = await self._embed(request.query)
+        query, partial = (None, False) if request.scope == "persistent" else await self._embed(request.query)
         now = self._clock()
         async with self._database.scoped(scope) as tx:
             if request.as_of is not None:
@@ -91,7 +91,7 @@ class RecallService:
             memories = ranked.past or await store.memories(tx, [memory_id for memory_id, _, _ in ranked.hits])
         hits = [
             Hit.model_construct(
-                memory=memories[memory_id], score=score, provider_id="postgres", tier="indexed" if ranked.indexed(memory_id) else "persistent",
+                memory=memories[memory_id], score=score, provider_id="vector" if request.scope == "indexed" else "postgres", tier="indexed" if request.scope != "persistent" and ranked.indexed(memory_id) else "persistent",
                 explanation=ranked.explanation(position) if request.explain else None,
             )
             for memory_id, score, position in ranked.hits
@@ -166,7 +166,7 @@ class RecallService:
     async def _arms(
         self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None, depth: int
     ) -> _Found:
-        counts = count_terms(request.query)
+        counts = count_terms(request.query) if request.scope != "indexed" else Counter[str]()
         terms = list(counts)[:MAX_TERMS]
         memories, words = await self._audience_statistics(tx)
         common = self._common_terms.setdefault((tx.scope.tenant_id, tx.scope.user_id), {})

@@ -246,3 +246,15 @@ END
 $$;
 REVOKE ALL ON FUNCTION keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[], timestamptz, integer), keeps.redact_graph_events(uuid[]),
     keeps.replay_edges(timestamptz), keeps.replay_mentions(timestamptz), keeps.replay_entities(timestamptz) FROM PUBLIC;
+
+-- Which memory providers a tenant has met: a projection of memory.provider.registered, by the last event of each.
+CREATE TABLE keeps.providers (
+    tenant_id text NOT NULL,
+    provider_id text NOT NULL CONSTRAINT providers_id_length CHECK (char_length(provider_id) BETWEEN 1 AND 100),
+    tier text NOT NULL CONSTRAINT providers_tier_known CHECK (tier IN ('working', 'persistent', 'indexed')),
+    capabilities jsonb NOT NULL,
+    registered_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, provider_id),
+    CONSTRAINT providers_tenant_exists FOREIGN KEY (tenant_id) REFERENCES keeps.tenants ON DELETE CASCADE
+);
+COMMENT ON TABLE keeps.providers IS 'What each memory provider said it can do when this tenant last met it.';

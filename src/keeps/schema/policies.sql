@@ -372,6 +372,15 @@ DROP POLICY IF EXISTS memory_readings_follow ON keeps.memory_readings;
 CREATE POLICY memory_readings_follow ON keeps.memory_readings TO keeps_owner
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
 
+-- providers: of the tenant
+ALTER TABLE keeps.providers ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.providers FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE ON keeps.providers TO keeps_app;
+DROP POLICY IF EXISTS providers_tenant ON keeps.providers;
+CREATE POLICY providers_tenant ON keeps.providers TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
+
 -- api_keys: of the tenant; the owner finds one by its hash before a tenant is known (keeps.find_api_key)
 ALTER TABLE keeps.api_keys ENABLE ROW LEVEL SECURITY;
 ALTER TABLE keeps.api_keys FORCE ROW LEVEL SECURITY;

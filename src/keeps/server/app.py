@@ -23,7 +23,7 @@ from keeps.server.gauges import Gauges
 from keeps.server.lean import LeanRoute
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
-from keeps.server.routes import admin, events, graph, health, knowledge, memories, state, working
+from keeps.server.routes import admin, events, graph, health, knowledge, memories, providers, state, working
 from keeps.settings import AuthMode, Settings
 from keeps.telemetry.metrics import Metrics
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
@@ -73,7 +73,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) 
     # The busiest first: routes are tried in order.
     routes = [
         route
-        for each in (working, memories, knowledge, state, graph, events, admin, health)
+        for each in (working, memories, knowledge, state, graph, providers, events, admin, health)
         for route in each.router.routes
     ]
     app.router.routes[:0] = routes

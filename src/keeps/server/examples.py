@@ -40,6 +40,12 @@ _RELATION = {"relation_id": _ID, **_WHO, "source_id": _ID, "target_id": _ID, "re
              "visibility": "private", "valid_from": _TIME, "valid_to": None, "memory_id": None, "event_id": _ID, **_VERSIONED}  # fmt: skip
 _MENTION = {"memory_id": _ID, "entity_id": _ID, "user_id": "alice", "source": "text", "rejected": False, **_TIMES}
 _TRAVERSAL = {"entities": [_ENTITY], "depths": [0], "relations": [_RELATION], "paths": [[_ID, _ID]], "truncated": False}
+_ENTRY = {
+    "key": "notes/plan",
+    "value": "Call Bob on Friday.",
+    "metadata": {"content_type": "fact"},
+    "updated_at": _TIME,
+}
 _KEY = {"key_id": _ID, "tenant_id": "acme", "name": "production", "user_id": None, "agent_id": None, "roles": ["writer"], "hint": "x7Qz",
         "created_by": "alice", "created_at": _TIME, "expires_at": None, "last_used_at": None, "revoked_at": None}  # fmt: skip
 _ERASED = {"tenant_id": "acme", "user_id": "alice", "removed": {"memories": 12, "memory_vectors": 12}, "events_redacted": 14,
@@ -59,7 +65,7 @@ _ATOMIC = {"plan_id": "plan-1", "path": "state.actions", "key": "state", "value"
 PARAMETERS: dict[str, Any] = {
     "plan_id": "plan-1", "key": "summary", "task_id": "task-1", "sub_task_id": "sub-1", "correlation_id": "c-1", "session_id": "session-1",
     "agent_id": "concierge", "q": "when does the office close?", "query": "when does the office close?", "memory_id": _ID, "key_id": _ID,
-    "user_id": "alice", "tenant_id": "acme", "webhook_id": _ID, "older_than_days": 365, "entity_id": _ID, "relation_id": _ID,
+    "user_id": "alice", "tenant_id": "acme", "provider_id": "working", "entry_key": "notes/plan", "webhook_id": _ID, "older_than_days": 365, "entity_id": _ID, "relation_id": _ID,
 }  # fmt: skip
 
 BODIES: dict[str, Any] = {
@@ -92,6 +98,7 @@ BODIES: dict[str, Any] = {
     "post /v1/graph/traverse": {"start": "Alice", "path_pattern": "person -works_at-> org <-works_at- person"},
     "post /v1/graph/shortest-path": {"source": "Alice", "target": "Bob", "max_depth": 4},
     "post /v1/graph/mentions": {"memory_id": _ID, "entity_id": _ID},
+    "put /v1/providers/{provider_id}/entries/{entry_key}": {"value": "Call Bob on Friday."},
     "post /v1/admin/keys": {"name": "production", "roles": ["writer"]},
     "put /v1/admin/tenants/{tenant_id}": {"max_memories": 10_000},
     "post /v1/admin/webhooks": {"url": "https://example.com/keeps", "types": ["memory.*"]},
@@ -130,6 +137,11 @@ ANSWERS: dict[str, Any] = {
     "post /v1/graph/shortest-path": _TRAVERSAL, "get /v1/graph/mentions": [_MENTION], "post /v1/graph/mentions": {**_MENTION, "source": "user"},
     "delete /v1/graph/mentions": {**_MENTION, "source": "user", "rejected": True},
     "post /v1/graph/read": {"memories": 120, "entities": 14, "mentions": 210, "pending": 0},
+    "get /v1/providers": [{"provider_id": "postgres", "tier": "persistent", "supports_search": True, "supports_graph": False, "content_types": ["*"],
+                           "read_only": False, "builtin": True, "state": "active", "registered_at": None}],
+    "put /v1/providers/{provider_id}/entries/{entry_key}": _ENTRY, "get /v1/providers/{provider_id}/entries/{entry_key}": _ENTRY,
+    "delete /v1/providers/{provider_id}/entries/{entry_key}": _ENTRY,
+    "post /v1/providers/{provider_id}/rebuild": {"provider_id": "vector", "entries": 120},
     "get /v1/events": [_EVENT], "get /v1/events/stream": "id: 1\nevent: memory.written\ndata: {…}\n\n",
     "get /v1/admin/events/verify": {"tenant_id": "acme", "equal": True, "events": 412, "compared": {"memories": 120, "plans": 3}, "differences": []},
     "get /v1/admin/events/replay": [{"table": "memories", "rows": 120}],

@@ -16,6 +16,7 @@ from keeps_client._requests import call, parsed
 from keeps_client._sync.admin import AdminClient
 from keeps_client._sync.graph import GraphClient
 from keeps_client._sync.log import LogClient
+from keeps_client._sync.providers import ProviderClient
 from keeps_client._sync.state import StateClient
 from keeps_client._sync.transport import Transport
 from keeps_client.errors import ValidationFailedError
@@ -31,6 +32,7 @@ from keeps_client.models import (
     Receipt,
 )
 from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
+from keeps_client.models.recall import RecallScope
 from keeps_client.validation import Index, as_uuid, index_now, limited, listed, moment, named, validated, version
 
 MANY = 64
@@ -38,7 +40,7 @@ RECEIPT, RECEIPTS, RESULT = TypeAdapter(Receipt), TypeAdapter(list[Receipt]), Ty
 MEMORY, MEMORIES, EVENTS = TypeAdapter(Memory), TypeAdapter(Page[Memory]), TypeAdapter(list[Event])
 
 
-class MemoryClient(StateClient, GraphClient, LogClient):
+class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient):
     """The memory of whoever the token names, at a Keeps server.
 
     with MemoryClient("http://127.0.0.1:8765", token="…") as memory:
@@ -244,7 +246,7 @@ class MemoryClient(StateClient, GraphClient, LogClient):
         until: datetime | None = None,
         as_of: datetime | None = None,
         valid_at: datetime | None = None,
-        scope: Literal["all", "own", "shared"] = "all",
+        scope: RecallScope = "all",
         providers: Sequence[str] | None = None,
         include_archived: bool = False,
         include_superseded: bool = False,

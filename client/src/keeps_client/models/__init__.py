@@ -57,6 +57,7 @@ from keeps_client.models.plans import (
     PlanFilter,
     PlanStatus,
 )
+from keeps_client.models.providers import Entry, NewEntry, ProviderCapabilities, ProviderInfo, Rebuilt, Tier
 from keeps_client.models.recall import Explanation, Filters, Hit, RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, TaskContext, TaskContextChange
@@ -73,12 +74,13 @@ from keeps_client.models.working import (
 )
 
 __all__ = [
-    "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "Direction", "Entity", "EpisodicItem", "ErasureReceipt",
-    "Event", "Explanation", "Filters", "Hit", "ImportSummary", "KeyInfo", "KnowledgeUpsert", "LogRetention", "MadeKey", "MadeWebhook",
-    "Memory", "MemoryChange", "Mention", "Merge", "NewEntity", "NewInteraction", "NewKey", "NewKnowledge", "NewMemory", "NewMention",
-    "NewPlan", "NewPlanContext", "NewRelation", "NewSession", "NewSkill", "NewTaskContext", "NewWebhook", "NewWorkingItem", "Page",
-    "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter", "PlanStatus", "ProceduralItem", "Quota",
-    "Reading", "RecallRequest", "RecallResult", "Receipt", "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session",
-    "SessionChange", "TaskContext", "TaskContextChange", "TenantInfo", "Traversal", "TraverseRequest", "Upserted", "Verification",
-    "Webhook", "WebhookFailure", "WorkingCleared", "WorkingDeleted", "WorkingItem", "WorkingItems", "WorkingValue",
+    "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "Direction", "Entity", "Entry", "EpisodicItem",
+    "ErasureReceipt", "Event", "Explanation", "Filters", "Hit", "ImportSummary", "KeyInfo", "KnowledgeUpsert", "LogRetention", "MadeKey",
+    "MadeWebhook", "Memory", "MemoryChange", "Mention", "Merge", "NewEntity", "NewEntry", "NewInteraction", "NewKey", "NewKnowledge",
+    "NewMemory", "NewMention", "NewPlan", "NewPlanContext", "NewRelation", "NewSession", "NewSkill", "NewTaskContext", "NewWebhook",
+    "NewWorkingItem", "Page", "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter", "PlanStatus",
+    "ProceduralItem", "ProviderCapabilities", "ProviderInfo", "Quota", "Reading", "Rebuilt", "RecallRequest", "RecallResult", "Receipt",
+    "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session", "SessionChange", "TaskContext", "TaskContextChange", "TenantInfo",
+    "Tier", "Traversal", "TraverseRequest", "Upserted", "Verification", "Webhook", "WebhookFailure", "WorkingCleared", "WorkingDeleted",
+    "WorkingItem", "WorkingItems", "WorkingValue",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from keeps_client.models.common import (
 )
 
 Kind = Literal["semantic", "episodic", "procedural"]
-Layer = Literal["short_term", "long_term", "knowledge"]
+Layer = Literal["session", "short_term", "long_term", "knowledge"]
 Visibility = Literal["private", "tenant"]
 Role = Literal["user", "assistant", "system", "tool"]
 ProcedureType = Literal["system_prompt", "few_shot_example"]
@@ -146,7 +146,8 @@ class Receipt(Wire):
 
     `unchanged`: it was there already. `superseded`: it was stored as an older truth, since a newer one is known.
     `event_id` names the event that records it (None when nothing changed); `indexed` tells whether the vector is
-    stored, too: if not, the memory is found by its words until the index catches up.
+    stored, too: if not, the memory is found by its words until the index catches up. `providers`: of a forgetting, which
+    of them held it.
     """
 
     status: ReceiptStatus
@@ -154,3 +155,4 @@ class Receipt(Wire):
     memory: Memory | None = None
     event_id: UUID | None = None
     indexed: bool = False
+    providers: tuple[str, ...] = ()

@@ -11,13 +11,15 @@ from keeps_client.models.common import MAX_LIMIT, Text, UtcTime, Wire
 from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory, Name
 
 Filters = dict[str, JsonValue]
+RecallScope = Literal["all", "own", "shared", "working", "persistent", "indexed"]
 
 
 class RecallRequest(Wire):
     """One question; the arguments of `recall`.
 
     `scope`: "all" what this user may see, "own" only what this user wrote, "shared" only what others made visible
-    to the tenant. `since` and `until` bound `valid_from`. `as_of` asks what was true and known at that time, with what was changed or
+    to the tenant; or one tier: "working", "persistent" (the database by words, and other stores), "indexed" (by meaning).
+    `providers`: only these; "graph" adds what mentions the question's entities. `since` and `until` bound `valid_from`. `as_of` asks what was true and known at that time, with what was changed or
     forgotten since; `valid_at` what was true at that time, as it is known now.
     """
 
@@ -37,7 +39,7 @@ class RecallRequest(Wire):
     until: UtcTime | None = None
     as_of: UtcTime | None = None
     valid_at: UtcTime | None = None
-    scope: Literal["all", "own", "shared"] = "all"
+    scope: RecallScope = "all"
     providers: tuple[Name, ...] | None = None
     include_archived: bool = False
     include_superseded: bool = False

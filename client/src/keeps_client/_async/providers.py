@@ -1,0 +1,50 @@
+"""Providers over HTTP."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from keeps_client._async.transport import Transport
+from keeps_client._requests import call, parsed
+from keeps_client.models import Entry, NewEntry, ProviderInfo, Rebuilt
+from keeps_client.validation import given, named, validated
+
+ENTRY, PROVIDERS, REBUILT = TypeAdapter(Entry), TypeAdapter(list[ProviderInfo]), TypeAdapter(Rebuilt)
+
+
+class ProviderClient:
+    """What providers hold, key by key. Recall and forget reach them all by themselves."""
+
+    _transport: Transport
+
+    async def list_providers(self) -> builtins.list[ProviderInfo]:
+        """Every provider, with what it can do and whether it answers."""
+        return parsed(PROVIDERS, await self._transport.send(call("GET", "providers")))
+
+    async def write_entry(
+        self, provider_id: str, key: str, value: Any, *, metadata: dict[str, Any] | None = None
+    ) -> Entry:
+        """Store a value with a provider; returns what it holds now. Raises ForbiddenError for one that is read-only."""
+        new = validated(NewEntry, {"value": value} | given(metadata=metadata))
+        wanted = call(
+            "PUT", "providers", named("provider_id", provider_id, 100), "entries", named("key", key, 355), body=new
+        )
+        return parsed(ENTRY, await self._transport.send(wanted))
+
+    async def read_entry(self, provider_id: str, key: str) -> Entry:
+        """What a provider holds under a key. Raises NotFoundError."""
+        wanted = call("GET", "providers", named("provider_id", provider_id, 100), "entries", named("key", key, 355))
+        return parsed(ENTRY, await self._transport.send(wanted))
+
+    async def delete_entry(self, provider_id: str, key: str) -> Entry:
+        """Remove a key from a provider; returns what it was. Raises NotFoundError."""
+        wanted = call("DELETE", "providers", named("provider_id", provider_id, 100), "entries", named("key", key, 355))
+        return parsed(ENTRY, await self._transport.send(wanted))
+
+    async def rebuild_provider(self, provider_id: str) -> Rebuilt:
+        """Have a provider make anew what it derives, while reads go on."""
+        wanted = call("POST", "providers", named("provider_id", provider_id, 100), "rebuild")
+        return parsed(REBUILT, await self._transport.send(wanted))

@@ -1,0 +1,56 @@
+"""Memory providers: what they can do, and what they hold."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from keeps_client.models.common import Json, Metadata, Text, Wire
+from keeps_client.models.memories import Name
+
+Tier = Literal["working", "persistent", "indexed"]
+EntryKey = Annotated[Text, StringConstraints(min_length=1, max_length=355)]
+
+
+class ProviderCapabilities(Wire):
+    """What a provider says of itself. `content_types`: those it takes, or `*` for any; `read_only`: derived from others."""
+
+    provider_id: Name
+    tier: Tier
+    supports_search: bool = True
+    supports_graph: bool = False
+    content_types: tuple[str, ...] = ("*",)
+    read_only: bool = False
+
+
+class ProviderInfo(ProviderCapabilities):
+    """A provider as it is listed. `builtin`: part of Keeps; `state`: `active`, or `failing` while it is left out of recall."""
+
+    builtin: bool
+    state: Literal["active", "failing"] = "active"
+    registered_at: datetime | None = None
+
+
+class NewEntry(Wire):
+    """What to store under a key. `metadata["content_type"]` says what it is."""
+
+    value: Json
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+
+
+class Entry(Wire):
+    """What a provider holds under a key."""
+
+    key: str
+    value: JsonValue
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    updated_at: datetime | None = None
+
+
+class Rebuilt(Wire):
+    """How many entries a provider has made anew."""
+
+    provider_id: str
+    entries: int

@@ -1,0 +1,363 @@
+"""What every memory provider must pass. For pytest, in a test file of your own:
+
+    class TestNotes(ProviderConformance):
+        def factory(self, folder: Path) -> ProviderFactory:
+            return NotesProvider
+
+`keeps providers check` runs the same checks on the providers of an installation and prints a table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from keeps.providers.contract import MemoryProvider, ProviderContext, ProviderFactory
+from keeps.scope import Scope
+from keeps_client.errors import ForbiddenError, PayloadTooLargeError, ValidationFailedError
+
+Open = Callable[[Scope], Awaitable[MemoryProvider]]
+Plant = Callable[[Scope, str, str], Awaitable[None]]
+"""Puts a text under a key, for a scope: for a read-only provider through whatever it derives from."""
+VALUES: tuple[Any, ...] = (
+    "text",
+    "",
+    0,
+    -1.5,
+    True,
+    None,
+    [],
+    {},
+    ["a", {"b": None}],
+    {"deep": {"er": [1, 2, {"x": "y"}]}},
+)
+TEXTS = (
+    "plain",
+    "ünïcödé",
+    "نص عربي",
+    "עברית",
+    "日本語のメモ",
+    "emoji 🙂🏳️‍🌈",
+    "tab\tand\nnew line",
+    "back\\slash \"quotes\" 'single' `tick`",
+    "--- front matter? ---",
+    "%s {} $1",
+)
+KEYS = (
+    "simple",
+    "with space",
+    "a/path/to/it",
+    "dotted.key",
+    "ключ",
+    "キー",
+    "🙂",
+    "x" * 200,
+    "UPPER",
+    "--flag",
+    "a'b\"c",
+    "..",
+    "../escape",
+    "con",
+    "a:b*c?",
+)
+
+
+class Subject:
+    """A provider under test: how to open it for a scope, and how to put something into it."""
+
+    def __init__(self, opening: Open, plant: Plant | None = None) -> None:
+        self.open = opening
+        self._plant = plant
+
+    async def plant(self, scope: Scope, key: str, text: str) -> None:
+        if self._plant is not None:
+            await self._plant(scope, key, text)
+        else:
+            await (await self.open(scope)).write(key, text)
+
+
+def scope_of(user: str = "alice", tenant: str | None = None) -> Scope:
+    return Scope(tenant or f"conformance-{uuid4().hex[:12]}", user)
+
+
+async def check_contract(subject: Subject) -> None:
+    """It says what it is, always the same, and answers empty when it is empty."""
+    provider = await subject.open(scope_of())
+    said = provider.capabilities()
+    assert said == provider.capabilities()
+    assert said.tier in ("working", "persistent", "indexed")
+    assert said.content_types, "name the content types, or '*' for any"
+    assert await provider.read("nothing") is None
+    assert await provider.list_keys() == []
+    assert await provider.delete("nothing") is False
+    if said.supports_search:
+        assert await provider.search("anything") == []
+
+
+async def check_values(subject: Subject) -> None:
+    """What is written is read as it was, with its metadata; writing again replaces it."""
+    provider = await subject.open(scope_of())
+    if provider.capabilities().read_only:
+        try:
+            await provider.write("key", "value")
+        except ForbiddenError:
+            return
+        raise AssertionError("a read-only provider refuses writes with ForbiddenError")
+    for number, value in enumerate(VALUES):
+        await provider.write(f"key-{number}", value, {"content_type": "fact", "number": number})
+        entry = await provider.read(f"key-{number}")
+        assert entry is not None, f"value {value!r} is gone"
+        assert (entry.key, entry.value, type(entry.value)) == (f"key-{number}", value, type(value))
+        assert entry.metadata.get("number") == number
+    await provider.write("key-0", "changed")
+    entry = await provider.read("key-0")
+    assert entry is not None
+    assert entry.value == "changed"
+    assert len(await provider.list_keys()) == len(VALUES)
+
+
+async def check_unicode(subject: Subject) -> None:
+    """Any text can be stored, under any key; what cannot is refused, and nothing of it is stored."""
+    scope = scope_of()
+    provider = await subject.open(scope)
+    for number, text in enumerate(TEXTS):
+        await subject.plant(scope, f"text-{number}", text)
+        entry = await provider.read(f"text-{number}")
+        assert entry is not None, f"{text!r} is gone"
+        assert entry.value == text
+    for key in KEYS:
+        await subject.plant(scope, key, f"under {key}")
+        entry = await provider.read(key)
+        assert entry is not None, f"key {key!r} is gone"
+        assert (entry.key, entry.value) == (key, f"under {key}")
+    assert set(KEYS) <= set(await provider.list_keys())
+    if not provider.capabilities().read_only:
+        for key, value in (
+            ("", "no key"),
+            ("nul\x00", "x"),
+            ("k", "nul\x00"),
+            ("k", "\ud800"),
+            ("x" * 2_000, "long key"),
+        ):
+            try:
+                await provider.write(key, value)
+            except ValidationFailedError:
+                continue
+            raise AssertionError(f"key {key[:20]!r} with value {value!r} must be refused with ValidationFailedError")
+        assert await provider.read("k") is None
+
+
+async def check_search(subject: Subject) -> None:
+    """What is searched is found, best first, at most as many as asked; filters hold, and unknown ones are refused."""
+    scope = scope_of()
+    provider = await subject.open(scope)
+    if not provider.capabilities().supports_search:
+        return
+    for number in range(12):
+        await subject.plant(scope, f"filler/{number}", f"The number {number} is only a number.")
+    await subject.plant(scope, "garden", "Tomatoes and basil grow beside the greenhouse.")
+    found = await provider.search("where do the tomatoes grow", limit=5)
+    assert found, "nothing was found"
+    assert found[0].entry.key == "garden", "the entry with the words comes first"
+    assert 1 <= len(found) <= 5
+    assert len(await provider.search("number", limit=3)) <= 3
+    assert all(each.entry.key.startswith("filler/") for each in await provider.search("number", {"prefix": "filler/"}))
+    assert await provider.list_keys({"prefix": "gar"}) == ["garden"]
+    assert await provider.search("tomatoes", {"content_types": ["no such type"]}) == []
+    for wrong in ({"colour": "red"}, {"Prefix": "x"}):
+        try:
+            await provider.search("tomatoes", wrong)
+        except ValidationFailedError:
+            continue
+        raise AssertionError(f"the unknown filter {wrong} must be refused with ValidationFailedError")
+    for odd in ("🙂", "'; DROP TABLE", "((", '"', "a" * 5_000, "*", "AND OR NOT"):
+        await provider.search(odd, limit=2)
+
+
+async def check_isolation(subject: Subject) -> None:
+    """Another user of the tenant, and the same user of another tenant, see and change nothing."""
+    tenant = scope_of().tenant_id
+    alice = Scope(tenant, "alice")
+    await subject.plant(alice, "diary", "Alice hides the swordfish.")
+    for stranger in (
+        Scope(tenant, "bob"),
+        Scope(f"{tenant}-2", "alice"),
+        Scope(tenant, "alice/../bob"),
+        Scope(tenant, "Alice"),
+    ):
+        other = await subject.open(stranger)
+        assert await other.read("diary") is None, f"{stranger} reads Alice's entry"
+        assert await other.list_keys() == [], f"{stranger} lists Alice's keys"
+        if other.capabilities().supports_search:
+            assert await other.search("swordfish") == [], f"{stranger} finds Alice's entry"
+        assert await other.delete("diary") is False
+        await subject.plant(stranger, "diary", f"of {stranger.user_id}")
+    entry = await (await subject.open(alice)).read("diary")
+    assert entry is not None
+    assert entry.value == "Alice hides the swordfish."
+
+
+async def check_deletion(subject: Subject) -> None:
+    """What is deleted is gone from reads, lists and searches, and can be written again."""
+    scope = scope_of()
+    provider = await subject.open(scope)
+    if provider.capabilities().read_only:
+        return
+    await provider.write("secret", "The password is swordfish.")
+    assert await provider.delete("secret") is True
+    assert await provider.read("secret") is None
+    assert await provider.list_keys() == []
+    if provider.capabilities().supports_search:
+        assert await provider.search("swordfish password") == []
+    assert await provider.delete("secret") is False
+    await provider.write("secret", "new")
+    entry = await provider.read("secret")
+    assert entry is not None
+    assert entry.value == "new"
+
+
+async def check_concurrency(subject: Subject) -> None:
+    """Writers at once lose nothing; of several on one key, one wins whole."""
+    scope = scope_of()
+    provider = await subject.open(scope)
+    if provider.capabilities().read_only:
+        await asyncio.gather(*(provider.search("anything") for _ in range(20)))
+        return
+    await asyncio.gather(*(provider.write(f"key-{number}", f"value {number}") for number in range(40)))
+    assert await provider.list_keys() == sorted(f"key-{number}" for number in range(40))
+    long = [letter * 2_000 for letter in "abcdefgh"]
+    await asyncio.gather(*(provider.write("shared", text) for text in long))
+    entry = await provider.read("shared")
+    assert entry is not None
+    assert entry.value in long
+    again = await subject.open(scope)
+    entry = await again.read("key-7")
+    assert entry is not None, "a second one opened for the scope sees the same"
+
+
+async def check_limits(subject: Subject) -> None:
+    """Large values are stored whole or refused; many keys are all listed."""
+    scope = scope_of()
+    provider = await subject.open(scope)
+    if provider.capabilities().read_only:
+        return
+    if await _refused(provider.write("large", "word " * 8_000)) is None:
+        entry = await provider.read("large")
+        assert entry is not None
+        assert entry.value == "word " * 8_000
+    assert await _refused(provider.write("too large", "x" * 50_000_000)), "50 MB in one entry must be refused"
+    for number in range(230):
+        await provider.write(f"many/{number:03}", number)
+    assert await provider.list_keys({"prefix": "many/"}) == [f"many/{number:03}" for number in range(230)]
+
+
+async def _refused(work: Awaitable[None]) -> str | None:
+    """The code of a refusal that says the value is wrong or too large; None where it was taken."""
+    try:
+        await work
+    except (ValidationFailedError, PayloadTooLargeError) as error:
+        return error.code
+    return None
+
+
+async def check_rebuild(subject: Subject) -> None:
+    """Rebuilding loses nothing, and reads go on meanwhile."""
+    scope = scope_of()
+    provider = await subject.open(scope)
+    for number in range(5):
+        await subject.plant(scope, f"key-{number}", f"The lighthouse number {number}.")
+    rebuilding = asyncio.create_task(provider.rebuild())
+    read = [await provider.read(f"key-{number}") for number in range(5)]
+    assert await rebuilding >= 0
+    assert all(entry is not None for entry in read)
+    assert len(await provider.list_keys()) == 5
+    if provider.capabilities().supports_search:
+        assert len(await provider.search("lighthouse")) == 5
+
+
+async def check_close(subject: Subject) -> None:
+    """Closing twice is no harm."""
+    provider = await subject.open(scope_of())
+    await provider.close()
+    await provider.close()
+
+
+CHECKS: dict[str, Callable[[Subject], Awaitable[None]]] = {
+    "contract": check_contract, "values": check_values, "unicode": check_unicode, "search": check_search, "isolation": check_isolation,
+    "deletion": check_deletion, "concurrency": check_concurrency, "limits": check_limits, "rebuild": check_rebuild, "close": check_close,
+}  # fmt: skip
+
+
+def from_factory(factory: ProviderFactory, folder: Path) -> tuple[Subject, list[MemoryProvider]]:
+    """A subject that opens providers by a factory, each scope in a folder of its own; and those opened so far."""
+    opened: list[MemoryProvider] = []
+
+    async def opening(scope: Scope) -> MemoryProvider:
+        place = folder / scope.tenant_id / scope.user_id.encode().hex()
+        provider = factory(ProviderContext(scope, place))
+        opened.append(provider)
+        return provider
+
+    return Subject(opening), opened
+
+
+class ProviderConformance:
+    """Inherit from it, say how your provider is made, and pytest runs every check."""
+
+    def factory(self, folder: Path) -> ProviderFactory:
+        """How your provider is made; `folder` is empty, and removed after the test."""
+        raise NotImplementedError
+
+    @asynccontextmanager
+    async def subject(self) -> AsyncGenerator[Subject]:
+        """For providers that need more than a factory."""
+        with tempfile.TemporaryDirectory(prefix="keeps-conformance-") as folder:
+            made, opened = from_factory(self.factory(Path(folder)), Path(folder))
+            try:
+                yield made
+            finally:
+                for provider in opened:
+                    await provider.close()
+
+    def _run(self, check: Callable[[Subject], Awaitable[None]]) -> None:
+        async def run() -> None:
+            subject: AbstractAsyncContextManager[Subject] = self.subject()
+            async with subject as made:
+                await check(made)
+
+        asyncio.run(run())
+
+    def test_contract(self) -> None:
+        self._run(check_contract)
+
+    def test_values(self) -> None:
+        self._run(check_values)
+
+    def test_unicode(self) -> None:
+        self._run(check_unicode)
+
+    def test_search(self) -> None:
+        self._run(check_search)
+
+    def test_isolation(self) -> None:
+        self._run(check_isolation)
+
+    def test_deletion(self) -> None:
+        self._run(check_deletion)
+
+    def test_concurrency(self) -> None:
+        self._run(check_concurrency)
+
+    def test_limits(self) -> None:
+        self._run(check_limits)
+
+    def test_rebuild(self) -> None:
+        self._run(check_rebuild)
+
+    def test_close(self) -> None:
+        self._run(check_close)

@@ -1,0 +1,71 @@
+"""One answer from several: fused by rank, since scores of different providers mean different things. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from keeps_client.models import Explanation, Hit
+
+RANK_CONSTANT = 60
+"""Of reciprocal rank fusion: 1 / (60 + rank), from Cormack, Clarke and Büttcher, SIGIR 2009."""
+_TIERS = {"working": 0, "persistent": 1, "indexed": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one provider found, best first; `keys` says under which key each hit is known to all providers."""
+
+    provider_id: str
+    hits: Sequence[Hit]
+    keys: Sequence[str]
+
+
+def merge(answers: Sequence[Answer], first: Mapping[str, None], limit: int, *, explain: bool) -> list[Hit]:
+    """The hits of all, best first, each key once: from the working tier before persistent before indexed.
+
+    `first`: keys of the current session's working memory, which come before all others.
+    """
+    score: dict[str, float] = {}
+    best: dict[str, Hit] = {}
+    parts: dict[str, list[Explanation.Part]] = {}
+    for answer in answers:
+        seen: set[str] = set()
+        for rank, (hit, key) in enumerate(zip(answer.hits, answer.keys, strict=True), 1):
+            if key in seen:
+                continue
+            seen.add(key)
+            points = 1.0 / (RANK_CONSTANT + rank)
+            score[key] = score.get(key, 0.0) + points
+            parts.setdefault(key, []).append(
+                Explanation.Part(
+                    name=f"provider {answer.provider_id}",
+                    raw=hit.score,
+                    normalised=points * (RANK_CONSTANT + 1),
+                    weight=1.0 / (RANK_CONSTANT + 1),
+                    points=points,
+                    rank=rank,
+                )
+            )
+            held = best.get(key)
+            if held is None or _TIERS[hit.tier] < _TIERS[held.tier]:
+                best[key] = hit
+    ordered = sorted(best, key=lambda key: (key not in first, -score[key], key))[:limit]
+    return [
+        best[key].model_copy(
+            update={"score": score[key], "explanation": _explanation(best[key], parts[key]) if explain else None}
+        )
+        for key in ordered
+    ]
+
+
+def _explanation(hit: Hit, parts: list[Explanation.Part]) -> Explanation:
+    """Each provider's part; what moved the hit inside its own provider follows, without points of its own here."""
+    inner = hit.explanation
+    if inner is None:
+        return Explanation(parts=parts)
+    within = [
+        part.model_copy(update={"name": f"within {hit.provider_id}: {part.name}", "points": 0.0, "weight": 0.0})
+        for part in inner.parts
+    ]
+    return Explanation(parts=[*parts, *within], matched_terms=inner.matched_terms)

@@ -1,0 +1,240 @@
+"""One recall, one forgetting, over every provider."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+from uuid import UUID, uuid5
+
+from keeps.clock import Clock
+from keeps.memories.service import MemoryService
+from keeps.providers.builtin import joined_key
+from keeps.providers.contract import MemoryProvider, text_of
+from keeps.providers.merging import Answer, merge
+from keeps.providers.registry import Registry
+from keeps.recall.service import RecallService
+from keeps.scope import Scope
+from keeps.telemetry.logs import log
+from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.models import (
+    Entry,
+    Hit,
+    Memory,
+    NewEntry,
+    ProviderInfo,
+    Rebuilt,
+    RecallRequest,
+    RecallResult,
+    Receipt,
+)
+from keeps_client.validation import named
+
+TIMEOUT_SECONDS = 1.0
+OURS = frozenset({"postgres", "vector", "graph"})
+"""Providers that are arms of the one recall over the database: asked together in one round trip."""
+_NAMESPACE = UUID("6d1f9a52-0f2e-5c0b-9a86-2f5f7b0a4d11")
+ResultT = TypeVar("ResultT")
+
+
+class ProviderService:
+    """What a scope finds and forgets, wherever it is kept."""
+
+    def __init__(
+        self, registry: Registry, recall: RecallService, memories: MemoryService, clock: Clock, timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:  # fmt: skip
+        self._registry = registry
+        self._recall = recall
+        self._memories = memories
+        self._clock = clock
+        self._timeout_seconds = timeout_seconds
+
+    async def recall(self, scope: Scope, request: RecallRequest) -> RecallResult:
+        """Ask all providers that the request means, at once; a slow or broken one costs at most its timeout.
+
+        With the database alone this is the recall over the database, nothing more.
+        """
+        started = time.perf_counter()
+        others = self._others(scope, request)
+        ours = request.scope != "working" and (request.providers is None or bool(OURS & set(request.providers)))
+        if not others and ours:
+            return await self._recall.recall(scope, request)
+        asked = [self._ask(scope, name, request) for name in others]
+        results = await asyncio.gather(*([self._recall.recall(scope, request)] if ours else []), *asked)
+        answers: list[Answer] = []
+        failed: list[str] = []
+        partial = False
+        if ours:
+            own = results[0]
+            assert isinstance(own, RecallResult)
+            answers.append(Answer("postgres", own.hits, [joined_key(hit.memory) for hit in own.hits]))
+            failed += own.failed_providers
+            partial = own.partial
+        for name, found in zip(others, results[1 if ours else 0 :], strict=True):
+            if found is None or isinstance(found, RecallResult):
+                failed.append(name)
+            else:
+                answers.append(found)
+        first = {key: None for answer in answers if answer.provider_id == "working" for key in answer.keys}
+        hits = merge(answers, first, request.limit, explain=request.explain)
+        took_ms = (time.perf_counter() - started) * 1e3
+        return RecallResult.model_construct(
+            hits=hits, took_ms=took_ms, partial=partial or bool(failed), failed_providers=failed
+        )
+
+    async def forget(
+        self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
+    ) -> Receipt:
+        """Forget in the database and in every provider that holds the key; the receipt names them. Raises NotFoundError
+        where nobody holds it."""
+        receipt: Receipt | None = None
+        missing: NotFoundError | None = None
+        try:
+            receipt = await self._memories.forget(scope, memory_id, namespace, key, hard=hard)
+        except NotFoundError as error:
+            missing = error
+        name = _key_of(receipt, namespace, key)
+        holders = ["postgres"] if receipt is not None else []
+        if name is not None:
+            others = [*(["working"] if self._registry.shelves.has(scope, None) else []), *self._registry.added]
+            removed = await asyncio.gather(
+                *(self._guarded(scope, other, lambda held, n=name: held.delete(n)) for other in others)
+            )
+            holders += [other for other, gone in zip(others, removed, strict=True) if gone]
+        if receipt is None:
+            if missing is None or not holders or name is None:
+                raise missing or NotFoundError("nothing is held under this key")
+            return Receipt(status="forgotten", memory_id=_id_of(scope, holders[0], name), providers=tuple(holders))
+        return receipt.model_copy(update={"providers": tuple(holders)})
+
+    async def infos(self, scope: Scope) -> list[ProviderInfo]:
+        return await self._registry.infos(scope)
+
+    async def provider(self, scope: Scope, provider_id: str, session_id: str | None = None) -> MemoryProvider:
+        return await self._registry.provider(scope, provider_id, session_id)
+
+    async def write(self, scope: Scope, provider_id: str, key: str, new: NewEntry) -> Entry:
+        """Store an entry; returns what is held now."""
+        held = await self._registry.provider(scope, provider_id)
+        await held.write(named("key", key, 355), new.value, new.metadata)
+        found = await held.read(key)
+        return found or Entry(key=key, value=new.value, metadata=new.metadata)
+
+    async def read(self, scope: Scope, provider_id: str, key: str) -> Entry:
+        """Raises NotFoundError."""
+        found = await (await self._registry.provider(scope, provider_id)).read(named("key", key, 355))
+        if found is None:
+            raise NotFoundError(f"provider {provider_id} has no key {key!r}")
+        return found
+
+    async def delete(self, scope: Scope, provider_id: str, key: str) -> Entry:
+        """Remove an entry; returns what it was. Raises NotFoundError."""
+        gone = await self.read(scope, provider_id, key)
+        await (await self._registry.provider(scope, provider_id)).delete(key)
+        return gone
+
+    async def rebuild(self, scope: Scope, provider_id: str) -> Rebuilt:
+        """Make anew what the provider derives, for this scope."""
+        held = await self._registry.provider(scope, provider_id)
+        return Rebuilt(provider_id=provider_id, entries=await held.rebuild())
+
+    async def close(self) -> None:
+        await self._registry.close()
+
+    def _others(self, scope: Scope, request: RecallRequest) -> list[str]:
+        """Providers beside the database that the request means, and that may have something to say."""
+        known = ["working", *self._registry.added]
+        if request.providers is not None:
+            if unknown := set(request.providers) - OURS - set(known):
+                raise ValidationFailedError(
+                    f"unknown provider {sorted(unknown)[0]!r}; there are {', '.join([*sorted(OURS), *known])}"
+                )
+            known = [name for name in known if name in request.providers]
+        session_id = request.session_id
+        return [
+            name
+            for name in known
+            if (name != "working" or self._registry.shelves.has(scope, session_id))
+            and not (request.as_of or request.valid_at)  # only the database knows the past
+            and request.scope != "shared"
+            and (name == "working" or request.scope not in ("working", "indexed"))
+            and not (name == "working" and request.scope in ("persistent", "indexed"))
+        ]
+
+    async def _ask(self, scope: Scope, name: str, request: RecallRequest) -> Answer | None:
+        """What one provider finds; None where it failed or was too slow."""
+        filters: dict[str, object] = {}
+        if request.content_types is not None:
+            filters["content_types"] = request.content_types
+        if request.since is not None:
+            filters["since"] = request.since
+        if request.until is not None:
+            filters["until"] = request.until
+        if request.namespace is not None:
+            filters["prefix"] = f"{request.namespace}/"
+        narrowed = (
+            request.kinds, request.layers, request.agent_id, request.tags, request.filters, request.min_importance,
+        )  # fmt: skip
+        if any(each is not None for each in narrowed):
+            return Answer(name, [], [])  # entries have none of these, so none passes
+
+        async def search(held: MemoryProvider) -> Answer:
+            if not held.capabilities().supports_search:
+                return Answer(name, [], [])
+            found = await held.search(request.query, filters or None, request.limit)
+            tier = held.capabilities().tier
+            hits = [
+                Hit.model_construct(
+                    memory=_memory_of(scope, name, each.entry, self._clock), score=each.score, provider_id=name, tier=tier, explanation=None
+                )
+                for each in found
+            ]  # fmt: skip
+            return Answer(name, hits, [each.entry.key for each in found])
+
+        return await self._guarded(scope, name, search, request.session_id)
+
+    async def _guarded(
+        self,
+        scope: Scope,
+        name: str,
+        work: Callable[[MemoryProvider], Awaitable[ResultT]],
+        session_id: str | None = None,
+    ) -> ResultT | None:
+        """Work with a provider that may be slow or broken: at most the timeout, and not at all while it rests."""
+        breaker = self._registry.breaker(name)
+        if breaker.is_open():
+            return None
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                result = await work(await self._registry.provider(scope, name, session_id))
+        except Exception as error:  # noqa: BLE001  whatever another's code raises, the others still answer
+            breaker.failed()
+            log().warning("provider failed", provider=name, error=type(error).__name__)
+            return None
+        breaker.succeeded()
+        return result
+
+
+def _key_of(receipt: Receipt | None, namespace: str | None, key: str | None) -> str | None:
+    """The key that a provider would know."""
+    if receipt is not None and receipt.memory is not None:
+        return joined_key(receipt.memory)
+    return None if namespace is None or key is None else f"{namespace}/{key}"
+
+
+def _id_of(scope: Scope, provider_id: str, key: str) -> UUID:
+    """Entries have keys, memories ids: always the same id for the same entry."""
+    return uuid5(_NAMESPACE, "\x00".join((scope.tenant_id, scope.user_id, provider_id, key)))
+
+
+def _memory_of(scope: Scope, provider_id: str, entry: Entry, clock: Clock) -> Memory:
+    """An entry as a memory, so that hits are alike wherever they come from."""
+    moment = entry.updated_at or clock()
+    kind = entry.metadata.get("content_type")
+    return Memory.model_construct(
+        memory_id=_id_of(scope, provider_id, entry.key), tenant_id=scope.tenant_id, user_id=scope.user_id, kind="semantic",
+        layer="session" if provider_id == "working" else "long_term", namespace=provider_id, key=entry.key, content=text_of(entry.value), value=entry.value,
+        content_type=kind if isinstance(kind, str) else "fact", metadata=entry.metadata, tags=(), source=provider_id, importance=0.5, visibility="private",
+        valid_from=moment, version=1, created_at=moment, updated_at=moment,
+    )  # fmt: skip

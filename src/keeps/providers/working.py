@@ -1,0 +1,142 @@
+"""Working memory in process: the scratchpad of a session. No I/O, bounded, gone on restart."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import log
+from typing import Any
+
+from pydantic import JsonValue
+
+from keeps.clock import Clock
+from keeps.providers.contract import Filters, Match, text_of
+from keeps.scope import Scope
+from keeps.text.words import count_terms
+from keeps_client.models import Entry, NewEntry, ProviderCapabilities
+from keeps_client.validation import named, validated
+
+SESSION_BYTES, TOTAL_BYTES = 1 << 20, 64 << 20
+_CAPABILITIES = ProviderCapabilities(provider_id="working", tier="working")
+Session = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    entry: Entry
+    terms: Counter[str]
+    size: int
+
+
+@dataclass(slots=True)
+class _Shelf:
+    entries: OrderedDict[str, _Held] = field(default_factory=OrderedDict[str, _Held])
+    size: int = 0
+
+
+class WorkingShelves:
+    """The working memory of all sessions of this process. What was used least recently goes first: within a session
+    beyond 1 MiB, and whole sessions beyond 64 MiB."""
+
+    def __init__(self, clock: Clock, *, session_bytes: int = SESSION_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
+        self._clock = clock
+        self._session_bytes = session_bytes
+        self._total_bytes = total_bytes
+        self._shelves: OrderedDict[Session, _Shelf] = OrderedDict()
+        self._size = 0
+
+    def has(self, scope: Scope, session_id: str | None) -> bool:
+        return _session(scope, session_id) in self._shelves
+
+    def of(self, scope: Scope, session_id: str | None = None) -> WorkingProvider:
+        return WorkingProvider(self, _session(scope, session_id))
+
+    def put(self, session: Session, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None) -> None:
+        new = validated(NewEntry, {"value": value, "metadata": dict(metadata or {})})
+        name = named("key", key, 355)
+        entry = Entry(key=name, value=new.value, metadata=new.metadata, updated_at=self._clock())
+        size = len(name.encode()) + len(json.dumps([new.value, new.metadata], ensure_ascii=False).encode())
+        shelf = self._shelves.setdefault(session, _Shelf())
+        self.remove(session, name, keep_empty=True)
+        shelf.entries[name] = _Held(entry, count_terms(f"{name} {text_of(new.value)}"), size)
+        shelf.size += size
+        self._size += size
+        while shelf.size > self._session_bytes and len(shelf.entries) > 1:
+            self.remove(session, next(iter(shelf.entries)))
+        self._shelves.move_to_end(session)
+        while self._size > self._total_bytes and len(self._shelves) > 1:
+            self._size -= self._shelves.popitem(last=False)[1].size
+
+    def get(self, session: Session, key: str) -> Entry | None:
+        shelf = self._shelves.get(session)
+        if shelf is None or key not in shelf.entries:
+            return None
+        shelf.entries.move_to_end(key)
+        self._shelves.move_to_end(session)
+        return shelf.entries[key].entry
+
+    def remove(self, session: Session, key: str, *, keep_empty: bool = False) -> bool:
+        shelf = self._shelves.get(session)
+        held = shelf.entries.pop(key, None) if shelf is not None else None
+        if shelf is None or held is None:
+            return False
+        shelf.size -= held.size
+        self._size -= held.size
+        if not shelf.entries and not keep_empty:
+            del self._shelves[session]
+        return True
+
+    def held(self, session: Session) -> list[_Held]:
+        shelf = self._shelves.get(session)
+        return [] if shelf is None else list(shelf.entries.values())
+
+
+class WorkingProvider:
+    """The working memory of one session."""
+
+    def __init__(self, shelves: WorkingShelves, session: Session) -> None:
+        self._shelves = shelves
+        self._session = session
+
+    def capabilities(self) -> ProviderCapabilities:
+        return _CAPABILITIES
+
+    async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
+        self._shelves.put(self._session, key, value, metadata)
+
+    async def read(self, key: str) -> Entry | None:
+        return self._shelves.get(self._session, key)
+
+    async def delete(self, key: str) -> bool:
+        return self._shelves.remove(self._session, key)
+
+    async def search(self, query: str, filters: Mapping[str, Any] | None = None, limit: int = 10) -> list[Match]:
+        """By words, the rarer the better; a question that is the key finds it first."""
+        wanted = Filters.of(filters)
+        held = [each for each in self._shelves.held(self._session) if wanted.pass_by(each.entry)]
+        terms = count_terms(query)
+        found_in = Counter(term for each in held for term in terms if term in each.terms)
+        matches = [
+            Match(
+                each.entry,
+                sum(log(1 + len(held) / found_in[term]) for term in terms if term in each.terms)
+                + 100.0 * (query.strip() == each.entry.key),
+            )
+            for each in held
+        ]
+        return sorted((each for each in matches if each.score > 0), key=lambda each: -each.score)[:limit]
+
+    async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
+        wanted = Filters.of(filters)
+        return sorted(each.entry.key for each in self._shelves.held(self._session) if wanted.pass_by(each.entry))
+
+    async def rebuild(self) -> int:
+        return 0
+
+    async def close(self) -> None: ...
+
+
+def _session(scope: Scope, session_id: str | None) -> Session:
+    return scope.tenant_id, scope.user_id, session_id or scope.session_id or ""

@@ -1,0 +1,48 @@
+"""/v1/providers: which there are, and what they hold."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import AfterValidator, TypeAdapter
+from starlette.responses import Response
+
+from keeps.server.deps import Reader, Segment, Writer, answer, answers
+from keeps.server.edge import SLASH
+from keeps.server.lean import LeanRoute
+from keeps_client.models import Entry, NewEntry, ProviderInfo, Rebuilt
+
+router = APIRouter(prefix="/v1/providers", tags=["providers"], route_class=LeanRoute)
+PROVIDERS = TypeAdapter(list[ProviderInfo])
+EntryKey = Annotated[str, Path(min_length=1, max_length=355), AfterValidator(lambda text: text.replace(SLASH, "/"))]
+
+
+@router.get("", response_model=list[ProviderInfo])
+async def list_providers(memory: Reader) -> Response:
+    """Every provider, with what it can do and whether it answers."""
+    return answers(PROVIDERS, await memory.list_providers())
+
+
+@router.put("/{provider_id}/entries/{entry_key}", response_model=Entry)
+async def write_entry(provider_id: Segment, entry_key: EntryKey, new: NewEntry, memory: Writer) -> Response:
+    """Store a value with a provider."""
+    return answer(await memory.services.providers.write(memory.scope, provider_id, entry_key, new))
+
+
+@router.get("/{provider_id}/entries/{entry_key}", response_model=Entry)
+async def read_entry(provider_id: Segment, entry_key: EntryKey, memory: Reader) -> Response:
+    """What a provider holds under a key."""
+    return answer(await memory.read_entry(provider_id, entry_key))
+
+
+@router.delete("/{provider_id}/entries/{entry_key}", response_model=Entry)
+async def delete_entry(provider_id: Segment, entry_key: EntryKey, memory: Writer) -> Response:
+    """Remove a key from a provider."""
+    return answer(await memory.delete_entry(provider_id, entry_key))
+
+
+@router.post("/{provider_id}/rebuild", response_model=Rebuilt)
+async def rebuild_provider(provider_id: Segment, memory: Writer) -> Response:
+    """Have a provider make anew what it derives, for this user."""
+    return answer(await memory.rebuild_provider(provider_id))

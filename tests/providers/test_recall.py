@@ -1,0 +1,250 @@
+"""One recall over every provider: fused by rank, each key once, the truth about who failed, and in time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from keeps.engine import Keeps, ScopedMemory
+from keeps.providers import Entry, Match, ProviderCapabilities, ProviderContext
+from keeps.providers.breaker import Breaker
+from keeps.providers.merging import Answer, merge
+from keeps.providers.working import WorkingShelves
+from keeps.scope import Scope
+from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.models import Hit, Memory
+
+
+class Notes:
+    """A provider of a third party, in memory; it can be told to be slow or broken."""
+
+    def __init__(self, name: str, context: ProviderContext, mood: dict[str, Any]) -> None:
+        self._name, self._mood = name, mood
+        self._held: dict[str, str] = mood.setdefault("held", {}).setdefault(
+            (context.scope.tenant_id, context.scope.user_id), {}
+        )
+
+    def capabilities(self) -> ProviderCapabilities:
+        return ProviderCapabilities(provider_id=self._name, tier="persistent")
+
+    async def write(self, key: str, value: Any, metadata: Any = None) -> None:
+        self._held[key] = value
+
+    async def read(self, key: str) -> Entry | None:
+        return Entry(key=key, value=self._held[key]) if key in self._held else None
+
+    async def delete(self, key: str) -> bool:
+        return self._held.pop(key, None) is not None
+
+    async def search(self, query: str, filters: Any = None, limit: int = 10) -> list[Match]:
+        self._mood["asked"] = self._mood.get("asked", 0) + 1
+        if self._mood.get("broken"):
+            raise RuntimeError("a defect of somebody else")
+        if self._mood.get("slow"):
+            await asyncio.sleep(60)
+        words = set(query.lower().split())
+        found = [
+            Match(Entry(key=key, value=text), len(words & set(text.lower().split())))
+            for key, text in self._held.items()
+        ]
+        return sorted((each for each in found if each.score), key=lambda each: -each.score)[:limit]
+
+    async def list_keys(self, filters: Any = None) -> list[str]:
+        return sorted(self._held)
+
+    async def rebuild(self) -> int:
+        return 0
+
+    async def close(self) -> None: ...
+
+
+@pytest.fixture
+async def moods(app_url: str, shared: object) -> AsyncIterator[tuple[Keeps, dict[str, dict[str, Any]]]]:
+    """An engine with two providers more: `notes` and `troubled`."""
+    moods: dict[str, dict[str, Any]] = {"notes": {}, "troubled": {}}
+    factories = {name: lambda context, n=name: Notes(n, context, moods[n]) for name in moods}
+    async with Keeps.open(
+        database_url=app_url, embedder=shared, providers=factories, provider_timeout_seconds=0.3
+    ) as keeps:
+        yield keeps, moods
+
+
+async def test_all_tiers_are_asked_and_fused(moods: Any, tenant: str) -> None:
+    keeps, _ = moods
+    memory = keeps.memory(Scope(tenant, "alice", session_id="s"))
+    await memory.remember("Tea is served at five.", namespace="house", key="tea")
+    await memory.write_entry("notes", "cake", "Cake with the tea on Sunday.")
+    await memory.write_entry("working", "now", "The tea kettle is on.")
+    found = await memory.recall("tea", explain=True)
+    assert {(hit.provider_id, hit.tier, hit.memory.key) for hit in found.hits} == {
+        ("working", "working", "now"), ("postgres", "indexed", "tea"), ("notes", "persistent", "cake"),
+    }  # fmt: skip
+    assert (found.hits[0].provider_id, found.hits[0].memory.layer) == ("working", "session"), (
+        "this session's keys come first"
+    )
+    assert (found.partial, found.failed_providers) == (False, [])
+    for hit in found.hits:
+        assert hit.explanation.parts[0].name == f"provider {hit.provider_id}"
+        assert hit.score == pytest.approx(sum(part.points for part in hit.explanation.parts))
+    assert found.hits[0].memory.memory_id == (await memory.recall("tea")).hits[0].memory.memory_id, "ids stay"
+
+
+async def test_scope_and_providers_choose_who_is_asked(moods: Any, tenant: str) -> None:
+    keeps, troubles = moods
+    memory = keeps.memory(Scope(tenant, "alice", session_id="s"))
+    await memory.remember("Tea is served at five.")
+    await memory.write_entry("notes", "cake", "Cake with the tea on Sunday.")
+    await memory.write_entry("working", "now", "The tea kettle is on.")
+
+    async def who(**given: Any) -> set[str]:
+        return {hit.provider_id for hit in (await memory.recall("tea", **given)).hits}
+
+    assert await who(scope="working") == {"working"}
+    assert await who(scope="persistent") == {"postgres", "notes"}
+    assert await who(scope="indexed") == {"vector"}
+    assert await who(scope="own") == {"working", "postgres", "notes"}
+    assert await who(scope="shared") == set()
+    assert await who(providers=["notes"]) == {"notes"}
+    assert await who(providers=["postgres", "working"]) == {"postgres", "working"}
+    assert await who(kinds=["semantic"]) == {"postgres"}, "entries have no kind, so none passes"
+    asked = troubles["troubled"]["asked"]
+    assert await who(providers=["postgres"]) == {"postgres"}
+    assert troubles["troubled"]["asked"] == asked
+    with pytest.raises(ValidationFailedError, match="nobody"):
+        await memory.recall("tea", providers=["nobody"])
+    other = keeps.memory(Scope(tenant, "alice", session_id="another"))
+    assert "working" not in {hit.provider_id for hit in (await other.recall("tea")).hits}
+    assert "working" in {
+        hit.provider_id for hit in (await other.recall("tea", session_id="s", providers=["working"])).hits
+    }
+
+
+async def test_the_same_key_comes_once_from_the_nearest_tier(moods: Any, tenant: str) -> None:
+    keeps, _ = moods
+    memory = keeps.memory(Scope(tenant, "alice", session_id="s"))
+    await memory.remember("The plan is to sail.", namespace="trip", key="plan")
+    await memory.write_entry("notes", "trip/plan", "The plan is to fly.")
+    await memory.write_entry("working", "trip/plan", "The plan is to walk.")
+    found = await memory.recall("plan", explain=True)
+    assert [(hit.provider_id, hit.memory.content) for hit in found.hits] == [("working", "The plan is to walk.")]
+    assert {part.name for part in found.hits[0].explanation.parts if part.points} == {
+        "provider working", "provider postgres", "provider notes",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("trouble", ["slow", "broken"])
+async def test_a_troubled_provider_costs_at_most_its_timeout_and_is_named(
+    moods: Any, tenant: str, trouble: str
+) -> None:
+    keeps, troubles = moods
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.remember("Tea is served at five.")
+    await memory.write_entry("notes", "cake", "Cake with the tea on Sunday.")
+    troubles["troubled"][trouble] = True
+    started = time.monotonic()
+    found = await memory.recall("tea")
+    assert time.monotonic() - started < 5
+    assert {hit.provider_id for hit in found.hits} == {"postgres", "notes"}
+    assert (found.partial, found.failed_providers) == (True, ["troubled"])
+    for _ in range(4):
+        found = await memory.recall("tea")
+        assert (found.partial, found.failed_providers) == (True, ["troubled"]), (
+            "it tells the truth while the breaker is open, too"
+        )
+    assert troubles["troubled"]["asked"] == 3, "after three failures it is left alone"
+    states = {each.provider_id: each.state for each in await memory.list_providers()}
+    assert (states["troubled"], states["notes"]) == ("failing", "active")
+    troubles["troubled"].clear()
+    keeps.services.providers._registry.breaker("troubled")._until = 0.0
+    assert (await memory.recall("tea")).partial is False, "it is asked again, and answers"
+
+
+async def test_forgetting_reaches_every_provider_that_holds_the_key(moods: Any, tenant: str) -> None:
+    keeps, _ = moods
+    memory = keeps.memory(Scope(tenant, "alice", session_id="s"))
+    receipt = await memory.remember("The plan is to sail.", namespace="trip", key="plan")
+    for name in ("notes", "working"):
+        await memory.write_entry(name, "trip/plan", "The plan is to fly.")
+    await memory.write_entry("notes", "trip/other", "Another plan")
+    gone = await memory.forget(receipt.memory_id)
+    assert (gone.status, gone.providers) == ("forgotten", ("postgres", "working", "notes"))
+    assert [hit.memory.key for hit in (await memory.recall("plan")).hits] == ["trip/other"]
+    only = await memory.forget(namespace="trip", key="other")
+    assert (only.status, only.providers) == ("forgotten", ("notes",))
+    with pytest.raises(NotFoundError):
+        await memory.forget(namespace="trip", key="other")
+
+
+async def test_a_provider_is_registered_once_in_each_tenant_that_meets_it(moods: Any, tenant: str) -> None:
+    keeps, _ = moods
+    for user in ("alice", "bob"):
+        await keeps.memory(Scope(tenant, user)).write_entry("notes", "k", "v")
+    events = await keeps.memory(Scope(tenant, "alice")).events(types=["memory.provider.registered"])
+    assert [(event.data["provider_id"], event.data["tier"]) for event in events] == [("notes", "persistent")]
+    infos = {each.provider_id: each for each in await keeps.memory(Scope(tenant, "alice")).list_providers()}
+    assert set(infos) == {"working", "postgres", "vector", "graph", "notes", "troubled"}
+    assert infos["notes"].registered_at is not None
+    assert (infos["vector"].read_only, infos["graph"].supports_graph, infos["notes"].builtin) == (True, True, False)
+    with pytest.raises(NotFoundError, match="postgres"):
+        await keeps.memory(Scope(tenant, "alice")).provider("nobody")
+
+
+async def test_with_the_database_alone_it_is_one_round_trip(memory: ScopedMemory, monkeypatch: Any) -> None:
+    await memory.remember("Tea is served at five.")
+    asked: list[str] = []
+    inner = memory.services.recall.recall
+
+    async def recall(scope: Any, request: Any) -> Any:
+        asked.append(request.query)
+        return await inner(scope, request)
+
+    monkeypatch.setattr(memory.services.recall, "recall", recall)
+    monkeypatch.setattr("keeps.providers.service.merge", None)
+    assert len((await memory.recall("tea")).hits) == 1
+    assert asked == ["tea"]
+
+
+def test_working_memory_is_bounded_by_bytes() -> None:
+    from keeps.clock import utc_now
+
+    shelves = WorkingShelves(utc_now, session_bytes=1_000, total_bytes=2_500)
+    session = ("t", "u", "s")
+    for number in range(5):
+        shelves.put(session, f"key-{number}", "x" * 300, None)
+    shelves.get(session, "key-3")
+    shelves.put(session, "key-5", "x" * 300, None)
+    assert [held.entry.key for held in shelves.held(session)] == ["key-4", "key-3", "key-5"], (
+        "the least recently used went"
+    )
+    for other in range(4):
+        shelves.put(("t", "u", str(other)), "k", "x" * 900, None)
+    assert shelves.held(session) == [], "whole sessions go, the longest unused first"
+    assert shelves.get(("t", "u", "3"), "k") is not None
+
+
+def test_a_breaker_rests_after_three_failures_in_a_row() -> None:
+    breaker = Breaker()
+    for outcome in (breaker.failed, breaker.failed, breaker.succeeded, breaker.failed, breaker.failed):
+        outcome()
+    assert not breaker.is_open()
+    breaker.failed()
+    assert breaker.is_open()
+
+
+def test_merging_prefers_what_several_found() -> None:
+    def hit(name: str, tier: str) -> Hit:
+        return Hit.model_construct(
+            memory=Memory.model_construct(content=name), score=1.0, provider_id=name, tier=tier, explanation=None
+        )
+
+    one = Answer("one", [hit("a", "indexed"), hit("b", "indexed")], ["a", "b"])
+    other = Answer("other", [hit("c", "persistent"), hit("b", "persistent")], ["c", "b"])
+    merged = merge([one, other], {}, 10, explain=False)
+    assert [each.memory.content for each in merged] == ["b", "a", "c"]
+    assert merged[0].tier == "persistent"
+    assert merge([], {}, 10, explain=True) == []
+    assert len(merge([one, other], {}, 1, explain=False)) == 1
