@@ -23,6 +23,7 @@ from keeps.models.embedder import Embedder
 from keeps.plans.service import PlanService
 from keeps.providers.builtin import GraphProvider, PostgresProvider, VectorProvider
 from keeps.providers.contract import ProviderFactory
+from keeps.providers.markdown.folders import MarkdownFolders
 from keeps.providers.registry import BuiltIn, Registry, installed_factories
 from keeps.providers.service import TIMEOUT_SECONDS, ProviderService
 from keeps.providers.working import WorkingShelves
@@ -76,7 +77,10 @@ async def open_keeps(
             "graph": lambda scope: GraphProvider(scope, graph),
         }
         factories = {**installed_factories(), **(providers or {})}
-        registry = Registry(database, introducer, clock, WorkingShelves(clock), builtin, factories, settings.home)
+        markdown = MarkdownFolders(settings.markdown_folder or settings.home / "markdown", introducer, clock)
+        registry = Registry(
+            database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home
+        )
         services = Services(
             memories=memories,
             recall=recall,

@@ -30,6 +30,7 @@ class Settings:
     embedding_base_url: str | None = None
     embedding_api_key: str | None = None
     model_dir: Path | None = None
+    markdown_folder: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8765
     auth: AuthMode | None = None
@@ -83,7 +84,7 @@ def load_settings(
         raise ValidationFailedError(
             "KEEPS_DATABASE_URL is not a PostgreSQL URL; write postgresql://keeps_app:password@host/database"
         )
-    model_dir = setting("model_dir")
+    model_dir, markdown_folder = setting("model_dir"), setting("markdown_folder")
     return Settings(
         home=Path(home or setting("home") or _default_home()),
         database_url=url,
@@ -94,6 +95,7 @@ def load_settings(
         embedding_base_url=setting("embedding_base_url") or setting("llm_base_url"),
         embedding_api_key=setting("embedding_api_key") or setting("llm_api_key"),
         model_dir=Path(model_dir) if model_dir else None,
+        markdown_folder=Path(markdown_folder) if markdown_folder else None,
         host=setting("host") or "127.0.0.1",
         port=_whole("KEEPS_PORT", setting("port") or "8765", most=65_535),
         auth=_one_of("KEEPS_AUTH", setting("auth"), AuthMode),

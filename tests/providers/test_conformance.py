@@ -14,6 +14,7 @@ from keeps.clock import utc_now
 from keeps.engine import Keeps
 from keeps.providers.conformance import CHECKS, ProviderConformance, Subject
 from keeps.providers.contract import ProviderFactory
+from keeps.providers.markdown.provider import MarkdownProvider
 from keeps.providers.working import WorkingShelves
 from keeps.scope import Scope
 
@@ -24,6 +25,13 @@ class TestWorking(ProviderConformance):
     def factory(self, folder: Path) -> ProviderFactory:
         shelves = WorkingShelves(utc_now)
         return lambda context: shelves.of(context.scope)
+
+
+class TestMarkdown(ProviderConformance):
+    def factory(self, folder: Path) -> ProviderFactory:
+        async def told(edits: object) -> None: ...
+
+        return lambda context: MarkdownProvider(context.folder, utc_now, told)
 
 
 class TestExample(ProviderConformance):

@@ -186,7 +186,7 @@ async def test_a_provider_is_registered_once_in_each_tenant_that_meets_it(moods:
     events = await keeps.memory(Scope(tenant, "alice")).events(types=["memory.provider.registered"])
     assert [(event.data["provider_id"], event.data["tier"]) for event in events] == [("notes", "persistent")]
     infos = {each.provider_id: each for each in await keeps.memory(Scope(tenant, "alice")).list_providers()}
-    assert set(infos) == {"working", "postgres", "vector", "graph", "notes", "troubled"}
+    assert set(infos) == {"working", "markdown", "postgres", "vector", "graph", "notes", "troubled"}
     assert infos["notes"].registered_at is not None
     assert (infos["vector"].read_only, infos["graph"].supports_graph, infos["notes"].builtin) == (True, True, False)
     with pytest.raises(NotFoundError, match="postgres"):

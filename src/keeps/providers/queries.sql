@@ -7,3 +7,7 @@ SELECT tenant_id, provider_id, tier, capabilities, registered_at FROM keeps.prov
 INSERT INTO keeps.providers (tenant_id, provider_id, tier, capabilities, registered_at) VALUES ($1, $2, $3, $4::jsonb, $5)
 ON CONFLICT (tenant_id, provider_id) DO UPDATE
     SET tier = EXCLUDED.tier, capabilities = EXCLUDED.capabilities, registered_at = EXCLUDED.registered_at
+
+-- name: provider_redact
+-- What one's own events say of an entry that is gone.
+SELECT keeps.redact_own_events($1, ARRAY['memory.written'])

@@ -22,6 +22,7 @@ from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.providers.breaker import Breaker
 from keeps.providers.contract import MemoryProvider, ProviderContext, ProviderFactory
+from keeps.providers.markdown.folders import MarkdownFolders
 from keeps.providers.working import WorkingShelves
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
@@ -32,6 +33,7 @@ from keeps_client.models import ProviderCapabilities, ProviderInfo
 QUERIES = Statements("keeps.providers")
 GROUP = "keeps.providers"
 MAX_OPEN = 1_000
+LOCAL = ("working", "markdown")
 BuiltIn = Callable[[Scope], MemoryProvider]
 
 
@@ -44,6 +46,7 @@ class Registry:
         introducer: Introducer,
         clock: Clock,
         shelves: WorkingShelves,
+        markdown: MarkdownFolders,
         builtin: Mapping[str, BuiltIn],
         factories: Mapping[str, ProviderFactory],
         home: Path,
@@ -52,6 +55,7 @@ class Registry:
         self._introducer = introducer
         self._clock = clock
         self.shelves = shelves
+        self.markdown = markdown
         self._builtin = builtin
         self._factories = factories
         self._home = home
@@ -60,9 +64,22 @@ class Registry:
         self._breakers: dict[str, Breaker] = {}
 
     @property
-    def added(self) -> list[str]:
-        """The providers that are not part of Keeps."""
-        return list(self._factories)
+    def beside(self) -> list[str]:
+        """Every provider beside the database."""
+        return [*LOCAL, *self._factories]
+
+    def holding(self, scope: Scope, session_id: str | None) -> list[str]:
+        """Providers beside the database that may hold something of a scope: those that are added always, the local ones
+        where there is anything yet. Costs no more than a look."""
+        local = [
+            name
+            for name, holds in (
+                ("working", self.shelves.has(scope, session_id)),
+                ("markdown", self.markdown.has(scope)),
+            )
+            if holds
+        ]
+        return [*local, *self._factories]
 
     def breaker(self, provider_id: str) -> Breaker:
         return self._breakers.setdefault(provider_id, Breaker())
@@ -71,10 +88,12 @@ class Registry:
         """The provider for a scope. Raises NotFoundError, which names those that there are."""
         if provider_id == "working":
             return self.shelves.of(scope, session_id)
+        if provider_id == "markdown":
+            return self.markdown.of(scope)
         if provider_id in self._builtin:
             return self._builtin[provider_id](scope)
         if provider_id not in self._factories:
-            known = ", ".join(["working", *self._builtin, *self._factories])
+            known = ", ".join([*LOCAL, *self._builtin, *self._factories])
             raise NotFoundError(f"no provider {provider_id!r}; there are {known}")
         place = (provider_id, scope.tenant_id, scope.user_id)
         held = self._open.get(place)
@@ -94,7 +113,7 @@ class Registry:
             rows = await tx.fetch(QUERIES["provider_list"], scope.tenant_id)
         met = {row["provider_id"]: row["registered_at"] for row in rows}
         found: list[ProviderInfo] = []
-        for name in ("working", *self._builtin, *self._factories):
+        for name in (*LOCAL, *self._builtin, *self._factories):
             capabilities = (await self.provider(scope, name)).capabilities()
             state = "failing" if self.breaker(name).is_open() else "active"
             found.append(

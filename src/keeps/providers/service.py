@@ -97,7 +97,7 @@ class ProviderService:
         name = _key_of(receipt, namespace, key)
         holders = ["postgres"] if receipt is not None else []
         if name is not None:
-            others = [*(["working"] if self._registry.shelves.has(scope, None) else []), *self._registry.added]
+            others = self._registry.holding(scope, None)
             removed = await asyncio.gather(
                 *(self._guarded(scope, other, lambda held, n=name: held.delete(n)) for other in others)
             )
@@ -144,19 +144,17 @@ class ProviderService:
 
     def _others(self, scope: Scope, request: RecallRequest) -> list[str]:
         """Providers beside the database that the request means, and that may have something to say."""
-        known = ["working", *self._registry.added]
+        known = self._registry.holding(scope, request.session_id)
         if request.providers is not None:
-            if unknown := set(request.providers) - OURS - set(known):
+            if unknown := set(request.providers) - OURS - set(self._registry.beside):
                 raise ValidationFailedError(
-                    f"unknown provider {sorted(unknown)[0]!r}; there are {', '.join([*sorted(OURS), *known])}"
+                    f"unknown provider {sorted(unknown)[0]!r}; there are {', '.join([*sorted(OURS), *self._registry.beside])}"
                 )
             known = [name for name in known if name in request.providers]
-        session_id = request.session_id
         return [
             name
             for name in known
-            if (name != "working" or self._registry.shelves.has(scope, session_id))
-            and not (request.as_of or request.valid_at)  # only the database knows the past
+            if not (request.as_of or request.valid_at)  # only the database knows the past
             and request.scope != "shared"
             and (name == "working" or request.scope not in ("working", "indexed"))
             and not (name == "working" and request.scope in ("persistent", "indexed"))

@@ -1,0 +1,349 @@
+"""A folder of categories on disk: read when it changed, written whole or not at all, one writer at a time.
+
+What a person saves may be older than what Keeps wrote meanwhile. The front matter's `revision` says which file they had
+opened; what Keeps added or changed after that stays, unless they changed the same entry, too. `.keeps.json` holds what
+each entry was at the last look, so that edits are noticed, also while nothing runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from keeps.providers.markdown.format import (
+    MAX_FILE_BYTES,
+    Category,
+    Section,
+    UnreadableError,
+    body_of,
+    category_of,
+    file_of,
+    parse,
+    render,
+)
+from keeps_client.errors import ConflictError, UnavailableError
+
+INDEX, LOCK = ".keeps.json", ".keeps.lock"
+OLD = ".keeps-old"
+REMEMBERED = 50
+MAX_ATTEMPTS = 50
+
+
+class _ChangedError(Exception):
+    """Somebody saved a file since we looked at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a person did with an entry."""
+
+    kind: Literal["written", "deleted"]
+    category: str
+    key: str
+    section: Section | None
+
+
+class MarkdownFolder:
+    """The files of one scope. Blocking; call it in a thread."""
+
+    def __init__(self, folder: Path, new_identity: Callable[[], str], now: Callable[[], datetime]) -> None:
+        self._folder = folder
+        self._new_identity = new_identity
+        self._now = now
+        self._turn = threading.Lock()
+        self._seen: tuple[Any, ...] | None = None
+        self._categories: dict[str, Category] = {}
+        self._index: dict[str, Any] = {}
+        self._raw: dict[str, bytes] = {}
+        self._untold: list[Edit] = []
+        self.problems: dict[str, str] = {}
+        """Files that cannot be read, and why. They are left alone."""
+
+    def exists(self) -> bool:
+        return self._folder.is_dir()
+
+    def look(self) -> tuple[dict[str, Category], list[Edit]]:
+        """Every category as it is now, and what people did since the last look."""
+        with self._turn:
+            if not self._folder.is_dir():
+                return {}, []
+            if self._untold or self._fingerprint() != self._seen:
+                with self._locked():
+                    self._again(self._scan)
+            return self._categories, self._tell()
+
+    def change(self, category: str, work: Callable[[dict[str, Section]], None]) -> list[Edit]:
+        """Change one category's sections, after looking at what people did; returns what that was. Raises ConflictError
+        while the file cannot be read."""
+
+        def attempt() -> None:
+            self._scan()
+            if file_of(category) in self.problems:
+                raise ConflictError(f"{self.problems[file_of(category)]}; mend it, then write again")
+            held = self._categories.get(category) or Category(category, 0, {})
+            sections = dict(held.sections)
+            work(sections)
+            self._store(replace(held, sections=sections, revision=held.revision + 1))
+            self._remember()
+
+        with self._turn:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with self._locked():
+                self._again(attempt)
+            return self._tell()
+
+    def retell(self, edits: list[Edit]) -> None:
+        """What could not be taken into the log comes again with the next look."""
+        with self._turn:
+            self._untold = [*edits, *self._untold]
+
+    def _tell(self) -> list[Edit]:
+        edits, self._untold = self._untold, []
+        return edits
+
+    def _again(self, attempt: Callable[[], None]) -> None:
+        """Somebody may save a file between our look and our writing: then look again."""
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                attempt()
+                return
+            except _ChangedError:
+                continue
+        raise UnavailableError(f"files in {self._folder.name} change too fast; try again")
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Alone among the processes that share this folder."""
+        descriptor = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _fingerprint(self) -> tuple[Any, ...]:
+        found: list[Any] = []
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".md") and not entry.name.startswith("."):
+                    with contextlib.suppress(FileNotFoundError):
+                        seen = entry.stat(follow_symlinks=False)
+                        found.append((entry.name, seen.st_mtime_ns, seen.st_size, seen.st_ino, seen.st_mode))
+        return tuple(sorted(found))
+
+    def _scan(self) -> None:
+        """Read what is there, compare it with the last look, and write back where entries got ids or were kept."""
+        self._recover()
+        self._index = self._read_index()
+        self._raw = {}
+        fingerprint = self._fingerprint()
+        self.problems = {}
+        found: dict[str, Category] = {}
+        for name, _, _, _, mode in fingerprint:
+            try:
+                found[category_of(name)] = parse(self._read(name, mode), category_of(name))
+            except (UnreadableError, UnicodeDecodeError, OSError) as error:
+                self.problems[name] = (
+                    error.detail
+                    if isinstance(error, UnreadableError)
+                    else f"{name} cannot be read ({type(error).__name__})"
+                )
+        edits: list[Edit] = []
+        self._categories = {}
+        for category in sorted(set(found) | set(self._index)):
+            if file_of(category) in self.problems or (category not in found and self._index_only_broken(category)):
+                continue
+            self._categories[category] = self._reconciled(category, found.get(category), edits)
+        self._categories = {name: held for name, held in self._categories.items() if held.sections or name in found}
+        self._remember()
+        self._untold += edits
+
+    def _recover(self) -> None:
+        """A writer that was killed between taking the old file away and putting the new one there: the old one comes back."""
+        for old in self._folder.glob(f".*{OLD}"):
+            target = self._folder / old.name[1 : -len(OLD)]
+            with contextlib.suppress(FileExistsError):
+                os.link(old, target)
+            old.unlink()
+
+    def _index_only_broken(self, category: str) -> bool:
+        return any(category_of(name) == category for name in self.problems)
+
+    def _reconciled(self, name: str, found: Category | None, edits: list[Edit]) -> Category:
+        """A category as a person left it, together with what they could not have seen."""
+        known: dict[str, Any] = self._index.get(name, {})
+        sections = dict(found.sections) if found else {}
+        base = found.revision if found else max((told["revision"] for told in known.values()), default=0)
+        newest = max([base, *(told["revision"] for told in known.values())])
+        changed = False
+        for key, told in known.items():
+            section = sections.get(key)
+            if section is None:
+                if told["revision"] > base:  # written after they opened the file: they did not delete it
+                    sections[key] = _from_index(key, told)
+                    changed = True
+                else:
+                    edits.append(Edit("deleted", name, key, None))
+                continue
+            body = _hash(section.value)
+            if body == told["hash"]:
+                continue
+            if told["revision"] > base and body in told["before"]:  # they kept the old text, we have a newer one
+                sections[key] = _from_index(key, told)
+                changed = True
+                continue
+            sections[key] = replace(section, updated_at=self._now())
+            edits.append(Edit("written", name, key, sections[key]))
+            changed = True
+        for key, section in list(sections.items()):
+            if key not in known:
+                moment = self._now()
+                made = replace(
+                    section, identity=section.identity or self._new_identity(), created_at=section.created_at or moment,
+                    updated_at=section.updated_at or moment,
+                )  # fmt: skip
+                changed = changed or made != section
+                sections[key] = made
+                edits.append(Edit("written", name, key, made))
+        result = Category(name, newest, sections, found.title if found else "")
+        if changed:
+            result = replace(result, revision=newest + 1)
+            self._store(result)
+        else:
+            self._index_category(result)
+        return result
+
+    def _store(self, category: Category) -> None:
+        """Write a file whole or not at all. Raises _ChangedError where somebody has saved it since we looked."""
+        target = self._folder / file_of(category.name)
+        temporary = self._folder / f".{target.name}.{os.getpid()}.tmp"
+        encoded = render(category).encode()
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(encoded)
+                file.flush()
+                os.fsync(file.fileno())
+            self._put(temporary, target)
+        except OSError as error:
+            raise UnavailableError(
+                f"{target.name} cannot be written ({error.strerror}); nothing was changed"
+            ) from error
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        self._raw[target.name] = encoded
+        self._categories[category.name] = category
+        self._index_category(category)
+
+    def _put(self, temporary: Path, target: Path) -> None:
+        """In place of the file that we read, and of no other: it is taken away, compared, and the new one is put where
+        nothing may be by now."""
+        old = self._folder / f".{target.name}{OLD}"
+        expected = self._raw.get(target.name)
+        if expected is not None:
+            try:
+                os.rename(target, old)
+            except FileNotFoundError:
+                raise _ChangedError from None
+            if old.read_bytes() != expected:
+                _put_back(old, target)
+                raise _ChangedError
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            old.unlink(missing_ok=True)  # we know what it said; what they have put there is newer
+            raise _ChangedError from None
+        except BaseException:
+            _put_back(old, target)
+            raise
+        old.unlink(missing_ok=True)
+
+    def _index_category(self, category: Category) -> None:
+        known: dict[str, Any] = self._index.get(category.name, {})
+        entries: dict[str, Any] = {}
+        for key, section in category.sections.items():
+            before = known.get(key)
+            body = _hash(section.value)
+            if before is not None and before["hash"] == body:
+                entries[key] = {**before, "section": _to_index(section)}
+                continue
+            past = [before["hash"], *before["before"]][:REMEMBERED] if before is not None else []
+            entries[key] = {"hash": body, "revision": category.revision, "before": past, "section": _to_index(section)}
+        self._index[category.name] = entries
+        if not entries:
+            del self._index[category.name]
+
+    def _remember(self) -> None:
+        encoded = json.dumps({"keeps": 1, "categories": self._index}, ensure_ascii=False)
+        temporary = self._folder / f"{INDEX}.{os.getpid()}.tmp"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(encoded)
+        os.replace(temporary, self._folder / INDEX)
+        self._seen = self._fingerprint()
+
+    def _read_index(self) -> dict[str, Any]:
+        try:
+            descriptor = os.open(self._folder / INDEX, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(descriptor, encoding="utf-8") as file:
+                return json.load(file)["categories"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}  # everything that stands in the files is new, with the ids that it has
+
+    def _read(self, name: str, mode: int) -> str:
+        """A file of this folder itself: a link could lead anywhere."""
+        if not stat.S_ISREG(mode):
+            raise UnreadableError(f"{name} is no regular file; links are not followed")
+        descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            self._raw[name] = file.read(2 * MAX_FILE_BYTES)
+        return self._raw[name].decode()
+
+
+def _put_back(old: Path, target: Path) -> None:
+    """Where that fails, too, the next look does it."""
+    with contextlib.suppress(OSError):
+        with contextlib.suppress(FileExistsError):
+            os.link(old, target)
+        old.unlink()
+
+
+def _hash(value: JsonValue) -> str:
+    return hashlib.sha256(body_of(value).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _to_index(section: Section) -> dict[str, Any]:
+    return {
+        "value": section.value, "id": section.identity, "created": _iso(section.created_at), "updated": _iso(section.updated_at),
+        "tags": list(section.tags), "links": list(section.links), "metadata": dict(section.metadata),
+    }  # fmt: skip
+
+
+def _from_index(key: str, told: dict[str, Any]) -> Section:
+    held = told["section"]
+    return Section(
+        key, held["value"], identity=held["id"], created_at=_moment(held["created"]), updated_at=_moment(held["updated"]),
+        tags=tuple(held["tags"]), links=tuple(held["links"]), metadata=held["metadata"],
+    )  # fmt: skip
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,72 @@
+"""The Markdown folders of all scopes under one root, and their history in the log."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from keeps.clock import Clock, new_id
+from keeps.db.session import Tx
+from keeps.db.statements import Statements
+from keeps.events import store as events
+from keeps.events.store import NewEvent
+from keeps.providers.markdown.folder import Edit
+from keeps.providers.markdown.provider import MarkdownProvider, entry_data
+from keeps.scope import Scope
+from keeps.tenants.service import Introducer
+
+QUERIES = Statements("keeps.providers")
+MAX_OPEN = 1_000
+
+
+class MarkdownFolders:
+    """`root/<tenant>/<user>`: readable, so that people find theirs."""
+
+    def __init__(self, root: Path, introducer: Introducer, clock: Clock) -> None:
+        self._root = root
+        self._introducer = introducer
+        self._clock = clock
+        self._open: OrderedDict[tuple[str, str], MarkdownProvider] = OrderedDict()
+
+    def path(self, scope: Scope) -> Path:
+        """Where a scope's files lie."""
+        return self._root / _folder(scope.tenant_id) / _folder(scope.user_id)
+
+    def has(self, scope: Scope) -> bool:
+        return self.path(scope).is_dir()
+
+    def of(self, scope: Scope) -> MarkdownProvider:
+        place = (scope.tenant_id, scope.user_id)
+        held = self._open.get(place)
+        if held is None:
+            owner = Scope(scope.tenant_id, scope.user_id)
+            held = MarkdownProvider(self.path(scope), self._clock, lambda edits: self._tell(owner, edits))
+            self._open[place] = held
+            if len(self._open) > MAX_OPEN:
+                self._open.popitem(last=False)
+        self._open.move_to_end(place)
+        return held
+
+    async def _tell(self, scope: Scope, edits: Sequence[Edit]) -> None:
+        """Take changes into the log. What was deleted goes from it, too: the file is the only place where it was kept."""
+
+        async def work(tx: Tx) -> None:
+            now = self._clock()
+            news: list[NewEvent] = []
+            for edit in edits:
+                subject = f"markdown/{edit.key}"
+                if edit.kind == "deleted":
+                    await tx.execute(QUERIES["provider_redact"], subject)
+                kind = "memory.written" if edit.kind == "written" else "memory.deleted"
+                news.append(NewEvent(new_id(), kind, subject, now, "private", scope.agent_id, entry_data(edit)))
+            await events.append(tx, news)
+
+        await self._introducer.write(scope, work)
+
+
+def _folder(name: str) -> str:
+    """A name of a tenant or user as one folder: nothing of it is a path."""
+    encoded = quote(name, safe=" @+=,~")
+    return encoded.replace(".", "%2E") if encoded.startswith(".") else encoded

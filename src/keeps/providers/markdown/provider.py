@@ -1,0 +1,190 @@
+"""The provider `markdown`: a folder of files is the source of truth, and its history is in the log."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from math import log
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from keeps.clock import Clock, new_id
+from keeps.providers.contract import Filters, Match, text_of
+from keeps.providers.markdown import pipeline
+from keeps.providers.markdown.folder import Edit, MarkdownFolder
+from keeps.providers.markdown.format import Category, Section
+from keeps.text.words import count_terms
+from keeps_client.errors import KeepsError
+from keeps_client.models import Entry, NewEntry, ProviderCapabilities
+from keeps_client.models.common import NAME_PATTERN
+from keeps_client.validation import named, validated
+
+Told = Callable[[Sequence[Edit]], Awaitable[None]]
+"""Takes changes into the log: what a person did, or what was written here."""
+DEFAULT_CATEGORY = "fact"
+_CAPABILITIES = ProviderCapabilities(
+    provider_id="markdown", tier="persistent", content_types=("profile", "activity", "event", "*")
+)
+
+
+class MarkdownProvider:
+    """One scope's Markdown. A key is unique over all categories; `metadata["content_type"]` chooses the file."""
+
+    def __init__(self, folder: Path, clock: Clock, told: Told) -> None:
+        self._folder = MarkdownFolder(folder, lambda: str(new_id()), clock)
+        self._clock = clock
+        self._told = told
+
+    def capabilities(self) -> ProviderCapabilities:
+        return _CAPABILITIES
+
+    def exists(self) -> bool:
+        """Whether there is anything yet; costs one look at the disk."""
+        return self._folder.exists()
+
+    async def problems(self) -> dict[str, str]:
+        """Files that cannot be read, and why; they are left alone."""
+        await self._look()
+        return dict(self._folder.problems)
+
+    async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
+        new = validated(NewEntry, {"value": value, "metadata": dict(metadata or {})})
+        name = named("key", key, 355)
+        known = dict(new.metadata)
+        kind = known.pop("content_type", None)
+        categories = await self._look()
+        held = _find(categories, name)
+        category = (
+            kind
+            if isinstance(kind, str) and re.fullmatch(NAME_PATTERN, kind)
+            else held[0]
+            if held
+            else DEFAULT_CATEGORY
+        )
+        if held is not None and held[0] != category:
+            await self.delete(name)
+            held = None
+        tags, links = (_names(known.pop(each, None)) for each in ("tags", "links"))
+        now = self._clock()
+        before = held[1] if held else None
+        section = Section(
+            name, new.value, identity=before.identity if before else str(new_id()), created_at=before.created_at if before else now,
+            updated_at=now, tags=tags, links=links, metadata=known,
+        )  # fmt: skip
+        await self._change(category, lambda sections: sections.__setitem__(name, section))
+        await self._tell([Edit("written", category, name, section)])
+
+    async def append(self, text: str) -> list[Entry]:
+        """Put a text through the pipeline: its statements become entries of profile, event and activity, linked to what
+        they are related to. Returns the new ones; nothing that is there changes."""
+        named("text", text, 200_000)
+        known = {key: text_of(section.value) for key, section in _all(await self._look()).items()}
+        made: list[Entry] = []
+        for each in pipeline.run(text, known):
+            metadata: dict[str, JsonValue] = {"content_type": each.category}
+            if each.tags:
+                metadata["tags"] = list(each.tags)
+            if each.links:
+                metadata["links"] = list(each.links)
+            await self.write(each.key, each.text, metadata)
+            entry = await self.read(each.key)
+            if entry is not None:
+                made.append(entry)
+        return made
+
+    async def suggestions(self) -> list[pipeline.Suggestion]:
+        """Entries that seem to say the same: for a person to merge."""
+        return pipeline.suggest({key: text_of(section.value) for key, section in _all(await self._look()).items()})
+
+    async def read(self, key: str) -> Entry | None:
+        held = _find(await self._look(), key)
+        return None if held is None else _entry(*held)
+
+    async def delete(self, key: str) -> bool:
+        held = _find(await self._look(), key)
+        if held is None:
+            return False
+        category, _ = held
+        await self._change(category, lambda sections: sections.pop(key, None))
+        await self._tell([Edit("deleted", category, key, None)])
+        return True
+
+    async def search(self, query: str, filters: Mapping[str, Any] | None = None, limit: int = 10) -> list[Match]:
+        """By words, the rarer the better; of a key's words, too."""
+        wanted = Filters.of(filters)
+        categories = await self._look()
+        entries = [_entry(name, section) for name, held in categories.items() for section in held.sections.values()]
+        entries = [each for each in entries if wanted.pass_by(each)]
+        asked = count_terms(query)
+        held_terms = [count_terms(f"{each.key} {text_of(each.value)}") for each in entries]
+        found_in = Counter(term for terms in held_terms for term in asked if term in terms)
+        matches = [
+            Match(entry, sum(log(1 + len(entries) / found_in[term]) for term in asked if term in terms) / (1 + log(1 + len(terms))))
+            for entry, terms in zip(entries, held_terms, strict=True)
+        ]  # fmt: skip
+        return sorted((each for each in matches if each.score > 0), key=lambda each: (-each.score, each.entry.key))[
+            :limit
+        ]
+
+    async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
+        wanted = Filters.of(filters)
+        categories = await self._look()
+        entries = [_entry(name, section) for name, held in categories.items() for section in held.sections.values()]
+        return sorted(each.key for each in entries if wanted.pass_by(each))
+
+    async def rebuild(self) -> int:
+        """Look at the files anew; they are the source."""
+        return len(_all(await self._look()))
+
+    async def close(self) -> None: ...
+
+    async def _look(self) -> dict[str, Category]:
+        categories, edits = await asyncio.to_thread(self._folder.look)
+        await self._tell(edits)
+        return categories
+
+    async def _change(self, category: str, work: Callable[[dict[str, Section]], object]) -> None:
+        change = cast("Callable[[dict[str, Section]], None]", work)
+        await self._tell(await asyncio.to_thread(self._folder.change, category, change))
+
+    async def _tell(self, edits: list[Edit]) -> None:
+        if not edits:
+            return
+        try:
+            await self._told(edits)
+        except KeepsError:
+            self._folder.retell(edits)  # the log is away: it is told with the next look
+            raise
+
+
+def entry_data(edit: Edit) -> dict[str, JsonValue]:
+    """What the event of a change says."""
+    data: dict[str, JsonValue] = {"key": edit.key, "provider_id": "markdown", "content_type": edit.category}
+    if edit.section is not None:
+        data |= {"value": edit.section.value, "value_type": "text" if isinstance(edit.section.value, str) else "json"}
+    return data
+
+
+def _find(categories: Mapping[str, Category], key: str) -> tuple[str, Section] | None:
+    for name, held in categories.items():
+        if key in held.sections:
+            return name, held.sections[key]
+    return None
+
+
+def _all(categories: Mapping[str, Category]) -> dict[str, Section]:
+    return {key: section for held in categories.values() for key, section in held.sections.items()}
+
+
+def _entry(category: str, section: Section) -> Entry:
+    metadata: dict[str, JsonValue] = {**section.metadata, "content_type": category, "id": section.identity}
+    metadata |= {name: list(value) for name, value in (("tags", section.tags), ("links", section.links)) if value}
+    return Entry(key=section.key, value=section.value, metadata=metadata, updated_at=section.updated_at)
+
+
+def _names(value: JsonValue) -> tuple[str, ...]:
+    return tuple(str(each) for each in value) if isinstance(value, list) else ()
