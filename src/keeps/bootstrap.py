@@ -81,10 +81,11 @@ async def open_keeps(
         registry = Registry(
             database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home
         )
+        asked = ProviderService(registry, recall, memories, clock, provider_timeout_seconds)
         services = Services(
             memories=memories,
             recall=recall,
-            providers=ProviderService(registry, recall, memories, clock, provider_timeout_seconds),
+            providers=asked,
             indexer=indexer,
             working=WorkingService(database, introducer, clock),
             sessions=SessionService(database, introducer, clock),
@@ -95,7 +96,7 @@ async def open_keeps(
             events=EventService(database, Feed(database), clock),
             webhooks=WebhookService(database, clock, allow_private=settings.webhooks_allow_private),
             keys=KeyService(database, clock),
-            tenants=TenantService(database, clock),
+            tenants=TenantService(database, asked, clock),
             transfer=TransferService(database, introducer, indexer),
         )
         await services.events.make_partitions()

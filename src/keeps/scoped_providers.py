@@ -37,6 +37,11 @@ class ScopedProviders(Scoped):
         """Remove a key from a provider; returns what it was. Raises NotFoundError."""
         return await self.services.providers.delete(self.scope, named("provider_id", provider_id, 100), key)
 
+    async def append_markdown(self, text: str) -> builtins.list[Entry]:
+        """Put a text through the pipeline of the Markdown memory: its statements become entries of profile, event and
+        activity, linked to what they are related to. Returns the new entries."""
+        return await self.services.providers.append(self.scope, named("text", text, 200_000))
+
     async def rebuild_provider(self, provider_id: str) -> Rebuilt:
         """Have a provider make anew what it derives, while reads go on."""
         return await self.services.providers.rebuild(self.scope, named("provider_id", provider_id, 100))

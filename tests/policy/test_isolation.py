@@ -61,6 +61,10 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
         tenant,
         private.memory_id,
     )
+    await raw.execute(
+        "INSERT INTO keeps.providers (tenant_id, provider_id, tier, capabilities, registered_at) VALUES ($1, 'notes', 'persistent', '{}', now())",
+        tenant,
+    )
     await raw.execute("COMMIT")
     await keeps._access.flush()
     return {"tenant": tenant, "private": str(private.memory_id), "shared": str(shared.memory_id)}

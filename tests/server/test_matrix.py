@@ -95,6 +95,7 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "delete /v1/graph/mentions": ({"params": {"memory_id": "{memory_id}", "entity_id": "{entity_id}"}}, HIDDEN, False),
     "post /v1/graph/read": ({}, OWN, False),
     "get /v1/providers": ({}, OWN, False),
+    "post /v1/providers/markdown/append": ({"json": {"text": "Mine."}}, OWN, False),
     "put /v1/providers/{provider_id}/entries/{entry_key}": ({"json": {"value": "mine"}}, OWN, False),
     "get /v1/providers/{provider_id}/entries/{entry_key}": ({}, HIDDEN, False),
     "delete /v1/providers/{provider_id}/entries/{entry_key}": ({}, HIDDEN, False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -13,9 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
 from keeps.importing.formats import Format, read
+from keeps.importing.markdown import is_markdown_memory, read_folder, write_folder
 from keeps.importing.service import Summary, run_import
 from keeps.scoped import ScopedMemory
+from keeps_client import MemoryClient
 from keeps_client.errors import ValidationFailedError
+from keeps_client.models import Memory
 
 SHOWN_REJECTIONS = 20
 
@@ -47,7 +51,8 @@ def import_files(
     chosen: Any = form
 
     async def work() -> int:
-        records = list(read(path, chosen))
+        memory_folder = form in ("auto", "markdown") and is_markdown_memory(path)
+        records = list(read_folder(path) if memory_folder else read(path, chosen))
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         async with target.memory() as memory:
             with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
@@ -74,11 +79,29 @@ def _is_export(path: Path) -> bool:
 
 def export(
     file: Annotated[Path | None, typer.Argument(help="Where to; standard output if not given.")] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="jsonl: everything of a tenant; markdown: a user's memories, as a folder.")
+    ] = "jsonl",
     only_user: Annotated[str | None, typer.Option(help="Only this user's data, not the whole tenant's.")] = None,
     *,
     target: Target,
 ) -> None:
-    """Write a tenant's data as JSON lines: memories, sessions, plans, task contexts, working memory. `keeps import --format keeps` takes them back."""
+    """Write a tenant's data as JSON lines: memories, graph, sessions, plans, task contexts, working memory. Or with
+    --format markdown the memories of --user as a folder that people can read and edit. `keeps import` takes both back."""
+    if form == "markdown":
+        if file is None:
+            raise ValidationFailedError("name a folder: keeps export FOLDER --format markdown")
+        folder = file
+
+        async def write() -> None:
+            async with target.memory() as memory:
+                count = write_folder(folder, [each async for each in _memories(memory)])
+            err.print(f"[dim]{count:,} memories in {folder}[/]", soft_wrap=True)
+
+        run(write)
+        return
+    if form != "jsonl":
+        raise ValidationFailedError(f"unknown --format {form!r}; there are jsonl and markdown")
 
     async def work() -> None:
         count = 0
@@ -95,6 +118,17 @@ def export(
         err.print(f"[dim]{count:,} lines[/]")
 
     run(work)
+
+
+async def _memories(memory: ScopedMemory | MemoryClient) -> AsyncIterator[Memory]:
+    cursor: str | None = None
+    while True:
+        page = await memory.list(limit=200, cursor=cursor)
+        for each in page.items:
+            yield each
+        cursor = page.next_cursor
+        if cursor is None:
+            return
 
 
 async def _import_export(path: Path, target: Target, *, as_json: bool) -> int:

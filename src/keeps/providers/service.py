@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 from uuid import UUID, uuid5
 
@@ -138,6 +138,38 @@ class ProviderService:
         """Make anew what the provider derives, for this scope."""
         held = await self._registry.provider(scope, provider_id)
         return Rebuilt(provider_id=provider_id, entries=await held.rebuild())
+
+    async def append(self, scope: Scope, text: str) -> list[Entry]:
+        """Put a text through the Markdown pipeline; returns the new entries."""
+        return await self._registry.markdown.of(scope).append(text)
+
+    async def erase(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
+        """Remove all that providers beside the database hold of a user; how many entries of each, and how many are left."""
+        removed: dict[str, int] = {}
+        left: dict[str, int] = {}
+        for name in self._registry.beside:
+            if name == "working":
+                removed[name], left[name] = self._registry.shelves.remove_user(scope), 0
+                continue
+            if name == "markdown":
+                removed[name], left[name] = self._registry.markdown.remove_user(scope), 0
+                continue
+            try:
+                held = await self._registry.provider(scope, name)
+                keys = await held.list_keys()
+                gone = [await held.delete(key) for key in keys]
+                removed[name], left[name] = sum(gone), len(await held.list_keys())
+            except Exception as error:  # noqa: BLE001  another's defect must show in the receipt, not keep ours from being erased
+                log().error("provider did not erase", provider=name, error=type(error).__name__)
+                left[name] = 1
+        return {name: count for name, count in removed.items() if count}, {
+            name: count for name, count in left.items() if count
+        }
+
+    def forget_folders(self, tenants: Iterable[str]) -> None:
+        """Remove the Markdown folders of tenants that are gone."""
+        for tenant_id in tenants:
+            self._registry.markdown.remove_tenant(tenant_id)
 
     async def close(self) -> None:
         await self._registry.close()

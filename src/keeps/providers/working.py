@@ -88,6 +88,16 @@ class WorkingShelves:
             del self._shelves[session]
         return True
 
+    def remove_user(self, scope: Scope) -> int:
+        """All sessions of a user; how many entries it was."""
+        places = [place for place in self._shelves if place[:2] == (scope.tenant_id, scope.user_id)]
+        count = 0
+        for place in places:
+            shelf = self._shelves.pop(place)
+            self._size -= shelf.size
+            count += len(shelf.entries)
+        return count
+
     def held(self, session: Session) -> list[_Held]:
         shelf = self._shelves.get(session)
         return [] if shelf is None else list(shelf.entries.values())

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
 from keeps.db.statements import Statements
+from keeps.providers.service import ProviderService
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError
 from keeps_client.models import ErasureReceipt, Quota, TenantInfo
@@ -15,8 +19,9 @@ QUERIES = Statements("keeps.transfer")
 class TenantService:
     """What administrators do to users and tenants. Roles are checked by the routes."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, providers: ProviderService, clock: Clock) -> None:
         self._database = database
+        self._providers = providers
         self._clock = clock
 
     async def erase_user(self, scope: Scope, user_id: str) -> ErasureReceipt:
@@ -32,7 +37,9 @@ class TenantService:
             left = await _counts(tx, user_id)
             return self._receipt(target, user_id, before, left, events)
 
-        return await self._database.write(target, work)
+        removed, left = await self._providers.erase(target)
+        receipt = await self._database.write(target, work)
+        return _with_providers(receipt, removed, left)
 
     async def erase_tenant(self, scope: Scope) -> ErasureReceipt:
         """Remove the scope's tenant: every row of every user, its log and its keys. Raises NotFoundError."""
@@ -44,7 +51,17 @@ class TenantService:
             await tx.fetch_row(QUERIES["erase_tenant"])
             return self._receipt(scope, None, before, await _counts(tx, None), 0)
 
-        return await self._database.write(scope, work)
+        async with self._database.scoped(scope) as tx:
+            users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
+        removed, left = Counter[str](), Counter[str]()
+        for user_id in users:
+            for total, found in zip(
+                (removed, left), await self._providers.erase(Scope(scope.tenant_id, user_id)), strict=True
+            ):
+                total.update(found)
+        self._providers.forget_folders([scope.tenant_id])
+        receipt = await self._database.write(scope, work)
+        return _with_providers(receipt, removed, left)
 
     async def page(self, after: str, limit: int) -> list[TenantInfo]:
         """Tenants by id, with what they hold. For operators."""
@@ -78,6 +95,17 @@ class TenantService:
             tenant_id=scope.tenant_id, user_id=user_id, removed=before, events_redacted=redacted, remaining=left,
             complete=not any(left.values()), erased_at=self._clock(),
         )  # fmt: skip
+
+
+def _with_providers(receipt: ErasureReceipt, removed: Mapping[str, int], left: Mapping[str, int]) -> ErasureReceipt:
+    """The receipt with what other providers held; those that would not give it up make it incomplete."""
+    return receipt.model_copy(
+        update={
+            "removed": {**receipt.removed, **{f"provider {name}": count for name, count in removed.items()}},
+            "remaining": {**receipt.remaining, **{f"provider {name}": count for name, count in left.items()}},
+            "complete": receipt.complete and not any(left.values()),
+        }
+    )
 
 
 async def _counts(tx: Tx, user_id: str | None) -> dict[str, int]:

@@ -23,6 +23,16 @@ SELECT to_jsonb(task_contexts) AS row FROM keeps.task_contexts WHERE tenant_id =
 SELECT to_jsonb(working_memory) AS row FROM keeps.working_memory
 WHERE tenant_id = $1 AND user_id = $2 AND (expires_at IS NULL OR expires_at > now()) ORDER BY plan_id, key
 
+-- name: export_entities
+SELECT to_jsonb(entities) AS row FROM keeps.entities WHERE tenant_id = $1 AND user_id = $2 ORDER BY merged_into IS NOT NULL, created_at, entity_id
+
+-- name: export_relations
+SELECT to_jsonb(relations) AS row FROM keeps.relations WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, relation_id
+
+-- name: export_mentions
+-- What users said; what reading found is found again.
+SELECT to_jsonb(mentions) AS row FROM keeps.mentions WHERE tenant_id = $1 AND user_id = $2 AND source = 'user' ORDER BY memory_id, entity_id
+
 -- name: count_rows
 SELECT name, held FROM keeps.count_rows($1)
 

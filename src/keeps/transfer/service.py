@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 
 from keeps.db.session import Database, Row, Tx
+from keeps.graph import store as graph
 from keeps.indexing.service import Indexer
 from keeps.memories import store as memories
 from keeps.memories.images import content_hash
@@ -24,13 +25,18 @@ from keeps.transfer.erasure import QUERIES
 from keeps.working import store as working
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.models import (
+    Entity,
     ImportSummary,
     Memory,
+    Mention,
+    NewEntity,
     NewMemory,
     NewPlanContext,
+    NewRelation,
     NewSession,
     NewTaskContext,
     Plan,
+    Relation,
     Session,
     TaskContext,
     WorkingItem,
@@ -38,7 +44,8 @@ from keeps_client.models import (
 from keeps_client.models.common import check_storable
 from keeps_client.validation import validation_failed
 
-_LISTS = ("session", "plan", "task_context", "working_memory")
+_LISTS = ("session", "plan", "task_context", "working_memory", "entity", "relation", "mention")
+_PLURALS = {"working_memory": "working_memory", "entity": "entities"}
 _FIRST = (False, UUID(int=0))
 
 
@@ -64,7 +71,7 @@ class TransferService:
                     yield _line("memory", row)
                 place = (rows[-1]["older"], rows[-1]["memory_id"])
             for kind in _LISTS:
-                for row in await self._read(owner, kind if kind == "working_memory" else kind + "s"):
+                for row in await self._read(owner, _PLURALS.get(kind, kind + "s")):
                     yield _line(kind, row)
 
     async def import_lines(self, scope: Scope, lines: Iterable[str]) -> ImportSummary:
@@ -161,12 +168,57 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
                 return await working.add(tx, item, created_at)
 
             return add_key
+        case "entity":
+            moved = row.pop("moved", None)
+            _check_as(NewEntity, row)
+            entity = Entity.model_validate(row)
+
+            async def add_entity(tx: Tx) -> bool:
+                same = await graph.named(tx, [entity.name], entity.entity_type)
+                there = entity.entity_id in await graph.entities(tx, [entity.entity_id])
+                free = (
+                    entity.deleted_at or entity.merged_into or not any(each.user_id == entity.user_id for each in same)
+                )
+                if there or not free:
+                    return False
+                await graph.put_entities(tx, [(entity, moved if isinstance(moved, dict) else None)])
+                return True
+
+            return add_entity
+        case "relation":
+            _check_as(NewRelation, {**row, "source": row["source_id"], "target": row["target_id"]})
+            relation = Relation.model_validate(row)
+
+            async def add_relation(tx: Tx) -> bool:
+                if await graph.relation(tx, relation.relation_id) is not None:
+                    return False
+                ends = {relation.source_id, relation.target_id}
+                if ends - set(await graph.entities(tx, list(ends))):
+                    raise ValidationFailedError("is an edge of entities that are not there; import them first")
+                await graph.put_relations(tx, [relation])
+                return True
+
+            return add_relation
+        case "mention":
+            mention = Mention.model_validate({name: value for name, value in row.items() if name != "tenant_id"})
+
+            async def add_mention(tx: Tx) -> bool:
+                held = await graph.mentions(tx, memory_id=mention.memory_id, limit=1_000)
+                if any(each.entity_id == mention.entity_id and each.source == "user" for each in held):
+                    return False
+                known = await graph.entities(tx, [mention.entity_id])
+                if not known or await memories.get(tx, mention.memory_id) is None:
+                    raise ValidationFailedError("is of a memory or entity that is not there; import them first")
+                await graph.put_mention(tx, mention)
+                return True
+
+            return add_mention
         case _:
             raise ValidationFailedError(f"holds an unknown type: {kind!r}")
 
 
 def _check_ranges(row: dict[str, Any]) -> None:
-    version = row.get("version")
+    version = row.get("version", 1)
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= 2_000_000_000:
         raise ValueError("version must be a whole number from 1 on")
     for name, value in row.items():

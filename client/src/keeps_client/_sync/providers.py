@@ -10,10 +10,11 @@ from pydantic import TypeAdapter
 
 from keeps_client._requests import call, parsed
 from keeps_client._sync.transport import Transport
-from keeps_client.models import Entry, NewEntry, ProviderInfo, Rebuilt
+from keeps_client.models import AppendText, Entry, NewEntry, ProviderInfo, Rebuilt
 from keeps_client.validation import given, named, validated
 
-ENTRY, PROVIDERS, REBUILT = TypeAdapter(Entry), TypeAdapter(list[ProviderInfo]), TypeAdapter(Rebuilt)
+ENTRY, ENTRIES = TypeAdapter(Entry), TypeAdapter(list[Entry])
+PROVIDERS, REBUILT = TypeAdapter(list[ProviderInfo]), TypeAdapter(Rebuilt)
 
 
 class ProviderClient:
@@ -42,6 +43,12 @@ class ProviderClient:
         """Remove a key from a provider; returns what it was. Raises NotFoundError."""
         wanted = call("DELETE", "providers", named("provider_id", provider_id, 100), "entries", named("key", key, 355))
         return parsed(ENTRY, self._transport.send(wanted))
+
+    def append_markdown(self, text: str) -> builtins.list[Entry]:
+        """Put a text through the pipeline of the Markdown memory: its statements become entries of profile, event and
+        activity, linked to what they are related to. Returns the new entries."""
+        wanted = call("POST", "providers", "markdown", "append", body=AppendText(text=named("text", text, 200_000)))
+        return parsed(ENTRIES, self._transport.send(wanted))
 
     def rebuild_provider(self, provider_id: str) -> Rebuilt:
         """Have a provider make anew what it derives, while reads go on."""

@@ -57,7 +57,7 @@ from keeps_client.models.plans import (
     PlanFilter,
     PlanStatus,
 )
-from keeps_client.models.providers import Entry, NewEntry, ProviderCapabilities, ProviderInfo, Rebuilt, Tier
+from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderCapabilities, ProviderInfo, Rebuilt, Tier
 from keeps_client.models.recall import Explanation, Filters, Hit, RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, TaskContext, TaskContextChange
@@ -74,7 +74,7 @@ from keeps_client.models.working import (
 )
 
 __all__ = [
-    "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "Direction", "Entity", "Entry", "EpisodicItem",
+    "AppendText", "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "Direction", "Entity", "Entry", "EpisodicItem",
     "ErasureReceipt", "Event", "Explanation", "Filters", "Hit", "ImportSummary", "KeyInfo", "KnowledgeUpsert", "LogRetention", "MadeKey",
     "MadeWebhook", "Memory", "MemoryChange", "Mention", "Merge", "NewEntity", "NewEntry", "NewInteraction", "NewKey", "NewKnowledge",
     "NewMemory", "NewMention", "NewPlan", "NewPlanContext", "NewRelation", "NewSession", "NewSkill", "NewTaskContext", "NewWebhook",

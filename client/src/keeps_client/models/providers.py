@@ -40,6 +40,12 @@ class NewEntry(Wire):
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
 
 
+class AppendText(Wire):
+    """A text for the pipeline of the Markdown memory."""
+
+    text: Annotated[Text, StringConstraints(min_length=1, max_length=200_000)]
+
+
 class Entry(Wire):
     """What a provider holds under a key."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,18 @@ class MarkdownFolders:
     def path(self, scope: Scope) -> Path:
         """Where a scope's files lie."""
         return self._root / _folder(scope.tenant_id) / _folder(scope.user_id)
+
+    def remove_tenant(self, tenant_id: str) -> None:
+        """Everything of a tenant."""
+        self._open = OrderedDict((place, held) for place, held in self._open.items() if place[0] != tenant_id)
+        shutil.rmtree(self._root / _folder(tenant_id), ignore_errors=True)
+
+    def remove_user(self, scope: Scope) -> int:
+        """Everything of a user; how many files it was."""
+        self._open.pop((scope.tenant_id, scope.user_id), None)
+        count = len(list(self.path(scope).glob("*.md")))
+        shutil.rmtree(self.path(scope), ignore_errors=True)
+        return count
 
     def has(self, scope: Scope) -> bool:
         return self.path(scope).is_dir()

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from keeps.server.deps import Reader, Segment, Writer, answer, answers
 from keeps.server.edge import SLASH
 from keeps.server.lean import LeanRoute
-from keeps_client.models import Entry, NewEntry, ProviderInfo, Rebuilt
+from keeps_client.models import AppendText, Entry, NewEntry, ProviderInfo, Rebuilt
 
 router = APIRouter(prefix="/v1/providers", tags=["providers"], route_class=LeanRoute)
-PROVIDERS = TypeAdapter(list[ProviderInfo])
+PROVIDERS, ENTRIES = TypeAdapter(list[ProviderInfo]), TypeAdapter(list[Entry])
 EntryKey = Annotated[str, Path(min_length=1, max_length=355), AfterValidator(lambda text: text.replace(SLASH, "/"))]
 
 
@@ -22,6 +22,12 @@ EntryKey = Annotated[str, Path(min_length=1, max_length=355), AfterValidator(lam
 async def list_providers(memory: Reader) -> Response:
     """Every provider, with what it can do and whether it answers."""
     return answers(PROVIDERS, await memory.list_providers())
+
+
+@router.post("/markdown/append", response_model=list[Entry])
+async def append_markdown(new: AppendText, memory: Writer) -> Response:
+    """Put a text through the pipeline of the Markdown memory; returns the new entries."""
+    return answers(ENTRIES, await memory.append_markdown(new.text))
 
 
 @router.put("/{provider_id}/entries/{entry_key}", response_model=Entry)

@@ -1,0 +1,208 @@
+"""providers: which there are, what they hold, and whether they keep the contract."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any, cast
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps_client.errors import KeepsError, ValidationFailedError
+
+providers_app = typer.Typer(help="Memory providers: list, read and write, rebuild, check.", no_args_is_help=True)
+ProviderId = Annotated[str, typer.Argument(help="The name that `keeps providers list` prints.")]
+Key = Annotated[str, typer.Argument(help="The entry's key.")]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (put, read, delete, rebuild, append, check):
+        providers_app.command()(targeted(command))
+    providers_app.command("list")(targeted(list_providers))
+    app.add_typer(providers_app, name="providers")
+
+
+def list_providers(*, target: Target, as_json: Json = False) -> None:
+    """Every provider, with what it can do and whether it answers."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.list_providers()
+        if as_json:
+            print_json([each.model_dump(mode="json") for each in found])
+            return
+        table = Table("provider", "tier", "from", "search", "graph", "writes", "state", box=None, header_style="dim")
+        for each in found:
+            table.add_row(
+                each.provider_id, each.tier, "Keeps" if each.builtin else "a package", "yes" if each.supports_search else "no",
+                "yes" if each.supports_graph else "no", "no" if each.read_only else "yes", each.state,
+            )  # fmt: skip
+        out.print(table)
+
+    run(work)
+
+
+def put(
+    provider_id: ProviderId,
+    key: Key,
+    value: Annotated[str, typer.Argument(help="What to store; - reads standard input.")],
+    content_type: Annotated[str | None, typer.Option("--type", help="Such as profile, activity, event, fact.")] = None,
+    value_is_json: Annotated[bool, typer.Option("--value-json", help="The value is JSON, not text.")] = False,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Store an entry."""
+
+    async def work() -> None:
+        text = sys.stdin.read() if value == "-" else value
+        stored: Any = _parsed(text) if value_is_json else text
+        async with target.memory() as memory:
+            made = await memory.write_entry(
+                provider_id, key, stored, metadata={"content_type": content_type} if content_type else None
+            )
+        _print_entry(made, as_json=as_json)
+
+    run(work)
+
+
+def read(provider_id: ProviderId, key: Key, *, target: Target, as_json: Json = False) -> None:
+    """One entry."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            _print_entry(await memory.read_entry(provider_id, key), as_json=as_json)
+
+    run(work)
+
+
+def delete(provider_id: ProviderId, key: Key, *, target: Target, as_json: Json = False) -> None:
+    """Remove an entry. `keeps forget` reaches all providers at once."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            gone = await memory.delete_entry(provider_id, key)
+        if as_json:
+            print_json(gone.model_dump(mode="json"))
+        else:
+            out.print(f"{escape(gone.key)} is deleted")
+
+    run(work)
+
+
+def rebuild(provider_id: ProviderId, *, target: Target, as_json: Json = False) -> None:
+    """Have a provider make anew what it derives for this user; reads go on meanwhile."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            with err.status(f"rebuilding {provider_id} …"):
+                done = await memory.rebuild_provider(provider_id)
+        if as_json:
+            print_json(done.model_dump(mode="json"))
+        else:
+            out.print(f"{done.entries:,} entries of {done.provider_id} made anew")
+
+    run(work)
+
+
+def append(
+    text: Annotated[str, typer.Argument(help="What to put into the Markdown memory; - reads standard input.")],
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Put a text through the Markdown pipeline: statements become entries of profile, event and activity, linked."""
+
+    async def work() -> None:
+        whole = sys.stdin.read() if text == "-" else text
+        async with target.memory() as memory:
+            made = await memory.append_markdown(whole)
+        if as_json:
+            print_json([each.model_dump(mode="json") for each in made])
+            return
+        for each in made:
+            links = cast("list[str]", each.metadata.get("links") or [])
+            linked = f"  [dim]→ {escape(', '.join(links))}[/]" if links else ""
+            out.print(
+                f"  {each.metadata['content_type']!s:<9} [bold]{escape(each.key)}[/]  {escape(str(each.value))}{linked}"
+            )
+
+    run(work)
+
+
+def check(
+    only: Annotated[list[str] | None, typer.Argument(help="Only these providers.")] = None,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Run the conformance checks on the providers of this installation, in tenants made for it and erased afterwards.
+    Exit code 1 where one fails."""
+
+    async def work() -> int:
+        from keeps.providers.conformance import CHECKS, Subject
+        from keeps.scope import Scope
+
+        results: dict[str, dict[str, str]] = {}
+        async with target.open() as keeps:
+            service = keeps.services.providers
+            tenants: set[str] = set()
+
+            async def planted(scope: Scope, key: str, text: str) -> None:
+                await (await service.provider(scope, "postgres")).write(key, text)
+
+            for info in await service.infos(target.scope):
+                name = info.provider_id
+                if only and name not in only:
+                    continue
+
+                async def opened(scope: Scope, n: str = name) -> Any:
+                    tenants.add(scope.tenant_id)
+                    return await service.provider(scope, n)
+
+                subject = Subject(opened, planted if info.read_only else None)
+                for check_name, run_check in CHECKS.items():
+                    try:
+                        with err.status(f"{name}: {check_name} …"):
+                            await run_check(subject)
+                        results.setdefault(name, {})[check_name] = "ok"
+                    except (AssertionError, KeepsError) as error:
+                        results.setdefault(name, {})[check_name] = str(error).split("\n")[0] or type(error).__name__
+            for tenant_id in tenants:
+                try:
+                    await keeps.services.tenants.erase_tenant(Scope(tenant_id))
+                except KeepsError:
+                    continue
+            keeps.services.providers.forget_folders(tenants)
+        if as_json:
+            print_json(results)
+        else:
+            table = Table(Column("check", no_wrap=True), *results, box=None, header_style="dim")
+            for each in CHECKS:
+                table.add_row(each, *("ok" if found[each] == "ok" else "[red]fails[/]" for found in results.values()))
+            out.print(table)
+            for name, found in results.items():
+                for check_name, why in found.items():
+                    if why != "ok":
+                        err.print(f"{name}, {check_name}: {why}", markup=False, highlight=False)
+        return 0 if all(why == "ok" for found in results.values() for why in found.values()) else 1
+
+    run(work)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ValidationFailedError("the value is not JSON") from None
+
+
+def _print_entry(entry: Any, *, as_json: bool) -> None:
+    if as_json:
+        print_json(entry.model_dump(mode="json"))
+        return
+    shown = entry.value if isinstance(entry.value, str) else json.dumps(entry.value, ensure_ascii=False)
+    out.print(f"[bold]{escape(entry.key)}[/]  {escape(shown)}  [dim]{entry.metadata.get('content_type', '')}[/]")

@@ -1,0 +1,63 @@
+"""A user's memories out as a Markdown folder, edited by hand, and in again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from keeps.engine import Keeps, ScopedMemory
+from keeps.importing.formats import read
+from keeps.importing.markdown import is_markdown_memory, read_folder, write_folder
+from keeps.importing.service import run_import
+from keeps.scope import Scope
+from keeps_client.errors import ValidationFailedError
+
+LEFT_OUT = {"memory_id", "user_id", "tenant_id", "created_at", "updated_at", "version"}
+
+
+async def test_out_and_in_again(memory: ScopedMemory, keeps: Keeps, tenant: str, tmp_path: Path) -> None:
+    await memory.remember(
+        "Lives in Lisbon.", namespace="profile", key="home", content_type="profile", tags=["place"], importance=0.7
+    )
+    await memory.remember("Ünïcödé\n## not a heading\n---", metadata={"x": [1, {"y": None}]}, value={"a": 1})
+    await memory.remember(
+        "We met Bob.", kind="episodic", content_type="event", role="user", session_id="s", valid_from=datetime(2024, 5, 1, tzinfo=UTC), metadata={"speaker": "Ann"}
+    )  # fmt: skip
+    held = (await memory.list(limit=200)).items
+    folder = tmp_path / "out"
+    assert write_folder(folder, held) == 3
+    assert {path.name for path in folder.iterdir()} == {"profile.md", "fact.md", "event.md"}
+    with pytest.raises(ValidationFailedError, match="already"):
+        write_folder(folder, held)
+    assert is_markdown_memory(folder)
+    other = keeps.memory(Scope(tenant, "bob"))
+    summary = await run_import(other, read_folder(folder))
+    assert (dict(summary.statuses), summary.rejected) == ({"created": 3}, [])
+    taken = (await other.list(limit=200)).items
+    assert sorted((each.model_dump(exclude=LEFT_OUT | {"valid_from"}) for each in taken), key=str) == sorted(
+        (each.model_dump(exclude=LEFT_OUT | {"valid_from"}) for each in held), key=str
+    )
+    assert {each.valid_from for each in taken} == {each.valid_from for each in held}
+    assert dict((await run_import(other, read_folder(folder))).statuses) == {"unchanged": 3}
+
+
+async def test_what_people_wrote_comes_in_and_what_cannot_be_read_is_named(
+    memory: ScopedMemory, tmp_path: Path
+) -> None:
+    write_folder(tmp_path, [])
+    (tmp_path / "profile.md").write_text("---\nkeeps: 1\n---\n\n## dog\n\nHer dog is called Rex.\n")
+    (tmp_path / "broken.md").write_text("---\nno end\n")
+    (tmp_path / "linked.md").symlink_to("/etc/passwd")
+    summary = await run_import(memory, read_folder(tmp_path))
+    assert dict(summary.statuses) == {"created": 1}
+    assert [place for place, _ in summary.rejected] == ["broken.md", "linked.md"]
+    found = await memory.find("memory", "dog")
+    assert (found.content, found.content_type) == ("Her dog is called Rex.", "profile")
+
+
+def test_other_markdown_is_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "readme.md").write_text("# Title\n\nText.\n")
+    assert not is_markdown_memory(tmp_path)
+    assert [record.memory["content"] for record in read(tmp_path, "markdown")]
