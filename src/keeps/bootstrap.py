@@ -19,6 +19,7 @@ from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
 from keeps.memories.service import MemoryService
+from keeps.models.chat import ChatModel
 from keeps.models.embedder import Embedder
 from keeps.plans.service import PlanService
 from keeps.providers.builtin import GraphProvider, PostgresProvider, VectorProvider
@@ -64,9 +65,10 @@ async def open_keeps(
         undo.push_async_callback(database.close)
         await probe(database)
         chosen = embedder or choose_embedder(settings)
+        chat = choose_chat(settings)
         access = AccessBuffer(database)
         indexer = Indexer(database, chosen, clock)
-        closing: list[Any] = [part for part in (chosen, database, server) if part is not None]
+        closing: list[Any] = [part for part in (chosen, chat, database, server) if part is not None]
         introducer = Introducer(database)
         memories = MemoryService(database, introducer, chosen, clock)
         recall = RecallService(database, chosen, access, clock)
@@ -77,7 +79,7 @@ async def open_keeps(
             "graph": lambda scope: GraphProvider(scope, graph),
         }
         factories = {**installed_factories(), **(providers or {})}
-        markdown = MarkdownFolders(settings.markdown_folder or settings.home / "markdown", introducer, clock)
+        markdown = MarkdownFolders(settings.markdown_folder or settings.home / "markdown", introducer, chat, clock)
         registry = Registry(
             database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home
         )
@@ -92,7 +94,7 @@ async def open_keeps(
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
             graph=graph,
-            reader=Reader(database, introducer, clock),
+            reader=Reader(database, introducer, chat, clock),
             events=EventService(database, Feed(database), clock),
             webhooks=WebhookService(database, clock, allow_private=settings.webhooks_allow_private),
             keys=KeyService(database, clock),
@@ -103,6 +105,15 @@ async def open_keeps(
         keeps = Keeps(database, services, access, closing, server.url("postgres") if server else None)
         undo.pop_all()
         return keeps
+
+
+def choose_chat(settings: Settings) -> ChatModel | None:
+    """The LLM that the settings name; None without one: everything works by rules."""
+    if settings.llm_base_url is None:
+        return None
+    from keeps.models.chat import OpenAIChat
+
+    return OpenAIChat(settings.llm_model, base_url=settings.llm_base_url, api_key=settings.llm_api_key)
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:

@@ -29,6 +29,9 @@ class Settings:
     embedding_dimensions: int | None = None
     embedding_base_url: str | None = None
     embedding_api_key: str | None = None
+    llm_base_url: str | None = None
+    llm_model: str = "gpt-4o-mini"
+    llm_api_key: str | None = None
     model_dir: Path | None = None
     markdown_folder: Path | None = None
     host: str = "127.0.0.1"
@@ -94,6 +97,9 @@ def load_settings(
         embedding_dimensions=_whole("KEEPS_EMBEDDING_DIMENSIONS", dimensions) if dimensions else None,
         embedding_base_url=setting("embedding_base_url") or setting("llm_base_url"),
         embedding_api_key=setting("embedding_api_key") or setting("llm_api_key"),
+        llm_base_url=setting("llm_base_url"),
+        llm_model=setting("llm_model") or "gpt-4o-mini",
+        llm_api_key=setting("llm_api_key"),
         model_dir=Path(model_dir) if model_dir else None,
         markdown_folder=Path(markdown_folder) if markdown_folder else None,
         host=setting("host") or "127.0.0.1",

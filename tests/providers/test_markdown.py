@@ -238,7 +238,7 @@ async def test_no_category_leads_out_of_the_folder(tmp_path: Path, category: str
 def test_names_of_tenants_and_users_are_no_paths(tmp_path: Path) -> None:
     from keeps.providers.markdown.folders import MarkdownFolders
 
-    folders = MarkdownFolders(tmp_path, None, utc_now)  # type: ignore[arg-type]
+    folders = MarkdownFolders(tmp_path, None, None, utc_now)  # type: ignore[arg-type]
     places = [
         folders.path(Scope(tenant, user))
         for tenant, user in (("..", "a"), ("a", ".."), ("a/../b", "c"), ("a", "/etc"), (".", "."), ("a", "b"))

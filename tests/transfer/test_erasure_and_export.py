@@ -17,7 +17,8 @@ from tests.serving import token
 
 TABLES = (
     "users", "memories", "memory_access", "memory_terms", "memory_vectors", "sessions", "plans", "plan_correlations", "task_contexts",
-    "task_subtasks", "working_memory", "idempotency_keys", "api_keys", "events",
+    "task_subtasks", "working_memory", "entities", "entity_names", "relations", "mentions", "memory_readings", "idempotency_keys", "api_keys",
+    "events",
 )  # fmt: skip
 
 
@@ -39,6 +40,16 @@ async def filled(keeps: Keeps, tenant: str, user: str) -> Any:
     )
     await memory.store("swordfish-key", "swordfish", "swordfish-plan")
     await memory.store("swordfish-key", "swordfish", "shared-plan")
+    entity = await memory.add_entity(
+        "Swordfish Inc", entity_type="org", aliases=["swordfish"], properties={"x": "swordfish"}
+    )
+    gone = await memory.add_entity("Old swordfish", entity_type="org")
+    await memory.add_relation(entity, await memory.add_entity("Harbour"), "lies_in", properties={"x": "swordfish"})
+    await memory.merge_entities(entity.entity_id, gone.entity_id)
+    await memory.add_mention((await memory.find("n", "k")).memory_id, entity.entity_id)
+    await memory.read_entities()
+    for provider in ("working", "markdown"):
+        await memory.write_entry(provider, "swordfish", "The swordfish swims.", metadata={"content_type": "event"})
     await memory.services.keys.make(memory.scope, NewKey(name="k", user_id=user))
     return memory
 
@@ -124,7 +135,10 @@ async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuse
     assert {json.loads(line)["row"]["user_id"] for line in lines} == {"alice", "bob"}
     only = [line async for line in alice.services.transfer.export(alice.scope, "bob")]
     assert {json.loads(line)["row"]["user_id"] for line in only} == {"bob"}
-    tables = ("memories", "sessions", "plans", "plan_correlations", "task_contexts", "task_subtasks", "working_memory")
+    tables = (
+        "memories", "sessions", "plans", "plan_correlations", "task_contexts", "task_subtasks", "working_memory", "entities", "entity_names", "relations",
+        "mentions",
+    )  # fmt: skip
     before = await dump(superuser, tenant)
     again = await alice.services.transfer.import_lines(alice.scope, lines)
     assert (again.stored, again.unchanged, again.failed) == (0, len(lines), 0)
@@ -132,7 +146,9 @@ async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuse
     summary = await alice.services.transfer.import_lines(alice.scope, lines)
     assert (summary.stored, summary.unchanged, summary.errors) == (len(lines), 0, [])
     after = await dump(superuser, tenant)
+    before["mentions"] = [row for row in before["mentions"] if ",user," in row]  # what reading found is found again
     assert {name: after[name] for name in tables} == {name: before[name] for name in tables}
+    assert (await keeps.services.events.verify(alice.scope)).differences == []
     assert (await alice.recall("password")).hits[0].memory.content == "My password is swordfish no more."
 
 

@@ -74,6 +74,8 @@ def translated(error: BaseException) -> KeepsError | None:
     ):
         return ValidationFailedError("a value is of the wrong type, or out of range; nothing was written")
     if isinstance(error, asyncpg.UniqueViolationError):
+        if constraint_of(error) == "entities_name_unique":
+            return ConflictError("another entity of yours has this type and name already")
         return ConflictError(
             f"another memory of yours holds this {'key' if 'key' in (constraint_of(error) or '') else 'content'} already"
         )

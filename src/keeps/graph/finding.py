@@ -114,8 +114,13 @@ def _take(text: str, span: list[re.Match[str]], found: dict[str, None]) -> None:
 def new_names(
     names: Iterable[str], known: Mapping[tuple[str, ...], object], rejected: set[tuple[str, ...]]
 ) -> list[str]:
-    """Those that nobody knows yet, nor has rejected."""
-    return [each for each in names if (words := words_of_name(each)) and words not in known and words not in rejected]
+    """Those that nobody knows yet, nor has rejected, each once."""
+    found: dict[tuple[str, ...], str] = {}
+    for name in names:
+        words = words_of_name(name)
+        if words and words not in known and words not in rejected:
+            found.setdefault(words, name)
+    return list(found.values())
 
 
 def _plain(token: str) -> str:

@@ -243,5 +243,5 @@ WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at 
 -- name: known_names
 -- All names that a scope knows, with their entities; of those found in text and deleted, that they are no entities.
 SELECT entity_id, name, aliases, deleted_at IS NOT NULL AS rejected FROM keeps.entities
-WHERE tenant_id = $1 AND merged_into IS NULL AND (deleted_at IS NULL OR source = 'text')
+WHERE tenant_id = $1 AND merged_into IS NULL AND (deleted_at IS NULL OR source <> 'user')
 LIMIT 200000

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from keeps.clock import Clock, new_id
-from keeps.db.session import Database, Tx
-from keeps.graph import store
-from keeps.graph.finding import find_known, find_names, new_names
+from keeps.db.session import Database, Row, Tx
+from keeps.graph import extraction, store
+from keeps.graph.extraction import Told
+from keeps.graph.finding import find_known, find_names, new_names, words_of_name
+from keeps.models.chat import ChatModel
 from keeps.scope import Scope
+from keeps.telemetry.logs import log
 from keeps.tenants.service import Introducer
-from keeps_client.models import Entity, Reading
+from keeps_client.errors import KeepsError
+from keeps_client.models import Entity, Reading, Relation
 
 BATCH = 200
 
 
 class Reader:
-    """Finds entities in the memories of a user, by rules (keeps.graph.finding)."""
+    """Finds entities in the memories of a user: by rules (keeps.graph.finding), and with an LLM where there is one."""
 
-    def __init__(self, database: Database, introducer: Introducer, clock: Clock) -> None:
+    def __init__(self, database: Database, introducer: Introducer, chat: ChatModel | None, clock: Clock) -> None:
         self._database = database
         self._introducer = introducer
+        self._chat = chat
         self._clock = clock
 
     async def read(
@@ -34,17 +39,33 @@ class Reader:
             )
         memories = entities = mentions = 0
         while True:
-            done = await self._introducer.write(scope, self._batch)
+            told = await self._ask(scope)
+            done = await self._introducer.write(scope, lambda tx, t=told: self._batch(tx, t))
             if done is None:
                 return Reading(memories=memories, entities=entities, mentions=mentions, pending=0)
             memories, entities, mentions = memories + done[0], entities + done[1], mentions + done[2]
             if progress:
                 progress(done[0])
 
-    async def _batch(self, tx: Tx) -> tuple[int, int, int] | None:
+    async def _ask(self, scope: Scope) -> Mapping[UUID, Told]:
+        """What the LLM finds in the texts that are next; nothing where there is none, or it is away: the rules go on."""
+        if self._chat is None:
+            return {}
+        async with self._database.scoped(scope) as tx:
+            rows = await tx.fetch(store.QUERIES["memories_to_read"], scope.tenant_id, scope.user_id, extraction.BATCH)
+        if not rows:
+            return {}
+        try:
+            return await extraction.ask(self._chat, [(row["memory_id"], row["content"]) for row in rows])
+        except KeepsError as error:
+            log().warning("entities are found by rules only", error=type(error).__name__)
+            return {}
+
+    async def _batch(self, tx: Tx, told: Mapping[UUID, Told]) -> tuple[int, int, int] | None:
         """One batch: how many memories, new entities and mentions; None where nothing is left to read."""
         who = (tx.scope.tenant_id, tx.scope.user_id)
-        rows = await tx.fetch(store.QUERIES["memories_to_read"], *who, BATCH)
+        at_most = BATCH if self._chat is None else extraction.BATCH
+        rows = await tx.fetch(store.QUERIES["memories_to_read"], *who, at_most)
         if not rows:
             return None
         known = await store.known_names(tx)
@@ -52,17 +73,23 @@ class Reader:
         made: list[Entity] = []
         for row in rows:
             speaker = row["speaker"] if row["kind"] == "episodic" else None
-            names = [*find_names(row["content"]), *([speaker] if speaker else [])]
+            typed = told[row["memory_id"]].names if row["memory_id"] in told else {}
+            names = [*typed, *find_names(row["content"]), *([speaker] if speaker else [])]
             for name in new_names(names, known, known.rejected):
-                kind = "handle" if name.startswith("@") else "person" if name == speaker else "name"
+                kind = "handle" if name.startswith("@") else "person" if name == speaker else typed.get(name, "name")
                 entity = Entity(
                     entity_id=new_id(), tenant_id=who[0], user_id=who[1], name=name[:255], entity_type=kind, aliases=(), properties={},
-                    visibility="private", source="text", version=1, created_at=now, updated_at=now,
+                    visibility="private", source="llm" if name in typed else "text", version=1, created_at=now, updated_at=now,
                 )  # fmt: skip
                 known.add(name, entity.entity_id)
                 made.append(entity)
         if made:
             await store.put_entities(tx, [(entity, None) for entity in made])
+        edges: list[Relation] = []
+        for row in rows:
+            if row["memory_id"] in told:
+                edges += await self._edges(tx, row, told[row["memory_id"]], known)
+        await store.put_relations(tx, edges)
         pairs: list[tuple[UUID, UUID]] = []
         for row in rows:
             text = f"{row['speaker']}: {row['content']}" if row["speaker"] else row["content"]
@@ -74,3 +101,34 @@ class Reader:
         )
         await tx.execute(store.QUERIES["memories_read"], *who, ids, [row["version"] for row in rows])
         return len(rows), len(made), len(pairs)
+
+    async def _edges(self, tx: Tx, row: Row, told: Told, known: Mapping[tuple[str, ...], UUID]) -> list[Relation]:
+        """The edges of a text that are not there yet. Those of a user are never ended by what an LLM reads."""
+        now = self._clock()
+        found: list[Relation] = []
+        for source, kind, target in told.edges:
+            ends = known.get(words_of_name(source)), known.get(words_of_name(target))
+            if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
+                continue
+            if await store.open_relations(tx, ends[0], kind, now, ends[1]):
+                continue
+            found.append(
+                Relation(
+                    relation_id=new_id(),
+                    tenant_id=tx.scope.tenant_id,
+                    user_id=tx.scope.user_id,
+                    source_id=ends[0],
+                    target_id=ends[1],
+                    relation_type=kind,
+                    properties={"found_by": "llm"},
+                    weight=1.0,
+                    visibility="private",
+                    valid_from=now,
+                    memory_id=row["memory_id"],
+                    event_id=new_id(),
+                    version=1,
+                    created_at=now,
+                    updated_at=now,
+                )
+            )
+        return found

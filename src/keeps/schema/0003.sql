@@ -88,7 +88,8 @@ BEGIN
         user_id = CASE WHEN anonymous THEN '' ELSE user_id END,
         visibility = CASE WHEN anonymous THEN 'private' ELSE visibility END,
         traceparent = CASE WHEN anonymous THEN NULL ELSE traceparent END,
-        subject = CASE WHEN anonymous AND type NOT LIKE 'memory.%' THEN '' ELSE subject END
+        -- The ids of memories and entities say nothing; other subjects are names.
+        subject = CASE WHEN anonymous AND subject !~ '^[0-9a-f-]{36}$' THEN '' ELSE subject END
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND sequence = ANY (sequences);
     GET DIAGNOSTICS changed = ROW_COUNT;
     PERFORM set_config('app.log_change', '', true);

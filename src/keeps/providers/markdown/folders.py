@@ -13,6 +13,7 @@ from keeps.db.session import Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
+from keeps.models.chat import ChatModel
 from keeps.providers.markdown.folder import Edit
 from keeps.providers.markdown.provider import MarkdownProvider, entry_data
 from keeps.scope import Scope
@@ -25,9 +26,10 @@ MAX_OPEN = 1_000
 class MarkdownFolders:
     """`root/<tenant>/<user>`: readable, so that people find theirs."""
 
-    def __init__(self, root: Path, introducer: Introducer, clock: Clock) -> None:
+    def __init__(self, root: Path, introducer: Introducer, chat: ChatModel | None, clock: Clock) -> None:
         self._root = root
         self._introducer = introducer
+        self._chat = chat
         self._clock = clock
         self._open: OrderedDict[tuple[str, str], MarkdownProvider] = OrderedDict()
 
@@ -55,7 +57,7 @@ class MarkdownFolders:
         held = self._open.get(place)
         if held is None:
             owner = Scope(scope.tenant_id, scope.user_id)
-            held = MarkdownProvider(self.path(scope), self._clock, lambda edits: self._tell(owner, edits))
+            held = MarkdownProvider(self.path(scope), self._clock, lambda edits: self._tell(owner, edits), self._chat)
             self._open[place] = held
             if len(self._open) > MAX_OPEN:
                 self._open.popitem(last=False)

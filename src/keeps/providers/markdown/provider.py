@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from math import log
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic import JsonValue
 
 from keeps.clock import Clock, new_id
+from keeps.models.chat import ChatModel
 from keeps.providers.contract import Filters, Match, text_of
 from keeps.providers.markdown import pipeline
 from keeps.providers.markdown.folder import Edit, MarkdownFolder
 from keeps.providers.markdown.format import Category, Section
+from keeps.telemetry.logs import log
 from keeps.text.words import count_terms
 from keeps_client.errors import KeepsError
 from keeps_client.models import Entry, NewEntry, ProviderCapabilities
@@ -34,10 +36,11 @@ _CAPABILITIES = ProviderCapabilities(
 class MarkdownProvider:
     """One scope's Markdown. A key is unique over all categories; `metadata["content_type"]` chooses the file."""
 
-    def __init__(self, folder: Path, clock: Clock, told: Told) -> None:
+    def __init__(self, folder: Path, clock: Clock, told: Told, chat: ChatModel | None = None) -> None:
         self._folder = MarkdownFolder(folder, lambda: str(new_id()), clock)
         self._clock = clock
         self._told = told
+        self._chat = chat
 
     def capabilities(self) -> ProviderCapabilities:
         return _CAPABILITIES
@@ -84,7 +87,7 @@ class MarkdownProvider:
         named("text", text, 200_000)
         known = {key: text_of(section.value) for key, section in _all(await self._look()).items()}
         made: list[Entry] = []
-        for each in pipeline.run(text, known):
+        for each in pipeline.run(await self._extracted(text), known):
             metadata: dict[str, JsonValue] = {"content_type": each.category}
             if each.tags:
                 metadata["tags"] = list(each.tags)
@@ -95,6 +98,17 @@ class MarkdownProvider:
             if entry is not None:
                 made.append(entry)
         return made
+
+    async def _extracted(self, text: str) -> list[tuple[str, str]]:
+        """The statements of a text with their categories: by the LLM where there is one and it answers, else by rules."""
+        if self._chat is not None:
+            try:
+                said = await self._chat.answer(pipeline.INSTRUCTIONS, text[:20_000], pipeline.Statements)
+                if found := [(each.category, each.text.strip()) for each in said.statements if each.text.strip()]:
+                    return found
+            except KeepsError as error:
+                log().warning("statements are extracted by rules", error=type(error).__name__)
+        return pipeline.extract(text)
 
     async def suggestions(self) -> list[pipeline.Suggestion]:
         """Entries that seem to say the same: for a person to merge."""
@@ -123,7 +137,7 @@ class MarkdownProvider:
         held_terms = [count_terms(f"{each.key} {text_of(each.value)}") for each in entries]
         found_in = Counter(term for terms in held_terms for term in asked if term in terms)
         matches = [
-            Match(entry, sum(log(1 + len(entries) / found_in[term]) for term in asked if term in terms) / (1 + log(1 + len(terms))))
+            Match(entry, sum(math.log(1 + len(entries) / found_in[term]) for term in asked if term in terms) / (1 + math.log(1 + len(terms))))
             for entry, terms in zip(entries, held_terms, strict=True)
         ]  # fmt: skip
         return sorted((each for each in matches if each.score > 0), key=lambda each: (-each.score, each.entry.key))[

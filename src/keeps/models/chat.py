@@ -1,0 +1,87 @@
+"""An LLM behind any server that speaks OpenAI's API: asked for JSON of a given shape, checked, and asked once more."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from keeps.db.session import forbid_inside_transaction
+from keeps_client.errors import NotConfiguredError, UnavailableError
+
+TIMEOUT_SECONDS = 60.0
+RETRIES = 2
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class ChatModel(Protocol):
+    """What extraction needs of an LLM."""
+
+    async def answer(self, instructions: str, text: str, shape: type[ModelT]) -> ModelT:
+        """What the LLM makes of `text`, as `shape`. Raises UnavailableError where it is away, or talks nonsense twice."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class OpenAIChat:
+    """The remote LLM. What it says is checked against the shape; nothing else of it is used."""
+
+    def __init__(self, model: str, *, base_url: str, api_key: str | None = None) -> None:
+        try:
+            import openai
+        except ImportError:
+            raise NotConfiguredError(
+                "KEEPS_LLM_BASE_URL needs the package openai: pip install 'keeps[openai]'"
+            ) from None
+        self._client: Any = openai.AsyncOpenAI(
+            base_url=base_url, api_key=api_key or "none", timeout=TIMEOUT_SECONDS, max_retries=RETRIES
+        )
+        self._errors = openai
+        self._model = model
+
+    async def answer(self, instructions: str, text: str, shape: type[ModelT]) -> ModelT:
+        forbid_inside_transaction("the LLM")
+        schema = json.dumps(shape.model_json_schema())
+        messages = [
+            {"role": "system", "content": f"{instructions}\nAnswer with one JSON object that fits this JSON schema, and nothing else:\n{schema}"},
+            {"role": "user", "content": text},
+        ]  # fmt: skip
+        for _ in range(2):
+            said = await self._ask(messages)
+            try:
+                return shape.model_validate_json(_object_in(said))
+            except ValidationError:
+                messages = [
+                    *messages,
+                    {
+                        "role": "user",
+                        "content": "That did not fit the schema. Answer again, with the JSON object only.",
+                    },
+                ]
+        raise UnavailableError("the LLM answered twice with something that does not fit; it is asked again later")
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _ask(self, messages: list[dict[str, str]]) -> str:
+        try:
+            answer = await self._client.chat.completions.create(
+                model=self._model, messages=messages, temperature=0, response_format={"type": "json_object"}
+            )
+            return answer.choices[0].message.content or ""
+        except self._errors.AuthenticationError as error:
+            raise NotConfiguredError(
+                f"the LLM refused the API key ({error.status_code}); check KEEPS_LLM_API_KEY"
+            ) from None
+        except self._errors.OpenAIError as error:
+            raise UnavailableError(f"the LLM cannot be reached ({type(error).__name__})") from None
+        except (AttributeError, IndexError, TypeError):
+            raise UnavailableError("the LLM's answer is none of OpenAI's API") from None
+
+
+def _object_in(text: str) -> str:
+    """The JSON object of an answer: models like to put fences and words around it."""
+    start, end = text.find("{"), text.rfind("}")
+    return text[start : end + 1] if 0 <= start < end else text
