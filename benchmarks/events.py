@@ -35,28 +35,30 @@ def run(*, operations: int, writers: int, as_json: bool) -> int:
 
 
 async def _measured(operations: int, writers: int) -> dict[str, Any]:
-    with temporary_folder("events") as root:  # noqa: SIM117
-        async with await EmbeddedPostgres.open(root / "home") as server:
-            async with await open_keeps(Settings(home=root, database_url=server.app_url, embedder="none")) as keeps:
-                histories = [History(keeps, "history", seed) for seed in range(writers)]
-                started = time.monotonic()
-                with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-                    task = bar.add_task("random operations", total=operations)
+    with temporary_folder("events") as root:
+        async with (
+            await EmbeddedPostgres.open(root / "home") as server,
+            await open_keeps(Settings(home=root, database_url=server.app_url, embedder="none")) as keeps,
+        ):
+            histories = [History(keeps, "history", seed) for seed in range(writers)]
+            started = time.monotonic()
+            with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+                task = bar.add_task("random operations", total=operations)
 
-                    async def write(history: History) -> None:
-                        for _ in range(operations // writers // 50):
-                            await history.run(50)
-                            bar.advance(task, 50)
+                async def write(history: History) -> None:
+                    for _ in range(operations // writers // 50):
+                        await history.run(50)
+                        bar.advance(task, 50)
 
-                    await asyncio.gather(*(write(history) for history in histories))
-                took = time.monotonic() - started
-                began = time.monotonic()
-                verified = await keeps.services.events.verify(Scope("history", "alice"))
-                seconds = time.monotonic() - began
-                rates = {
-                    f"{tenants} tenant{'s' * (tenants > 1)}, {at_once} writers": await _rate(keeps, tenants, at_once)
-                    for tenants, at_once in ((1, 1), (1, 16), (4, 16))
-                }
+                await asyncio.gather(*(write(history) for history in histories))
+            took = time.monotonic() - started
+            began = time.monotonic()
+            verified = await keeps.services.events.verify(Scope("history", "alice"))
+            seconds = time.monotonic() - began
+            rates = {
+                f"{tenants} tenant{'s' * (tenants > 1)}, {at_once} writers": await _rate(keeps, tenants, at_once)
+                for tenants, at_once in ((1, 1), (1, 16), (4, 16))
+            }
     return {
         "operations": operations, "writers": writers, "done": sum(each.done for each in histories), "refused": sum(each.refused for each in histories),
         "operations_per_second": round(operations / took), "events": verified.events, "rows": verified.compared,

@@ -62,21 +62,23 @@ async def _measured(entities: int, relations: int) -> dict[str, Any]:
     # An edge is stored once: NetworkX knows no two of one type between two nodes, either.
     _, first = np.unique(np.stack((sources, targets, kinds)), axis=1, return_index=True)
     sources, targets, kinds = sources[first], targets[first], kinds[first]
-    with temporary_folder("graph") as root:  # noqa: SIM117
-        async with await EmbeddedPostgres.open(root / "home") as server:
-            async with await open_keeps(Settings(home=root, database_url=server.app_url, embedder="none")) as keeps:
-                memory = keeps.memory(Scope("bench", "alice"))
-                await memory.add_entity("seed")
-                started = time.monotonic()
-                with console.status("planting …"):
-                    await _plant(server.url("postgres"), ids, sources, targets, kinds)
-                console.print(
-                    f"[dim]planted {entities:,} entities, {relations:,} relations in {time.monotonic() - started:.0f} s[/]"
-                )
-                graph: Any = networkx.MultiDiGraph()
-                graph.add_nodes_from(range(entities))
-                graph.add_edges_from((int(s), int(t), int(k)) for s, t, k in zip(sources, targets, kinds, strict=True))
-                return await _compared(memory, graph, ids, random)
+    with temporary_folder("graph") as root:
+        async with (
+            await EmbeddedPostgres.open(root / "home") as server,
+            await open_keeps(Settings(home=root, database_url=server.app_url, embedder="none")) as keeps,
+        ):
+            memory = keeps.memory(Scope("bench", "alice"))
+            await memory.add_entity("seed")
+            started = time.monotonic()
+            with console.status("planting …"):
+                await _plant(server.url("postgres"), ids, sources, targets, kinds)
+            console.print(
+                f"[dim]planted {entities:,} entities, {relations:,} relations in {time.monotonic() - started:.0f} s[/]"
+            )
+            graph: Any = networkx.MultiDiGraph()
+            graph.add_nodes_from(range(entities))
+            graph.add_edges_from((int(s), int(t), int(k)) for s, t, k in zip(sources, targets, kinds, strict=True))
+            return await _compared(memory, graph, ids, random)
 
 
 async def _compared(memory: Any, graph: Any, ids: list[UUID], random: Any) -> dict[str, Any]:

@@ -83,7 +83,7 @@ async def open_keeps(
         registry = Registry(
             database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home
         )
-        asked = ProviderService(registry, recall, memories, clock, provider_timeout_seconds)
+        asked = ProviderService(registry, recall, memories, graph, clock, provider_timeout_seconds)
         services = Services(
             memories=memories,
             recall=recall,

@@ -106,7 +106,7 @@ async def test_an_erased_user_is_nowhere(
     after = await dump(superuser, tenant)
     left = [row for table, rows in after.items() for row in rows if "swordfish" in row]
     assert left == []
-    assert len(after["events"]) == len(before["events"]), "that something happened stays known"
+    assert len(after["events"]) >= len(before["events"]), "that something happened stays known"
     assert (await bob.list()).items[0].content == "Bob's own fact."
     assert await bob.retrieve("bobs", "shared-plan") == 1
 

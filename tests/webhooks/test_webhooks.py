@@ -168,7 +168,8 @@ async def test_one_server_at_a_time_serves_a_webhook_and_a_dead_ones_lease_ends(
 @pytest.mark.parametrize(
     "url",
     ["http://127.0.0.1/", "http://[::1]:80/", "http://10.0.0.8/", "http://192.168.1.1/", "http://169.254.169.254/latest/meta-data", "http://localhost:8765/",
-     "http://0.0.0.0/", "http://[::ffff:127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/", "http://100.64.0.1/", "http://[fe80::1%25eth0]/",
+     "http://0.0.0.0/", "http://[::ffff:127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/", "http://100.64.0.1/", "http://１２７.０.０.１/", "http://127。0。0。1/", "http://①②⑦.0.0.1/", "http://2130706433/", "http://127.1/", "http://0x7f000001/", "http://[::1", "http://x:99999/",
+     "http://x:abc/", "http://a b/", "http://[fe80::1%25eth0]/",
      "ftp://example.com/", "https://user:password@example.com/", "https:///nowhere", "example.com"],
 )  # fmt: skip
 async def test_only_public_addresses_are_taken(keeps: Keeps, tenant: str, url: str) -> None:

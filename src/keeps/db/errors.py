@@ -73,6 +73,8 @@ def translated(error: BaseException) -> KeepsError | None:
         isinstance(error, asyncpg.InterfaceError) and isinstance(error, ValueError)
     ):
         return ValidationFailedError("a value is of the wrong type, or out of range; nothing was written")
+    if isinstance(error, asyncpg.InsufficientPrivilegeError) and "row-level security" in str(error):
+        return NotFoundError("it is somebody else's, or not there; nothing was written")
     if isinstance(error, asyncpg.UniqueViolationError):
         if constraint_of(error) == "entities_name_unique":
             return ConflictError("another entity of yours has this type and name already")

@@ -21,7 +21,7 @@ FROM item CROSS JOIN counter
 -- The events of one memory, newest first, bounded.
 SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
 FROM keeps.events
-WHERE tenant_id = $1 AND subject = $2
+WHERE tenant_id = $1 AND subject = $2 AND NOT (data ? 'entity' OR data ? 'edge' OR data ? 'entity_id' OR data ? 'relation_id')
 ORDER BY sequence DESC
 LIMIT 10000
 

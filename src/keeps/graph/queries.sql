@@ -34,7 +34,9 @@ SELECT entities.tenant_id, entities.entity_id, entities.user_id, entities.name, 
        entities.visibility, entities.source, entities.merged_into, entities.moved, entities.version, entities.created_at, entities.updated_at,
        entities.deleted_at
 FROM (SELECT data -> 'entity' AS image FROM keeps.events
-      WHERE tenant_id = $1 AND subject = $2 AND time <= $3 AND data ? 'entity' ORDER BY sequence DESC LIMIT 1) AS last
+      WHERE tenant_id = $1 AND subject = $2 AND time <= $3 AND data ? 'entity' AND user_id = data #>> '{entity,user_id}'
+        AND NOT EXISTS (SELECT FROM keeps.entities AS held WHERE held.tenant_id = $1 AND held.entity_id::text = $2 AND held.user_id <> events.user_id)
+      ORDER BY sequence DESC LIMIT 1) AS last
 CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.entities, last.image) AS entities
 
 -- name: entities_named
@@ -108,12 +110,17 @@ LIMIT $6
 SELECT relations.tenant_id, relations.relation_id, relations.user_id, relations.source_id, relations.target_id, relations.relation_type,
        relations.properties, relations.weight, relations.visibility, relations.valid_from, relations.valid_to, relations.memory_id,
        relations.event_id, relations.version, relations.created_at, relations.updated_at, relations.deleted_at
-FROM (SELECT relation_id FROM keeps.relations AS touching
+FROM (WITH RECURSIVE survivor(entity_id) AS (
+          SELECT $2::uuid
+          UNION
+          SELECT entities.merged_into FROM survivor JOIN keeps.entities ON entities.tenant_id = $1 AND entities.entity_id = survivor.entity_id
+          WHERE entities.merged_into IS NOT NULL
+      )
+      SELECT relation_id, touching.user_id FROM keeps.relations AS touching
       WHERE touching.tenant_id = $1
-        AND (touching.source_id = ANY (ARRAY[$2::uuid, (SELECT merged_into FROM keeps.entities WHERE tenant_id = $1 AND entity_id = $2)])
-             OR touching.target_id = ANY (ARRAY[$2::uuid, (SELECT merged_into FROM keeps.entities WHERE tenant_id = $1 AND entity_id = $2)]))) AS found
+        AND (touching.source_id IN (SELECT survivor.entity_id FROM survivor) OR touching.target_id IN (SELECT survivor.entity_id FROM survivor))) AS found
 CROSS JOIN LATERAL (SELECT data -> 'edge' AS image FROM keeps.events
-                    WHERE events.tenant_id = $1 AND events.subject = found.relation_id::text AND events.time <= $4 AND events.data ? 'edge'
+                    WHERE events.tenant_id = $1 AND events.subject = found.relation_id::text AND events.time <= $4 AND events.data ? 'edge' AND events.user_id = found.user_id
                     ORDER BY events.sequence DESC LIMIT 1) AS last
 CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.relations, last.image) AS relations
 WHERE (($3 <> 'incoming' AND relations.source_id = $2) OR ($3 <> 'outgoing' AND relations.target_id = $2))
@@ -245,3 +252,26 @@ WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at 
 SELECT entity_id, name, aliases, deleted_at IS NOT NULL AS rejected FROM keeps.entities
 WHERE tenant_id = $1 AND merged_into IS NULL AND (deleted_at IS NULL OR source <> 'user')
 LIMIT 200000
+
+-- name: entities_taken_in
+-- One's own entities that another took in.
+SELECT tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility, source, merged_into, moved, version, created_at, updated_at, deleted_at
+FROM keeps.entities WHERE tenant_id = $1 AND user_id = $2 AND merged_into = $3
+
+-- name: entity_was_erased
+-- Whether one's own log says that an id is gone for good.
+SELECT EXISTS (SELECT FROM keeps.events WHERE tenant_id = $1 AND subject = $2 AND type = 'memory.erased' AND data ? 'entity_id') AS erased
+
+-- name: cascade_log
+SELECT keeps.log_cascade($1, $2)
+
+-- name: entities_unspoken
+-- One's own entities that were found in texts of which none is left: nothing mentions them, nothing is linked to them.
+SELECT entity_id FROM keeps.entities
+WHERE tenant_id = $1 AND user_id = $2 AND source <> 'user' AND deleted_at IS NULL AND merged_into IS NULL
+  AND NOT EXISTS (SELECT FROM keeps.mentions WHERE mentions.tenant_id = $1 AND mentions.entity_id = entities.entity_id)
+  AND NOT EXISTS (SELECT FROM keeps.relations WHERE relations.tenant_id = $1 AND relations.deleted_at IS NULL
+                    AND (relations.source_id = entities.entity_id OR relations.target_id = entities.entity_id)
+                    AND NOT relations.properties ? 'found_by')
+  AND NOT EXISTS (SELECT FROM keeps.entities AS taken WHERE taken.tenant_id = $1 AND taken.merged_into = entities.entity_id)
+LIMIT 1000

@@ -103,8 +103,15 @@ class GraphService:
             edges = [each for each in await store.own_relations_of(tx, entity_id) if hard or each.deleted_at is None]
             now = self._clock()
             if hard:
+                # Those that it took in stand alone again, unless somebody has their name by now.
+                for each in await store.taken_in(tx, entity_id):
+                    same = await store.named(tx, [each.name], each.entity_type)
+                    taken = any(other.user_id == scope.user_id and other.entity_id != entity_id for other in same)
+                    alone = {"merged_into": None, "version": each.version + 1, "updated_at": now}
+                    changed = each.model_copy(update=alone | ({"deleted_at": now} if taken else {}))
+                    await store.put_entities(tx, [(changed, None)])
                 await store.erase(tx, [entity_id], [each.relation_id for each in edges], now)
-                return held
+                return held.model_copy(update={"name": "(erased)", "aliases": (), "properties": {}})
             if held.deleted_at is not None:
                 return held
             await store.put_relations(tx, [_changed(now, each, deleted_at=now) for each in edges])
@@ -113,6 +120,19 @@ class GraphService:
             return gone
 
         return await self._database.write(scope, work, answer=ENTITY)
+
+    async def forget_unspoken(self, scope: Scope) -> int:
+        """Erase entities that were found in texts which are gone for good; how many."""
+
+        async def work(tx: Tx) -> int:
+            gone = await store.unspoken(tx)
+            now = self._clock()
+            for each in gone:
+                edges = [edge.relation_id for edge in await store.own_relations_of(tx, each)]
+                await store.erase(tx, [each], edges, now)
+            return len(gone)
+
+        return await self._database.write(scope, work)
 
     async def merge(self, scope: Scope, entity_id: UUID, merged_id: UUID) -> Entity:
         """`entity_id` takes `merged_id` in: its names, edges and mentions. `unmerge` undoes it."""
@@ -155,6 +175,10 @@ class GraphService:
             if merged.merged_into is None or moved is None:
                 raise ConflictError(f"entity {merged_id} is not merged into another")
             kept, kept_moved = await self._own(tx, merged.merged_into)
+            if kept.merged_into is not None:
+                raise ConflictError(
+                    f"entity {kept.entity_id}, which took it in, is itself merged into {kept.merged_into}; undo that first"
+                )
             now = self._clock()
             alone = merged.model_copy(update={"merged_into": None, "version": merged.version + 1, "updated_at": now})
             left = kept.model_copy(
@@ -241,7 +265,7 @@ class GraphService:
                 raise NotFoundError(f"no relation {relation_id} that you may delete")
             if hard:
                 await store.erase(tx, [], [relation_id], self._clock())
-                return held
+                return held.model_copy(update={"properties": {}})
             if held.deleted_at is not None:
                 return held
             now = self._clock()
@@ -356,7 +380,11 @@ class GraphService:
             if held is not None:
                 if held.user_id != tx.scope.user_id or held.deleted_at is not None:
                     raise NotFoundError(f"no entity {new.entity_id} that you may change")
+                if held.merged_into is not None:
+                    raise ConflictError(f"entity {new.entity_id} is merged into {held.merged_into}; change that one")
                 return held
+            if await store.was_erased(tx, new.entity_id):
+                raise ConflictError(f"entity {new.entity_id} was erased; choose another id")
         found = [
             each for each in await store.named(tx, [new.name], new.entity_type) if each.user_id == tx.scope.user_id
         ]

@@ -72,6 +72,7 @@ async def erase(tx: Tx, entity_ids: Sequence[UUID], relation_ids: Sequence[UUID]
     """Remove rows for good, and what their events say; that they are gone is said once more."""
     who = (tx.scope.tenant_id, tx.scope.user_id)
     await tx.execute(QUERIES["graph_redact"], [*entity_ids, *relation_ids])
+    await tx.execute(QUERIES["cascade_log"], list(entity_ids), [])
     await tx.execute(QUERIES["relations_delete"], *who, list(relation_ids))
     await tx.execute(QUERIES["entities_delete"], *who, list(entity_ids))
     gone = [("entity_id", each) for each in entity_ids] + [("relation_id", each) for each in relation_ids]
@@ -90,6 +91,23 @@ async def entities(tx: Tx, entity_ids: Sequence[UUID]) -> dict[UUID, Entity]:
 async def entity_with_moved(tx: Tx, entity_id: UUID) -> tuple[Entity, Moved | None] | None:
     rows = await tx.fetch(QUERIES["entity_get"], tx.scope.tenant_id, [entity_id])
     return (entity_from_row(rows[0]), json.loads(rows[0]["moved"] or "null")) if rows else None
+
+
+async def taken_in(tx: Tx, entity_id: UUID) -> list[Entity]:
+    """One's own entities that an entity took in."""
+    rows = await tx.fetch(QUERIES["entities_taken_in"], tx.scope.tenant_id, tx.scope.user_id, entity_id)
+    return [entity_from_row(row) for row in rows]
+
+
+async def was_erased(tx: Tx, entity_id: UUID) -> bool:
+    row = await tx.fetch_row(QUERIES["entity_was_erased"], tx.scope.tenant_id, str(entity_id))
+    return row is not None and row["erased"]
+
+
+async def unspoken(tx: Tx) -> list[UUID]:
+    """One's own entities, found in texts, that nothing speaks of any more."""
+    rows = await tx.fetch(QUERIES["entities_unspoken"], tx.scope.tenant_id, tx.scope.user_id)
+    return [row["entity_id"] for row in rows]
 
 
 async def entity_as_of(tx: Tx, entity_id: UUID, moment: datetime) -> Entity | None:

@@ -141,14 +141,15 @@ FROM keeps.memories
 WHERE tenant_id = $1 AND memory_id = $2
 
 -- name: memory_get_as_of
--- One memory as its last event up to $3 told it; nothing where it was not known yet, or is erased.
+-- One memory as its owner's last event up to $3 told it; nothing where it was not known yet, or is erased.
 SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer,
     memories.namespace, memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition,
     memories.procedure_type, memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash,
     memories.valid_from, memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at,
     memories.document_id, memories.version, memories.created_at, memories.updated_at
 FROM (SELECT data -> 'memory' AS image FROM keeps.events
-      WHERE tenant_id = $1 AND subject = $2 AND time <= $3 AND data ? 'memory'
+      WHERE tenant_id = $1 AND subject = $2 AND time <= $3 AND data ? 'memory' AND user_id = data #>> '{memory,user_id}'
+        AND NOT EXISTS (SELECT FROM keeps.memories AS held WHERE held.tenant_id = $1 AND held.memory_id::text = $2 AND held.user_id <> events.user_id)
       ORDER BY sequence DESC LIMIT 1) AS last
 CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.memories, last.image) AS memories
 
@@ -248,6 +249,9 @@ LIMIT $5
 SELECT memory_id FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND deleted_at < $3
 LIMIT 100
+
+-- name: memories_cascade_log
+SELECT keeps.log_cascade('{}', $1)
 
 -- name: memories_delete
 -- Remove rows for good; their words, vectors and counts go with them.

@@ -167,6 +167,8 @@ async def page(
 
 
 async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
+    """Remove rows for good; what was said of them and of entities goes along, and into the log."""
+    await tx.execute(QUERIES["memories_cascade_log"], list(memory_ids))
     await tx.execute(QUERIES["memories_delete"], tx.scope.tenant_id, list(memory_ids))
 
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 from uuid import UUID, uuid5
 
 from keeps.clock import Clock
+from keeps.graph.service import GraphService
 from keeps.memories.service import MemoryService
 from keeps.providers.builtin import joined_key
 from keeps.providers.contract import MemoryProvider, text_of
@@ -42,11 +43,12 @@ class ProviderService:
     """What a scope finds and forgets, wherever it is kept."""
 
     def __init__(
-        self, registry: Registry, recall: RecallService, memories: MemoryService, clock: Clock, timeout_seconds: float = TIMEOUT_SECONDS
+        self, registry: Registry, recall: RecallService, memories: MemoryService, graph: GraphService, clock: Clock, timeout_seconds: float = TIMEOUT_SECONDS
     ) -> None:  # fmt: skip
         self._registry = registry
         self._recall = recall
         self._memories = memories
+        self._graph = graph
         self._clock = clock
         self._timeout_seconds = timeout_seconds
 
@@ -92,6 +94,8 @@ class ProviderService:
         missing: NotFoundError | None = None
         try:
             receipt = await self._memories.forget(scope, memory_id, namespace, key, hard=hard)
+            if hard:
+                await self._graph.forget_unspoken(scope)
         except NotFoundError as error:
             missing = error
         name = _key_of(receipt, namespace, key)
@@ -151,10 +155,10 @@ class ProviderService:
             if name == "working":
                 removed[name], left[name] = self._registry.shelves.remove_user(scope), 0
                 continue
-            if name == "markdown":
-                removed[name], left[name] = self._registry.markdown.remove_user(scope), 0
-                continue
             try:
+                if name == "markdown":
+                    removed[name], left[name] = self._registry.markdown.remove_user(scope), 0
+                    continue
                 held = await self._registry.provider(scope, name)
                 keys = await held.list_keys()
                 gone = [await held.delete(key) for key in keys]

@@ -138,7 +138,7 @@ SELECT DISTINCT ON (memories.memory_id) found.memory_id AS found_id,
 FROM keeps.memories AS found
 CROSS JOIN LATERAL unnest(ARRAY[found.memory_id, found.superseded_by]) AS wanted(memory_id)
 CROSS JOIN LATERAL (SELECT data -> 'memory' AS image FROM keeps.events
-                    WHERE events.tenant_id = $1 AND events.subject = wanted.memory_id::text AND events.time <= $3 AND events.data ? 'memory'
+                    WHERE events.tenant_id = $1 AND events.subject = wanted.memory_id::text AND events.time <= $3 AND events.data ? 'memory' AND events.user_id = found.user_id
                     ORDER BY events.sequence DESC LIMIT 1) AS last
 CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.memories, last.image) AS memories
 WHERE found.tenant_id = $1 AND found.memory_id = ANY ($2::uuid[]) AND memories.content = found.content AND memories.deleted_at IS NULL

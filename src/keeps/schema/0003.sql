@@ -108,6 +108,7 @@ DECLARE
 BEGIN
     SELECT array_agg(sequence) INTO found FROM events
     WHERE tenant_id = tenant AND user_id = wanted AND subject = wanted_memory_id::text
+      AND NOT (data ? 'entity' OR data ? 'edge' OR data ? 'entity_id' OR data ? 'relation_id')
       AND (wanted_content IS NULL
            OR (data -> 'memory' ->> 'content' = wanted_content
                AND sequence < (SELECT max(newest.sequence) FROM events AS newest
@@ -189,6 +190,7 @@ BEGIN
     END LOOP;
     DELETE FROM api_keys WHERE tenant_id = tenant AND user_id = wanted;
     UPDATE api_keys SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
+    UPDATE webhooks SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
     DELETE FROM users WHERE tenant_id = tenant AND user_id = wanted;
     SELECT array_agg(sequence) INTO found FROM events WHERE tenant_id = tenant AND user_id = wanted;
     RETURN redact_events(found, '{}', true);

@@ -157,21 +157,59 @@ BEGIN
 END
 $$;
 
--- Hard deletion of an entity or relation of the current user: what their events say.
+-- Hard deletion of an entity or relation of the current user: what their events say, and what older events of entities
+-- that took one in say of its names.
 CREATE FUNCTION keeps.redact_graph_events(wanted uuid[]) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
     asking text := NULLIF(current_setting('app.current_user', true), '');
+    names text[];
     found bigint[];
 BEGIN
+    SELECT COALESCE(array_agg(DISTINCT each), '{}') INTO names
+    FROM entities CROSS JOIN LATERAL unnest(entities.name || entities.aliases) AS each
+    WHERE entities.tenant_id = tenant AND entities.user_id = asking AND entities.entity_id = ANY (wanted);
     SELECT array_agg(sequence) INTO found FROM events
-    WHERE tenant_id = tenant AND user_id = asking AND subject = ANY (wanted::text[])
-      AND (data ? 'entity' OR data ? 'edge') AND NOT data ? 'redacted';
+    WHERE tenant_id = tenant AND user_id = asking AND NOT data ? 'redacted'
+      AND ((subject = ANY (wanted::text[]) AND (data ? 'entity' OR data ? 'edge'))
+           OR (data ? 'entity' AND data #> '{entity,aliases}' ?| names
+               AND EXISTS (SELECT FROM events AS newer WHERE newer.tenant_id = tenant AND newer.subject = events.subject
+                             AND newer.sequence > events.sequence AND newer.data ? 'entity')));
     DELETE FROM idempotency_keys
     WHERE tenant_id = tenant AND user_id = asking
-      AND EXISTS (SELECT FROM unnest(wanted) AS one WHERE position(one::text IN answer::text) > 0);
+      AND (EXISTS (SELECT FROM unnest(wanted) AS one WHERE position(one::text IN answer::text) > 0)
+           OR EXISTS (SELECT FROM unnest(names) AS one WHERE position(to_jsonb(one)::text IN answer::text) > 0));
     RETURN redact_events(found, '{}', false);
+END
+$$;
+
+-- Before entities and memories go for good: others' edges, and what was said of them and of memories, go with them by
+-- foreign key; so that the log tells it, too. Returns how many.
+CREATE FUNCTION keeps.log_cascade(gone_entities uuid[], gone_memories uuid[]) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    asking text := NULLIF(current_setting('app.current_user', true), '');
+    told bigint;
+BEGIN
+    WITH going AS MATERIALIZED (
+        SELECT relation_id::text AS subject, relations.user_id, jsonb_build_object('relation_id', relation_id, 'provider_id', 'graph') AS data FROM relations
+        WHERE tenant_id = tenant AND relations.user_id <> asking AND (source_id = ANY (gone_entities) OR target_id = ANY (gone_entities))
+        UNION ALL
+        SELECT memory_id || '/' || entity_id, mentions.user_id, jsonb_build_object('mention_id', memory_id || '/' || entity_id, 'provider_id', 'graph')
+        FROM mentions WHERE tenant_id = tenant AND source = 'user' AND (entity_id = ANY (gone_entities) OR memory_id = ANY (gone_memories))
+    ), counter AS (
+        UPDATE tenants SET last_sequence = last_sequence + (SELECT count(*) FROM going)
+        WHERE tenants.tenant_id = tenant AND EXISTS (SELECT FROM going)
+        RETURNING last_sequence - (SELECT count(*) FROM going) AS base
+    )
+    INSERT INTO events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)
+    SELECT tenant, counter.base + row_number() OVER (ORDER BY going.subject), gen_random_uuid(), 'memory.erased', 'keeps', going.subject, now(),
+           going.user_id, 'private', going.data
+    FROM going CROSS JOIN counter;
+    GET DIAGNOSTICS told = ROW_COUNT;
+    RETURN told;
 END
 $$;
 
@@ -180,13 +218,13 @@ CREATE OR REPLACE FUNCTION keeps.event_noun(type text, data jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN data ? 'entity' OR data ? 'entity_id' THEN 'entity'
                 WHEN data ? 'edge' OR data ? 'relation_id' THEN 'edge'
-                WHEN data ? 'mention' THEN 'mention'
+                WHEN data ? 'mention' OR data ? 'mention_id' THEN 'mention'
                 WHEN data ? 'memory' OR type = 'memory.erased' THEN 'memory'
                 WHEN data ? 'session' OR type = 'session.deleted' THEN 'session'
                 WHEN data ? 'plan' OR type = 'plan.deleted' THEN 'plan'
                 WHEN data ? 'task_context' OR type = 'plan.task.deleted' THEN 'task_context' END;
 
--- Edges and mentions whose entity or memory is gone for good went with it, without events of their own.
+-- Edges and mentions whose entity or memory is gone for good went with it.
 CREATE FUNCTION keeps.replay_edges(until timestamptz) RETURNS SETOF keeps.relations
     LANGUAGE sql STABLE SET search_path = keeps, public, pg_temp AS $$
     WITH entity AS MATERIALIZED (SELECT image ->> 'entity_id' AS id FROM replay_rows('entity', until) AS image)
@@ -221,6 +259,46 @@ CREATE OR REPLACE FUNCTION keeps.replayed_tables() RETURNS TABLE (name text, key
            ('mentions', '{memory_id,entity_id}', 'SELECT * FROM keeps.replay_mentions($1)', 'source = ''user''')
 $$;
 
+-- Erasure of a user takes others' edges to their entities along: the log says so.
+CREATE OR REPLACE FUNCTION keeps.erase_user() RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    wanted text := NULLIF(current_setting('app.current_user', true), '');
+    found bigint[];
+    shared working_memory;
+BEGIN
+    -- What they wrote into the working memory of plans goes from the log of whoever wrote after them, too.
+    PERFORM redact_plan_events(plan_id, key) FROM working_memory WHERE tenant_id = tenant AND user_id = wanted;
+    -- A key that others wrote last is theirs by now. It is said once more as a whole, so that the log without the
+    -- erased user's parts still gives it.
+    FOR shared IN
+        SELECT DISTINCT held.* FROM working_memory AS held
+        JOIN events ON events.tenant_id = tenant AND events.subject = held.plan_id AND events.type = 'plan.state.written'
+                   AND events.data ->> 'key' = held.key AND events.user_id = wanted
+        WHERE held.tenant_id = tenant AND held.user_id <> wanted
+    LOOP
+        PERFORM redact_plan_events(shared.plan_id, shared.key);
+        WITH counter AS (
+            UPDATE tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = tenant RETURNING last_sequence
+        )
+        INSERT INTO events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)
+        SELECT tenant, last_sequence, gen_random_uuid(), 'plan.state.written', 'keeps', shared.plan_id, shared.updated_at, shared.user_id, 'private',
+               jsonb_build_object('operation', 'set', 'plan_id', shared.plan_id, 'key', shared.key, 'value', shared.value, 'version', shared.version,
+                                  'expires_at', shared.expires_at, 'created_at', shared.created_at)
+        FROM counter;
+    END LOOP;
+    PERFORM log_cascade(ARRAY(SELECT entity_id FROM entities WHERE tenant_id = tenant AND user_id = wanted),
+                        ARRAY(SELECT memory_id FROM memories WHERE tenant_id = tenant AND user_id = wanted));
+    DELETE FROM api_keys WHERE tenant_id = tenant AND user_id = wanted;
+    UPDATE api_keys SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
+    UPDATE webhooks SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
+    DELETE FROM users WHERE tenant_id = tenant AND user_id = wanted;
+    SELECT array_agg(sequence) INTO found FROM events WHERE tenant_id = tenant AND user_id = wanted;
+    RETURN redact_events(found, '{}', true);
+END
+$$;
+
 CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, held bigint)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
@@ -244,7 +322,7 @@ BEGIN
     END IF;
 END
 $$;
-REVOKE ALL ON FUNCTION keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[], timestamptz, integer), keeps.redact_graph_events(uuid[]),
+REVOKE ALL ON FUNCTION keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[], timestamptz, integer), keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]),
     keeps.replay_edges(timestamptz), keeps.replay_mentions(timestamptz), keeps.replay_entities(timestamptz) FROM PUBLIC;
 
 -- Which memory providers a tenant has met: a projection of memory.provider.registered, by the last event of each.

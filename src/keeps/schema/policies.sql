@@ -129,21 +129,23 @@ CREATE POLICY events_read ON keeps.events FOR SELECT TO keeps_app
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
            AND (user_id = NULLIF(current_setting('app.current_user', true), '')
                 -- Shared when it happened, and the memory is still there for others: what was made private is.
-                OR (visibility = 'tenant'
+                OR (visibility = 'tenant' AND data ? 'memory'
                     AND EXISTS (SELECT FROM keeps.memories
                                 WHERE memories.tenant_id = events.tenant_id AND memories.visibility = 'tenant'
-                                  AND memories.memory_id = CASE WHEN events.type LIKE 'memory.%' THEN events.subject::uuid END))
+                                  AND memories.memory_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$' THEN events.subject::uuid END))
                 OR (visibility = 'tenant' AND data ? 'entity'
                     AND EXISTS (SELECT FROM keeps.entities
                                 WHERE entities.tenant_id = events.tenant_id AND entities.visibility = 'tenant'
-                                  AND entities.entity_id = CASE WHEN events.type LIKE 'memory.%' THEN events.subject::uuid END))
+                                  AND entities.entity_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$' THEN events.subject::uuid END))
                 OR (visibility = 'tenant' AND data ? 'edge'
                     AND EXISTS (SELECT FROM keeps.relations
                                 WHERE relations.tenant_id = events.tenant_id AND relations.visibility = 'tenant'
-                                  AND relations.relation_id = CASE WHEN events.type LIKE 'memory.%' THEN events.subject::uuid END))));
+                                  AND relations.relation_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$' THEN events.subject::uuid END))));
 DROP POLICY IF EXISTS events_agent ON keeps.events;
 CREATE POLICY events_agent ON keeps.events AS RESTRICTIVE FOR SELECT TO keeps_app
-    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR type NOT LIKE 'memory.%' OR data ? 'entity' OR data ? 'edge'
+    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR type NOT LIKE 'memory.%'
+           -- What users said of the graph; what was found in texts may be of another agent's experiences.
+           OR data #>> '{entity,source}' = 'user' OR (data ? 'edge' AND NOT data #> '{edge,properties}' ? 'found_by')
            OR data #>> '{memory,kind}' = 'semantic' OR agent_id = NULLIF(current_setting('app.bound_agent', true), ''));
 DROP POLICY IF EXISTS events_append ON keeps.events;
 CREATE POLICY events_append ON keeps.events FOR INSERT TO keeps_app
@@ -171,6 +173,8 @@ CREATE POLICY webhooks_tenant ON keeps.webhooks TO keeps_app
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
 DROP POLICY IF EXISTS webhooks_find ON keeps.webhooks;
 CREATE POLICY webhooks_find ON keeps.webhooks FOR SELECT TO keeps_owner USING (true);
+DROP POLICY IF EXISTS webhooks_follow ON keeps.webhooks;
+CREATE POLICY webhooks_follow ON keeps.webhooks FOR UPDATE TO keeps_owner USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
 ALTER TABLE keeps.webhook_failures ENABLE ROW LEVEL SECURITY;
 ALTER TABLE keeps.webhook_failures FORCE ROW LEVEL SECURITY;
 GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.webhook_failures TO keeps_app;
@@ -381,6 +385,13 @@ CREATE POLICY providers_tenant ON keeps.providers TO keeps_app
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
 
+DROP POLICY IF EXISTS entities_agent ON keeps.entities;
+CREATE POLICY entities_agent ON keeps.entities AS RESTRICTIVE TO keeps_app
+    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR source = 'user');
+DROP POLICY IF EXISTS relations_agent ON keeps.relations;
+CREATE POLICY relations_agent ON keeps.relations AS RESTRICTIVE TO keeps_app
+    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR NOT properties ? 'found_by');
+
 -- api_keys: of the tenant; the owner finds one by its hash before a tenant is known (keeps.find_api_key)
 ALTER TABLE keeps.api_keys ENABLE ROW LEVEL SECURITY;
 ALTER TABLE keeps.api_keys FORCE ROW LEVEL SECURITY;
@@ -436,5 +447,5 @@ GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_difference
     keeps.last_sequences(text[]), keeps.retire_events(timestamptz), keeps.webhooks_due(timestamptz, integer),
     keeps.event_owners(bigint, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[], timestamptz, integer),
-    keeps.redact_graph_events(uuid[]) TO keeps_app;
+    keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]) TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;

@@ -24,7 +24,14 @@ SELECT to_jsonb(working_memory) AS row FROM keeps.working_memory
 WHERE tenant_id = $1 AND user_id = $2 AND (expires_at IS NULL OR expires_at > now()) ORDER BY plan_id, key
 
 -- name: export_entities
-SELECT to_jsonb(entities) AS row FROM keeps.entities WHERE tenant_id = $1 AND user_id = $2 ORDER BY merged_into IS NOT NULL, created_at, entity_id
+-- Those that took others in come first.
+WITH RECURSIVE ordered(entity_id, depth) AS (
+    SELECT entity_id, 0 FROM keeps.entities WHERE tenant_id = $1 AND user_id = $2 AND merged_into IS NULL
+    UNION ALL
+    SELECT entities.entity_id, ordered.depth + 1 FROM ordered JOIN keeps.entities ON entities.tenant_id = $1 AND entities.merged_into = ordered.entity_id
+)
+SELECT to_jsonb(entities) AS row FROM ordered JOIN keeps.entities ON entities.tenant_id = $1 AND entities.entity_id = ordered.entity_id
+WHERE entities.user_id = $2 ORDER BY ordered.depth, entities.created_at, entities.entity_id
 
 -- name: export_relations
 SELECT to_jsonb(relations) AS row FROM keeps.relations WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, relation_id

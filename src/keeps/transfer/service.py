@@ -207,7 +207,8 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
                 if any(each.entity_id == mention.entity_id and each.source == "user" for each in held):
                     return False
                 known = await graph.entities(tx, [mention.entity_id])
-                if not known or await memories.get(tx, mention.memory_id) is None:
+                memory = await memories.get(tx, mention.memory_id)
+                if not known or memory is None or memory.user_id != tx.scope.user_id:
                     raise ValidationFailedError("is of a memory or entity that is not there; import them first")
                 await graph.put_mention(tx, mention)
                 return True

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
+from yarl import URL
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+def host_of(url: str) -> str | None:
+    """The host that an HTTP client will connect to, as it reads the URL: full-width digits are digits. None where the URL
+    cannot be used."""
+    try:
+        parsed = URL(url)
+        usable = parsed.scheme in ("http", "https") and parsed.user is None and parsed.port is not None
+    except ValueError:
+        return None
+    return parsed.host if usable and parsed.host and not set(parsed.host) & set(" \t/\\@") else None
 
 
 def is_public(host: str) -> bool | None:
@@ -16,7 +29,9 @@ def is_public(host: str) -> bool | None:
     try:
         address = ipaddress.ip_address(host.strip("[]").partition("%")[0])
     except ValueError:
-        return False if host.lower().rstrip(".").endswith("localhost") else None
+        # What looks like a number, as in 127.1 or 0x7f000001, is read as an address by some, and is no name.
+        numeric = re.fullmatch(r"[0-9.]+|0x[0-9a-f]+(\.[0-9a-fx]+)*\.?", host.lower()) is not None
+        return False if numeric or host.lower().rstrip(".").endswith("localhost") else None
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
         if inner is None and address in _NAT64:

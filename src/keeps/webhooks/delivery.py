@@ -11,7 +11,6 @@ import base64
 import hashlib
 import hmac
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import aiohttp
@@ -22,7 +21,7 @@ from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
-from keeps.webhooks.addresses import PublicResolver, is_public
+from keeps.webhooks.addresses import PublicResolver, host_of, is_public
 from keeps_client.errors import KeepsError
 from keeps_client.models import Event
 
@@ -110,8 +109,8 @@ class Delivery:
             "Content-Type": "application/cloudevents+json", "User-Agent": "Keeps", "webhook-id": str(event.id), "webhook-timestamp": str(timestamp),
             "webhook-signature": signature(held["secret"], str(event.id), timestamp, body),
         }  # fmt: skip
-        host = urlsplit(held["url"]).hostname or ""
-        if not self._allow_private and is_public(host) is False:
+        host = host_of(held["url"])
+        if host is None or (not self._allow_private and is_public(host) is False):
             return "not a public address"
         try:
             async with self._opened().post(held["url"], data=body, headers=headers, allow_redirects=False) as response:

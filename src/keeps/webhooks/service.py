@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Awaitable, Callable
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from keeps.clock import Clock, new_id
@@ -13,7 +12,7 @@ from keeps.db.session import Database, Row, Tx
 from keeps.db.statements import Statements
 from keeps.scope import Scope
 from keeps.tenants.store import ensure_tenant
-from keeps.webhooks.addresses import is_public
+from keeps.webhooks.addresses import host_of, is_public
 from keeps.webhooks.delivery import Delivery
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import MadeWebhook, NewWebhook, Webhook, WebhookFailure
@@ -34,12 +33,12 @@ class WebhookService:
 
     async def add(self, scope: Scope, new: NewWebhook) -> MadeWebhook:
         """Send the tenant's events to a URL from now on. The answer holds the secret that signs them, shown this once."""
-        parts = urlsplit(new.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        host = host_of(new.url)
+        if host is None:
             raise ValidationFailedError("url must be http:// or https://, name a host, and hold no user or password")
-        if not self._allow_private and is_public(parts.hostname) is False:
+        if not self._allow_private and is_public(host) is False:
             raise ValidationFailedError(
-                f"{parts.hostname} is not a public address; KEEPS_WEBHOOKS_ALLOW_PRIVATE=true allows it, if you run this server"
+                f"{host} is not a public address; KEEPS_WEBHOOKS_ALLOW_PRIVATE=true allows it, if you run this server"
             )
         secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
         webhook_id, now = new_id(), self._clock()

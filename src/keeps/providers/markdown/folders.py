@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from keeps.tenants.service import Introducer
 
 QUERIES = Statements("keeps.providers")
 MAX_OPEN = 1_000
+MAX_FOLDER = 200
 
 
 class MarkdownFolders:
@@ -83,5 +85,7 @@ class MarkdownFolders:
 
 def _folder(name: str) -> str:
     """A name of a tenant or user as one folder: nothing of it is a path."""
-    encoded = quote(name, safe=" @+=,~")
+    encoded = quote(name, safe=" @+=,")
+    if len(encoded) > MAX_FOLDER:
+        encoded = f"{encoded[:100]}~{hashlib.sha256(name.encode()).hexdigest()[:40]}"
     return encoded.replace(".", "%2E") if encoded.startswith(".") else encoded

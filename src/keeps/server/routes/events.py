@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -23,6 +22,7 @@ from keeps_client.models import (
     Webhook,
     WebhookFailure,
 )
+from keeps_client.models.common import UtcTime
 from keeps_client.validation import named_types
 
 router = APIRouter(prefix="/v1", route_class=LeanRoute)
@@ -63,7 +63,7 @@ async def verify_events(caller: Admin) -> Response:
 
 
 @router.get("/admin/events/replay", tags=["administration"], response_model=list[ReplayedTable])
-async def replay_events(caller: Admin, until: Annotated[datetime | None, Query()] = None) -> Response:
+async def replay_events(caller: Admin, until: Annotated[UtcTime | None, Query()] = None) -> Response:
     """How many rows of each table the tenant's events tell, up to a time."""
     return answers(TABLES, await caller.services.events.replay(caller.scope, until))
 
