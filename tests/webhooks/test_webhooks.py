@@ -12,8 +12,9 @@ from aiohttp import web
 
 from keeps.engine import Keeps
 from keeps.scope import Scope
-from keeps.webhooks.addresses import PublicResolver, is_public
+from keeps.webhooks.addresses import is_public
 from keeps.webhooks.delivery import LEASE, RETRY_SECONDS
+from keeps.webhooks.resolving import PublicResolver
 from keeps.webhooks.service import QUERIES, WebhookService
 from keeps_client.errors import NotFoundError, UnauthenticatedError, ValidationFailedError
 from keeps_client.models import NewWebhook

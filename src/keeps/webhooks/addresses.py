@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import socket
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -39,22 +36,3 @@ def is_public(host: str) -> bool | None:
         if inner is not None:
             return inner.is_global and not inner.is_multicast
     return address.is_global and not address.is_multicast
-
-
-class PublicResolver(AbstractResolver):
-    """Resolves names, and leaves out every address that is not public."""
-
-    def __init__(self) -> None:
-        self._inner = ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """Raises OSError where no public address is left."""
-        found = [each for each in await self._inner.resolve(host, port, family) if is_public(each["host"])]
-        if not found:
-            raise OSError(f"{host} has no public address")
-        return found
-
-    async def close(self) -> None:
-        await self._inner.close()

@@ -11,9 +11,8 @@ import base64
 import hashlib
 import hmac
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 from uuid import UUID
-
-import aiohttp
 
 from keeps.clock import Clock
 from keeps.db.session import Database, Row
@@ -21,9 +20,12 @@ from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
-from keeps.webhooks.addresses import PublicResolver, host_of, is_public
+from keeps.webhooks.addresses import host_of, is_public
 from keeps_client.errors import KeepsError
 from keeps_client.models import Event
+
+if TYPE_CHECKING:
+    import aiohttp
 
 POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 10.0
@@ -112,6 +114,8 @@ class Delivery:
         host = host_of(held["url"])
         if host is None or (not self._allow_private and is_public(host) is False):
             return "not a public address"
+        import aiohttp
+
         try:
             async with self._opened().post(held["url"], data=body, headers=headers, allow_redirects=False) as response:
                 return None if 200 <= response.status < 300 else f"HTTP {response.status}"
@@ -119,6 +123,10 @@ class Delivery:
             return type(error).__name__
 
     def _opened(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        from keeps.webhooks.resolving import PublicResolver
+
         if self._session is None:
             resolver = None if self._allow_private else PublicResolver()
             connector = aiohttp.TCPConnector(resolver=resolver, limit=AT_ONCE)

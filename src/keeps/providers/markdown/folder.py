@@ -64,7 +64,7 @@ class MarkdownFolder:
         self._new_identity = new_identity
         self._now = now
         self._turn = threading.Lock()
-        self._seen: tuple[Any, ...] | None = None
+        self._seen: dict[str, Any] | None = None
         self._categories: dict[str, Category] = {}
         self._index: dict[str, Any] = {}
         self._raw: dict[str, bytes] = {}
@@ -90,7 +90,8 @@ class MarkdownFolder:
         while the file cannot be read."""
 
         def attempt() -> None:
-            self._scan()
+            if self._fingerprint() != self._seen:
+                self._scan()
             if file_of(category) in self.problems:
                 raise ConflictError(f"{self.problems[file_of(category)]}; mend it, then write again")
             held = self._categories.get(category) or Category(category, 0, {})
@@ -121,7 +122,7 @@ class MarkdownFolder:
                 attempt()
                 return
             except _ChangedError:
-                continue
+                self._seen = None
         raise UnavailableError(f"files in {self._folder.name} change too fast; try again")
 
     @contextmanager
@@ -134,15 +135,15 @@ class MarkdownFolder:
         finally:
             os.close(descriptor)
 
-    def _fingerprint(self) -> tuple[Any, ...]:
-        found: list[Any] = []
+    def _fingerprint(self) -> dict[str, Any]:
+        """What the folder says of its files, without reading them."""
+        found: dict[str, Any] = {}
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".md") and not entry.name.startswith("."):
                     with contextlib.suppress(FileNotFoundError):
-                        seen = entry.stat(follow_symlinks=False)
-                        found.append((entry.name, seen.st_mtime_ns, seen.st_size, seen.st_ino, seen.st_mode))
-        return tuple(sorted(found))
+                        found[entry.name] = _facts(entry.stat(follow_symlinks=False))
+        return found
 
     def _scan(self) -> None:
         """Read what is there, compare it with the last look, and write back where entries got ids or were kept."""
@@ -152,7 +153,8 @@ class MarkdownFolder:
         fingerprint = self._fingerprint()
         self.problems = {}
         found: dict[str, Category] = {}
-        for name, _, _, _, mode in fingerprint:
+        self._seen = fingerprint  # of before reading: what changes from now on is noticed
+        for name, (_, _, _, mode) in sorted(fingerprint.items()):
             try:
                 found[category_of(name)] = parse(self._read(name, mode), category_of(name))
             except (UnreadableError, UnicodeDecodeError, OSError) as error:
@@ -237,6 +239,7 @@ class MarkdownFolder:
                 file.write(encoded)
                 file.flush()
                 os.fsync(file.fileno())
+                facts = _facts(os.fstat(file.fileno()))
             self._put(temporary, target)
         except OSError as error:
             raise UnavailableError(
@@ -246,6 +249,8 @@ class MarkdownFolder:
             with contextlib.suppress(OSError):
                 temporary.unlink()
         self._raw[target.name] = encoded
+        if self._seen is not None:
+            self._seen[target.name] = facts
         self._categories[category.name] = category
         self._index_category(category)
 
@@ -294,7 +299,6 @@ class MarkdownFolder:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(encoded)
         os.replace(temporary, self._folder / INDEX)
-        self._seen = self._fingerprint()
 
     def _read_index(self) -> dict[str, Any]:
         try:
@@ -312,6 +316,10 @@ class MarkdownFolder:
         with os.fdopen(descriptor, "rb") as file:
             self._raw[name] = file.read(2 * MAX_FILE_BYTES)
         return self._raw[name].decode()
+
+
+def _facts(seen: os.stat_result) -> tuple[int, int, int, int]:
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino, seen.st_mode
 
 
 def _put_back(old: Path, target: Path) -> None:

@@ -33,6 +33,9 @@ from pydantic import JsonValue
 from keeps_client.errors import ValidationFailedError
 
 VERSION = 1
+# The same as yaml.safe_load and safe_dump, in C where PyYAML was built so.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 MAX_FILE_BYTES = 16 << 20
 _HEADING = re.compile(r"^## (.*)$", re.MULTILINE)
 _ESCAPED = re.compile(r"^\\(\\*#{1,2} )", re.MULTILINE)
@@ -99,7 +102,7 @@ def render(category: Category) -> str:
     """The file's text. Parsing it gives the same category."""
     entries = {_heading_of(key): _told(section) for key, section in category.sections.items()}
     head = {"keeps": VERSION, "category": category.name, "revision": category.revision, "entries": entries}
-    front = yaml.safe_dump(head, allow_unicode=True, sort_keys=False, width=10_000)
+    front = yaml.dump(head, Dumper=_DUMPER, allow_unicode=True, sort_keys=False, width=10_000)
     parts = [f"---\n{front}---\n\n{category.title or '# ' + category.name}\n"]
     parts += [f"\n## {_heading_of(key)}\n\n{body_of(section.value)}\n" for key, section in category.sections.items()]
     return "".join(parts)
@@ -140,7 +143,7 @@ def _front_matter(text: str, name: str) -> tuple[dict[str, Any], str]:
     elif not end:
         raise UnreadableError(f"{name}: the front matter begins with --- but does not end with it")
     try:
-        head = yaml.safe_load(front) or {}
+        head = yaml.load(front, _LOADER)  # noqa: S506  it is the safe one or {}
     except yaml.YAMLError as error:
         where = getattr(getattr(error, "problem_mark", None), "line", 0)
         raise UnreadableError(f"{name}: the front matter is no YAML, near line {where + 2}") from None
