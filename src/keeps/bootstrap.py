@@ -25,7 +25,7 @@ from keeps.plans.service import PlanService
 from keeps.providers.builtin import GraphProvider, PostgresProvider, VectorProvider
 from keeps.providers.contract import ProviderFactory
 from keeps.providers.markdown.folders import MarkdownFolders
-from keeps.providers.registry import BuiltIn, Registry, installed_factories
+from keeps.providers.registry import LOCAL, BuiltIn, Registry, installed_factories
 from keeps.providers.service import TIMEOUT_SECONDS, ProviderService
 from keeps.providers.working import WorkingShelves
 from keeps.recall.access import AccessBuffer
@@ -39,6 +39,7 @@ from keeps.transfer.erasure import TenantService
 from keeps.transfer.service import TransferService
 from keeps.webhooks.service import WebhookService
 from keeps.working.service import WorkingService
+from keeps_client.errors import ValidationFailedError
 
 
 async def open_keeps(
@@ -79,6 +80,8 @@ async def open_keeps(
             "graph": lambda scope: GraphProvider(scope, graph),
         }
         factories = {**installed_factories(), **(providers or {})}
+        if taken := set(factories) & {*LOCAL, *builtin}:
+            raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
         markdown = MarkdownFolders(settings.markdown_folder or settings.home / "markdown", introducer, chat, clock)
         registry = Registry(
             database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home

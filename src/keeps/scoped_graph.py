@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from keeps.services import Scoped
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models import (
     Direction,
     Entity,
@@ -47,9 +48,9 @@ class ScopedGraph(Scoped):
         )
         return await self.services.graph.add_entity(self.scope, validated(NewEntity, offered))
 
-    async def get_entity(self, entity_id: UUID | str, *, as_of: datetime | None = None) -> Entity:
+    async def get_entity(self, entity_id: UUID | str | Entity, *, as_of: datetime | None = None) -> Entity:
         """One entity; with `as_of`, as it was known then. Raises NotFoundError."""
-        return await self.services.graph.get_entity(self.scope, as_uuid(entity_id, "entity_id"), as_of=moment(as_of))
+        return await self.services.graph.get_entity(self.scope, identified(entity_id, "entity_id"), as_of=moment(as_of))
 
     async def list_entities(
         self, *, name: str | None = None, entity_type: str | None = None, limit: int = 50, cursor: str | None = None
@@ -60,20 +61,20 @@ class ScopedGraph(Scoped):
             limit=limited(limit), cursor=None if cursor is None else named("cursor", cursor),
         )  # fmt: skip
 
-    async def delete_entity(self, entity_id: UUID | str, *, hard: bool = False) -> Entity:
+    async def delete_entity(self, entity_id: UUID | str | Entity, *, hard: bool = False) -> Entity:
         """Delete an entity with its edges; `as_of` still shows them. One that was found in text does not come back. `hard`
         removes them for good, also from the log."""
-        return await self.services.graph.delete_entity(self.scope, as_uuid(entity_id, "entity_id"), hard=hard)
+        return await self.services.graph.delete_entity(self.scope, identified(entity_id, "entity_id"), hard=hard)
 
-    async def merge_entities(self, entity_id: UUID | str, merged_id: UUID | str) -> Entity:
+    async def merge_entities(self, entity_id: UUID | str | Entity, merged_id: UUID | str | Entity) -> Entity:
         """Two entities are the same: the first takes the second in, with its names, edges and mentions."""
         return await self.services.graph.merge(
-            self.scope, as_uuid(entity_id, "entity_id"), as_uuid(merged_id, "merged_id")
+            self.scope, identified(entity_id, "entity_id"), identified(merged_id, "merged_id")
         )
 
-    async def unmerge_entity(self, entity_id: UUID | str) -> Entity:
+    async def unmerge_entity(self, entity_id: UUID | str | Entity) -> Entity:
         """They were not: the one that was taken in stands alone again, as it was."""
-        return await self.services.graph.unmerge(self.scope, as_uuid(entity_id, "entity_id"))
+        return await self.services.graph.unmerge(self.scope, identified(entity_id, "entity_id"))
 
     async def add_relation(
         self,
@@ -101,7 +102,7 @@ class ScopedGraph(Scoped):
 
     async def get_relations(
         self,
-        entity_id: UUID | str,
+        entity_id: UUID | str | Entity,
         *,
         direction: Direction = "both",
         relation_type: str | None = None,
@@ -109,7 +110,7 @@ class ScopedGraph(Scoped):
     ) -> builtins.list[Relation]:
         """The edges of an entity that are true now, oldest first; with `as_of`, those that were known and true then."""
         return await self.services.graph.relations_of(
-            self.scope, as_uuid(entity_id, "entity_id"), direction=directed(direction),
+            self.scope, identified(entity_id, "entity_id"), direction=directed(direction),
             relation_type=None if relation_type is None else named("relation_type", relation_type, 100), as_of=moment(as_of),
         )  # fmt: skip
 
@@ -154,19 +155,19 @@ class ScopedGraph(Scoped):
         return await self.services.graph.shortest_path(self.scope, request)
 
     async def get_mentions(
-        self, *, entity_id: UUID | str | None = None, memory_id: UUID | str | None = None, limit: int = 50
+        self, *, entity_id: UUID | str | Entity | None = None, memory_id: UUID | str | None = None, limit: int = 50
     ) -> builtins.list[Mention]:
         """Which memories speak of an entity, newest first; or of which entities a memory speaks."""
         return await self.services.graph.mentions(
-            self.scope, entity_id=None if entity_id is None else as_uuid(entity_id, "entity_id"),
+            self.scope, entity_id=None if entity_id is None else identified(entity_id, "entity_id"),
             memory_id=None if memory_id is None else as_uuid(memory_id), limit=limited(limit),
         )  # fmt: skip
 
-    async def add_mention(self, memory_id: UUID | str, entity_id: UUID | str) -> Mention:
+    async def add_mention(self, memory_id: UUID | str, entity_id: UUID | str | Entity) -> Mention:
         """Say that a memory speaks of an entity."""
         return await self.services.graph.set_mention(self.scope, _pair(memory_id, entity_id), rejected=False)
 
-    async def remove_mention(self, memory_id: UUID | str, entity_id: UUID | str) -> Mention:
+    async def remove_mention(self, memory_id: UUID | str, entity_id: UUID | str | Entity) -> Mention:
         """Say that a memory does not speak of an entity; it stays so, however often memories are read."""
         return await self.services.graph.set_mention(self.scope, _pair(memory_id, entity_id), rejected=True)
 
@@ -179,5 +180,15 @@ def _identity(wanted: UUID | str | Entity) -> UUID | str:
     return wanted.entity_id if isinstance(wanted, Entity) else wanted
 
 
-def _pair(memory_id: UUID | str, entity_id: UUID | str) -> NewMention:
-    return NewMention(memory_id=as_uuid(memory_id), entity_id=as_uuid(entity_id, "entity_id"))
+def identified(wanted: UUID | str | Entity, name: str) -> UUID:
+    """The id of an entity. Raises ValidationFailedError, which says how to find one by its name."""
+    try:
+        return as_uuid(_identity(wanted), name)
+    except ValidationFailedError:
+        raise ValidationFailedError(
+            f"{name} is not a UUID; list_entities(name=…) finds an entity by its name"
+        ) from None
+
+
+def _pair(memory_id: UUID | str, entity_id: UUID | str | Entity) -> NewMention:
+    return NewMention(memory_id=as_uuid(memory_id), entity_id=identified(entity_id, "entity_id"))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from keeps.services import Scoped
 from keeps_client.models import Event
-from keeps_client.validation import limited, named_types, position_of
+from keeps_client.validation import event_types, limited, memory_kinds, position_of
 
 
 class ScopedLog(Scoped):
@@ -25,8 +25,8 @@ class ScopedLog(Scoped):
         return await self.services.events.page(
             self.scope,
             after=position_of(after),
-            types=named_types(types),
-            kinds=named_types(kinds),
+            types=event_types(types),
+            kinds=memory_kinds(kinds),
             limit=limited(limit),
         )
 
@@ -39,7 +39,7 @@ class ScopedLog(Scoped):
         """
         start = None if after is None else position_of(after)
         found = self.services.events.subscribe(
-            self.scope, after=start, types=named_types(types), kinds=named_types(kinds)
+            self.scope, after=start, types=event_types(types), kinds=memory_kinds(kinds)
         )
         async for event in found:
             yield event

@@ -154,6 +154,7 @@ def test_reindex_changes_the_model_while_recall_goes_on(cli: Cli) -> None:
 
 
 def test_help_and_version(cli: Cli) -> None:
+    shown = cli("--help").stdout
     for command in (
         "demo",
         "remember",
@@ -168,8 +169,12 @@ def test_help_and_version(cli: Cli) -> None:
         "status",
         "reindex",
         "bench",
+        "events",
+        "webhooks",
+        "graph",
+        "providers",
     ):
-        assert command in cli("--help").stdout
+        assert command in shown
     assert cli("--version").stdout.startswith("keeps ")
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from tests.cli.test_cli import Cli
 
-
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
@@ -38,7 +37,9 @@ def cli(new_home: Callable[..., Path]) -> Iterator[Cli]:
     assert holder.stdin is not None
     assert holder.stdout is not None
     assert holder.stdout.readline() == "open\n"
-    yield Cli(home)
+    held = Cli(home)
+    held.environment["KEEPS_EMBEDDER"] = "none"
+    yield held
     holder.stdin.close()
     holder.wait(60)
     holder.stdout.close()

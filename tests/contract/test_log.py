@@ -41,7 +41,6 @@ async def test_events_are_paged_and_filtered(memory: Any) -> None:
     assert [event.sequence for event in await memory.events(after=1, limit=2)] == [2, 3]
     assert [event.sequence for event in await memory.events(types=["memory.*", "session.created"])] == [1, 2, 3]
     assert [event.sequence for event in await memory.events(types=["memory.written"], kinds=["episodic"])] == [2]
-    assert await memory.events(types=["memory_written", "m%"]) == []
     assert (every[0].specversion, every[0].source, every[0].data["memory"]["content"]) == (
         "1.0",
         "keeps",
@@ -50,7 +49,18 @@ async def test_events_are_paged_and_filtered(memory: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"after": -1}, {"after": "x"}, {"types": []}, {"types": "memory"}, {"limit": 0}, {"kinds": [1]}]
+    "wrong",
+    [
+        {"after": -1},
+        {"after": "x"},
+        {"types": []},
+        {"types": "memory"},
+        {"limit": 0},
+        {"kinds": [1]},
+        {"types": ["memory_written"]},
+        {"types": ["m%"]},
+        {"kinds": ["x"]},
+    ],
 )
 async def test_wrong_questions_are_refused(memory: Any, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationFailedError):

@@ -21,26 +21,27 @@ async def test_out_and_in_again(memory: ScopedMemory, keeps: Keeps, tenant: str,
     await memory.remember(
         "Lives in Lisbon.", namespace="profile", key="home", content_type="profile", tags=["place"], importance=0.7
     )
+    await memory.remember("A paragraph.", namespace="import", key="adr/0001-sql.md#1")
     await memory.remember("Ünïcödé\n## not a heading\n---", metadata={"x": [1, {"y": None}]}, value={"a": 1})
     await memory.remember(
         "We met Bob.", kind="episodic", content_type="event", role="user", session_id="s", valid_from=datetime(2024, 5, 1, tzinfo=UTC), metadata={"speaker": "Ann"}
     )  # fmt: skip
     held = (await memory.list(limit=200)).items
     folder = tmp_path / "out"
-    assert write_folder(folder, held) == 3
+    assert write_folder(folder, held) == 4
     assert {path.name for path in folder.iterdir()} == {"profile.md", "fact.md", "event.md"}
     with pytest.raises(ValidationFailedError, match="already"):
         write_folder(folder, held)
     assert is_markdown_memory(folder)
     other = keeps.memory(Scope(tenant, "bob"))
     summary = await run_import(other, read_folder(folder))
-    assert (dict(summary.statuses), summary.rejected) == ({"created": 3}, [])
+    assert (dict(summary.statuses), summary.rejected) == ({"created": 4}, [])
     taken = (await other.list(limit=200)).items
     assert sorted((each.model_dump(exclude=LEFT_OUT | {"valid_from"}) for each in taken), key=str) == sorted(
         (each.model_dump(exclude=LEFT_OUT | {"valid_from"}) for each in held), key=str
     )
     assert {each.valid_from for each in taken} == {each.valid_from for each in held}
-    assert dict((await run_import(other, read_folder(folder))).statuses) == {"unchanged": 3}
+    assert dict((await run_import(other, read_folder(folder))).statuses) == {"unchanged": 4}
 
 
 async def test_what_people_wrote_comes_in_and_what_cannot_be_read_is_named(

@@ -88,7 +88,8 @@ async def test_edits_while_nothing_runs_are_noticed(tmp_path: Path) -> None:
     first = provider(tmp_path / "m")
     await first.write("a", "one", {"content_type": "profile"})
     await first.write("b", "two", {"content_type": "event"})
-    (tmp_path / "m" / "event.md").unlink()
+    event = tmp_path / "m" / "event.md"
+    event.write_text(event.read_text().partition("## b")[0])
     file = tmp_path / "m" / "profile.md"
     file.write_text(file.read_text().replace("one", "changed"))
     told: list[Any] = []
@@ -199,10 +200,22 @@ async def test_a_file_that_breaks_does_not_delete_what_it_held(tmp_path: Path) -
     whole = file.read_text()
     told.clear()
     file.write_text(whole[: len(whole) // 3])
-    assert await held.list_keys() == []
+    assert await held.list_keys() == ["a"], "what it held last is still known"
     assert told == [], "a half-written file says nothing"
     file.write_text(whole)
     assert (await held.list_keys(), told) == (["a"], [])
+    file.rename(tmp_path / "away")
+    assert (await held.read("a")).value == "one", "nor does one that is away, as in a git stash"
+    assert "missing" in (await held.problems())["profile.md"]
+    (tmp_path / "away").rename(file)
+    assert (await held.list_keys(), await held.problems(), told) == (["a"], {}, [])
+    file.unlink()
+    await held.write("b", "two", {"content_type": "profile"})
+    assert (await held.list_keys(), told) == (["a", "b"], [("written", "b")])
+    file.write_text("# profile\n")
+    assert await held.list_keys() == ["a", "b"], "without front matter nobody knows what they had seen"
+    file.write_text(file.read_text().partition("## a")[0])
+    assert await held.list_keys() == []
 
 
 async def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:

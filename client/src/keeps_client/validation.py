@@ -13,6 +13,11 @@ from keeps_client.models.common import MAX_LIMIT, UtcTime
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FoundT = TypeVar("FoundT")
+EVENT_TYPES = (
+    "memory.written", "memory.superseded", "memory.deleted", "memory.restored", "memory.erased", "memory.linked", "memory.unlinked",
+    "memory.provider.registered", "session.created", "session.updated", "session.deleted", "plan.created", "plan.updated", "plan.deleted",
+    "plan.task.written", "plan.task.deleted", "plan.state.written", "plan.state.deleted",
+)  # fmt: skip
 Direction = Literal["outgoing", "incoming", "both"]
 Index = Literal["now", "later"]
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
@@ -115,6 +120,27 @@ def named_types(values: object) -> tuple[str, ...] | None:
     if not isinstance(found, tuple) or not 1 <= len(found) <= 50:
         raise ValidationFailedError("types and kinds are lists of 1 to 50 names")
     return tuple(named("types and kinds", each, 100) for each in found)
+
+
+def event_types(values: object) -> tuple[str, ...] | None:
+    """Types of events to filter by. Raises ValidationFailedError for one that no event has: it would wait for ever."""
+    found = named_types(values)
+    for each in found or ():
+        if not any(known == each or (each.endswith("*") and known.startswith(each[:-1])) for known in EVENT_TYPES):
+            raise ValidationFailedError(
+                f"no event is of type {each!r}; there are {', '.join(EVENT_TYPES)}, and memory.* and its like"
+            )
+    return found
+
+
+def memory_kinds(values: object) -> tuple[str, ...] | None:
+    """Kinds of memories to filter events by."""
+    found = named_types(values)
+    if unknown := set(found or ()) - {"semantic", "episodic", "procedural"}:
+        raise ValidationFailedError(
+            f"no memory is of kind {sorted(unknown)[0]!r}; there are semantic, episodic, procedural"
+        )
+    return found
 
 
 def directed(value: object) -> Direction:

@@ -101,6 +101,8 @@ def verify(*, target: Target, as_json: Json = False) -> None:
         for table, rows in found.compared.items():
             out.print(f"  {table:<16}{rows:>12,} rows")
         speed = f"{found.events:,} events in {seconds:.1f} s, {found.events / max(seconds, 1e-9):,.0f} a second"
+        if found.equal and not found.events:
+            err.print("[dim]this tenant has no events; is it the right --tenant?[/]")
         if found.equal:
             out.print(f"[bold green]equal[/]: every row is, to the byte, what its events tell ({speed})")
             return 0

@@ -41,6 +41,9 @@ def list_providers(*, target: Target, as_json: Json = False) -> None:
                 "yes" if each.supports_graph else "no", "no" if each.read_only else "yes", each.state,
             )  # fmt: skip
         out.print(table)
+        for each in found:
+            for what, why in each.problems.items():
+                err.print(f"{each.provider_id}, {what}: {why}", markup=False, highlight=False, soft_wrap=True)
 
     run(work)
 

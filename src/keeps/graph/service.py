@@ -214,6 +214,8 @@ class GraphService:
         async def work(tx: Tx) -> Relation:
             source, target = await self._resolved(tx, new.source), await self._resolved(tx, new.target)
             now = self._clock()
+            if new.memory_id is not None and await memories.get(tx, new.memory_id) is None:
+                raise NotFoundError(f"no memory {new.memory_id} for the edge to come from")
             begins = new.valid_from or now
             if new.valid_to is not None and new.valid_to < begins:
                 raise ValidationFailedError("valid_to must not be before valid_from")
@@ -228,7 +230,11 @@ class GraphService:
                     each.valid_to,
                 ) == told and each.valid_from <= begins
                 if same and each.target_id == target.entity_id and new.valid_from in (None, each.valid_from):
-                    return each
+                    if new.memory_id in (None, each.memory_id):
+                        return each
+                    told_by = _changed(now, each, memory_id=new.memory_id)
+                    await store.put_relations(tx, [told_by])
+                    return told_by
             over = [
                 _changed(now, each, valid_to=max(begins, each.valid_from))
                 for each in known
@@ -239,8 +245,6 @@ class GraphService:
                 relation_type=new.relation_type, properties=new.properties, weight=new.weight, visibility=new.visibility, valid_from=begins,
                 valid_to=new.valid_to, memory_id=new.memory_id, event_id=new_id(), version=1, created_at=now, updated_at=now,
             )  # fmt: skip
-            if new.memory_id is not None and await memories.get(tx, new.memory_id) is None:
-                raise NotFoundError(f"no memory {new.memory_id} for the edge to come from")
             await store.put_relations(tx, [*over, made])
             return made
 

@@ -34,14 +34,18 @@ def split_key(key: str) -> tuple[str, str]:
         or not re.fullmatch(NAME_PATTERN, namespace)
     ):
         return NAMESPACE, key
-    return namespace, rest
+    return namespace, rest.replace("%2F", "/").replace("%25", "%") if "%2F" in rest else rest
 
 
 def joined_key(memory: Memory) -> str:
     """The key under which a provider knows a memory: its namespace and key, or else its id."""
     if memory.key is None or memory.namespace is None:
         return str(memory.memory_id)
-    return memory.key if memory.namespace == NAMESPACE else f"{memory.namespace}/{memory.key}"
+    if memory.namespace == NAMESPACE:
+        return memory.key
+    # A slash inside the key itself is written as in a URL, or the key would seem to be of another namespace.
+    rest = memory.key.replace("%", "%25").replace("/", "%2F") if "/" in memory.key else memory.key
+    return f"{memory.namespace}/{rest}"
 
 
 class PostgresProvider:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from keeps.text.words import count_terms
 from keeps_client.models import Explanation, Hit
 
 RANK_CONSTANT = 60
@@ -21,10 +22,13 @@ class Answer:
     keys: Sequence[str]
 
 
-def merge(answers: Sequence[Answer], first: Mapping[str, None], limit: int, *, explain: bool) -> list[Hit]:
+def merge(
+    answers: Sequence[Answer], first: Mapping[str, None], limit: int, *, explain: bool, query: str = ""
+) -> list[Hit]:
     """The hits of all, best first, each key once: from the working tier before persistent before indexed.
 
-    `first`: keys of the current session's working memory, which come before all others.
+    `first`: keys of the current session's working memory, which come before all others. Of equals, as the first of two
+    providers are, the one that shares more words with `query` comes first. The best of one provider alone scores 1.
     """
     score: dict[str, float] = {}
     best: dict[str, Hit] = {}
@@ -35,14 +39,14 @@ def merge(answers: Sequence[Answer], first: Mapping[str, None], limit: int, *, e
             if key in seen:
                 continue
             seen.add(key)
-            points = 1.0 / (RANK_CONSTANT + rank)
+            points = (RANK_CONSTANT + 1) / (RANK_CONSTANT + rank)
             score[key] = score.get(key, 0.0) + points
             parts.setdefault(key, []).append(
                 Explanation.Part(
                     name=f"provider {answer.provider_id}",
                     raw=hit.score,
-                    normalised=points * (RANK_CONSTANT + 1),
-                    weight=1.0 / (RANK_CONSTANT + 1),
+                    normalised=points,
+                    weight=1.0,
                     points=points,
                     rank=rank,
                 )
@@ -50,7 +54,9 @@ def merge(answers: Sequence[Answer], first: Mapping[str, None], limit: int, *, e
             held = best.get(key)
             if held is None or _TIERS[hit.tier] < _TIERS[held.tier]:
                 best[key] = hit
-    ordered = sorted(best, key=lambda key: (key not in first, -score[key], key))[:limit]
+    asked = count_terms(query)
+    shared = {key: sum((asked & count_terms(hit.memory.content)).values()) for key, hit in best.items()}
+    ordered = sorted(best, key=lambda key: (key not in first, -score[key], -shared[key], key))[:limit]
     return [
         best[key].model_copy(
             update={"score": score[key], "explanation": _explanation(best[key], parts[key]) if explain else None}

@@ -116,14 +116,13 @@ class Registry:
         for name in (*LOCAL, *self._builtin, *self._factories):
             capabilities = (await self.provider(scope, name)).capabilities()
             state = "failing" if self.breaker(name).is_open() else "active"
-            found.append(
-                ProviderInfo(
-                    **capabilities.model_dump(),
-                    builtin=name not in self._factories,
-                    state=state,
-                    registered_at=met.get(name),
-                )
+            problems = (
+                await self.markdown.of(scope).problems() if name == "markdown" and self.markdown.has(scope) else {}
             )
+            info = ProviderInfo(
+                **capabilities.model_dump(), builtin=name not in self._factories, state=state, registered_at=met.get(name), problems=problems
+            )  # fmt: skip
+            found.append(info)
         return found
 
     async def close(self) -> None:

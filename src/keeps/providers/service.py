@@ -79,7 +79,7 @@ class ProviderService:
             else:
                 answers.append(found)
         first = {key: None for answer in answers if answer.provider_id == "working" for key in answer.keys}
-        hits = merge(answers, first, request.limit, explain=request.explain)
+        hits = merge(answers, first, request.limit, explain=request.explain, query=request.query)
         took_ms = (time.perf_counter() - started) * 1e3
         return RecallResult.model_construct(
             hits=hits, took_ms=took_ms, partial=partial or bool(failed), failed_providers=failed

@@ -16,6 +16,7 @@ from keeps.webhooks.addresses import host_of, is_public
 from keeps.webhooks.delivery import Delivery
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import MadeWebhook, NewWebhook, Webhook, WebhookFailure
+from keeps_client.validation import event_types
 
 QUERIES = Statements("keeps.webhooks")
 MAX_WEBHOOKS = 20
@@ -33,6 +34,8 @@ class WebhookService:
 
     async def add(self, scope: Scope, new: NewWebhook) -> MadeWebhook:
         """Send the tenant's events to a URL from now on. The answer holds the secret that signs them, shown this once."""
+        if new.types != ("*",):
+            event_types(new.types)
         host = host_of(new.url)
         if host is None:
             raise ValidationFailedError("url must be http:// or https://, name a host, and hold no user or password")

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from keeps_client._requests import call, parsed
 from keeps_client._sync.transport import Transport
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models import (
     Direction,
     Entity,
@@ -59,9 +60,11 @@ class GraphClient:
         new = validated(NewEntity, offered)
         return parsed(ENTITY, self._transport.send(call("POST", "graph", "entities", body=new)))
 
-    def get_entity(self, entity_id: UUID | str, *, as_of: datetime | None = None) -> Entity:
+    def get_entity(self, entity_id: UUID | str | Entity, *, as_of: datetime | None = None) -> Entity:
         """One entity; with `as_of`, as it was known then. Raises NotFoundError."""
-        wanted = call("GET", "graph", "entities", str(as_uuid(entity_id, "entity_id")), query={"as_of": moment(as_of)})
+        wanted = call(
+            "GET", "graph", "entities", str(identified(entity_id, "entity_id")), query={"as_of": moment(as_of)}
+        )
         return parsed(ENTITY, self._transport.send(wanted))
 
     def list_entities(
@@ -74,21 +77,21 @@ class GraphClient:
         }  # fmt: skip
         return parsed(ENTITIES, self._transport.send(call("GET", "graph", "entities", query=query)))
 
-    def delete_entity(self, entity_id: UUID | str, *, hard: bool = False) -> Entity:
+    def delete_entity(self, entity_id: UUID | str | Entity, *, hard: bool = False) -> Entity:
         """Delete an entity with its edges; `as_of` still shows them. One that was found in text does not come back. `hard`
         removes them for good, also from the log."""
-        wanted = call("DELETE", "graph", "entities", str(as_uuid(entity_id, "entity_id")), query={"hard": hard})
+        wanted = call("DELETE", "graph", "entities", str(identified(entity_id, "entity_id")), query={"hard": hard})
         return parsed(ENTITY, self._transport.send(wanted))
 
-    def merge_entities(self, entity_id: UUID | str, merged_id: UUID | str) -> Entity:
+    def merge_entities(self, entity_id: UUID | str | Entity, merged_id: UUID | str | Entity) -> Entity:
         """Two entities are the same: the first takes the second in, with its names, edges and mentions."""
-        body = Merge(merged_id=as_uuid(merged_id, "merged_id"))
-        wanted = call("POST", "graph", "entities", str(as_uuid(entity_id, "entity_id")), "merge", body=body)
+        body = Merge(merged_id=identified(merged_id, "merged_id"))
+        wanted = call("POST", "graph", "entities", str(identified(entity_id, "entity_id")), "merge", body=body)
         return parsed(ENTITY, self._transport.send(wanted))
 
-    def unmerge_entity(self, entity_id: UUID | str) -> Entity:
+    def unmerge_entity(self, entity_id: UUID | str | Entity) -> Entity:
         """They were not: the one that was taken in stands alone again, as it was."""
-        wanted = call("POST", "graph", "entities", str(as_uuid(entity_id, "entity_id")), "unmerge")
+        wanted = call("POST", "graph", "entities", str(identified(entity_id, "entity_id")), "unmerge")
         return parsed(ENTITY, self._transport.send(wanted))
 
     def add_relation(
@@ -118,7 +121,7 @@ class GraphClient:
 
     def get_relations(
         self,
-        entity_id: UUID | str,
+        entity_id: UUID | str | Entity,
         *,
         direction: Direction = "both",
         relation_type: str | None = None,
@@ -129,7 +132,7 @@ class GraphClient:
             "direction": directed(direction), "relation_type": None if relation_type is None else named("relation_type", relation_type, 100),
             "as_of": moment(as_of),
         }  # fmt: skip
-        wanted = call("GET", "graph", "entities", str(as_uuid(entity_id, "entity_id")), "relations", query=query)
+        wanted = call("GET", "graph", "entities", str(identified(entity_id, "entity_id")), "relations", query=query)
         return parsed(RELATIONS, self._transport.send(wanted))
 
     def delete_relation(self, relation_id: UUID | str, *, hard: bool = False) -> Relation:
@@ -175,21 +178,21 @@ class GraphClient:
         return parsed(TRAVERSAL, self._transport.send(call("POST", "graph", "shortest-path", body=request)))
 
     def get_mentions(
-        self, *, entity_id: UUID | str | None = None, memory_id: UUID | str | None = None, limit: int = 50
+        self, *, entity_id: UUID | str | Entity | None = None, memory_id: UUID | str | None = None, limit: int = 50
     ) -> builtins.list[Mention]:
         """Which memories speak of an entity, newest first; or of which entities a memory speaks."""
         query = {
-            "entity_id": None if entity_id is None else as_uuid(entity_id, "entity_id"),
+            "entity_id": None if entity_id is None else identified(entity_id, "entity_id"),
             "memory_id": None if memory_id is None else as_uuid(memory_id), "limit": limited(limit),
         }  # fmt: skip
         return parsed(MENTIONS, self._transport.send(call("GET", "graph", "mentions", query=query)))
 
-    def add_mention(self, memory_id: UUID | str, entity_id: UUID | str) -> Mention:
+    def add_mention(self, memory_id: UUID | str, entity_id: UUID | str | Entity) -> Mention:
         """Say that a memory speaks of an entity."""
         body = _pair(memory_id, entity_id)
         return parsed(MENTION, self._transport.send(call("POST", "graph", "mentions", body=body)))
 
-    def remove_mention(self, memory_id: UUID | str, entity_id: UUID | str) -> Mention:
+    def remove_mention(self, memory_id: UUID | str, entity_id: UUID | str | Entity) -> Mention:
         """Say that a memory does not speak of an entity; it stays so, however often memories are read."""
         pair = _pair(memory_id, entity_id)
         query = {"memory_id": pair.memory_id, "entity_id": pair.entity_id}
@@ -204,5 +207,15 @@ def _identity(wanted: UUID | str | Entity) -> UUID | str:
     return wanted.entity_id if isinstance(wanted, Entity) else wanted
 
 
-def _pair(memory_id: UUID | str, entity_id: UUID | str) -> NewMention:
-    return NewMention(memory_id=as_uuid(memory_id), entity_id=as_uuid(entity_id, "entity_id"))
+def identified(wanted: UUID | str | Entity, name: str) -> UUID:
+    """The id of an entity. Raises ValidationFailedError, which says how to find one by its name."""
+    try:
+        return as_uuid(_identity(wanted), name)
+    except ValidationFailedError:
+        raise ValidationFailedError(
+            f"{name} is not a UUID; list_entities(name=…) finds an entity by its name"
+        ) from None
+
+
+def _pair(memory_id: UUID | str, entity_id: UUID | str | Entity) -> NewMention:
+    return NewMention(memory_id=as_uuid(memory_id), entity_id=identified(entity_id, "entity_id"))

@@ -12,7 +12,7 @@ from keeps_client._requests import EventStreamParser, call, parsed, reconnect_se
 from keeps_client._sync.transport import Transport
 from keeps_client.errors import RateLimitedError, UnavailableError
 from keeps_client.models import Event
-from keeps_client.validation import limited, named_types, position_of
+from keeps_client.validation import event_types, limited, memory_kinds, position_of
 
 EVENT, EVENTS = TypeAdapter(Event), TypeAdapter(list[Event])
 
@@ -32,7 +32,7 @@ class LogClient:
     ) -> builtins.list[Event]:
         """Events after number `after`, oldest first. `types`: such as "memory.written", or "memory.*"; `kinds`: of memories."""
         query = {
-            "after": position_of(after), "types": _joined(types), "kinds": _joined(kinds), "limit": limited(limit),
+            "after": position_of(after), "types": _joined(event_types(types)), "kinds": _joined(memory_kinds(kinds)), "limit": limited(limit),
         }  # fmt: skip
         return parsed(EVENTS, self._transport.send(call("GET", "events", query=query)))
 
@@ -49,7 +49,7 @@ class LogClient:
         `sequence` of the last one you handled, and subscribe after it. Raises what the server refuses.
         """
         position = None if after is None else position_of(after)
-        query = {"types": _joined(types), "kinds": _joined(kinds)}
+        query = {"types": _joined(event_types(types)), "kinds": _joined(memory_kinds(kinds))}
         failures = 0
         while True:
             wanted = call("GET", "events", "stream", query={**query, "after": position})
@@ -67,5 +67,4 @@ class LogClient:
 
 
 def _joined(names: Sequence[str] | None) -> str | None:
-    found = named_types(names)
-    return None if found is None else ",".join(found)
+    return None if names is None else ",".join(names)

@@ -26,11 +26,13 @@ class ProviderCapabilities(Wire):
 
 
 class ProviderInfo(ProviderCapabilities):
-    """A provider as it is listed. `builtin`: part of Keeps; `state`: `active`, or `failing` while it is left out of recall."""
+    """A provider as it is listed. `builtin`: part of Keeps; `state`: `active`, or `failing` while it is left out of recall.
+    `problems`: what somebody has to mend, such as a Markdown file that cannot be read."""
 
     builtin: bool
     state: Literal["active", "failing"] = "active"
     registered_at: datetime | None = None
+    problems: dict[str, str] = Field(default_factory=dict[str, str])
 
 
 class NewEntry(Wire):

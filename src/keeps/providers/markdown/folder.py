@@ -69,8 +69,9 @@ class MarkdownFolder:
         self._index: dict[str, Any] = {}
         self._raw: dict[str, bytes] = {}
         self._untold: list[Edit] = []
+        self._blocked: set[str] = set()
         self.problems: dict[str, str] = {}
-        """Files that cannot be read, and why. They are left alone."""
+        """Files that cannot be read or are missing, and why. They are left alone; what they held last is still known."""
 
     def exists(self) -> bool:
         return self._folder.is_dir()
@@ -92,7 +93,7 @@ class MarkdownFolder:
         def attempt() -> None:
             if self._fingerprint() != self._seen:
                 self._scan()
-            if file_of(category) in self.problems:
+            if file_of(category) in self._blocked:
                 raise ConflictError(f"{self.problems[file_of(category)]}; mend it, then write again")
             held = self._categories.get(category) or Category(category, 0, {})
             sections = dict(held.sections)
@@ -152,6 +153,7 @@ class MarkdownFolder:
         self._raw = {}
         fingerprint = self._fingerprint()
         self.problems = {}
+        self._blocked = set()
         found: dict[str, Category] = {}
         self._seen = fingerprint  # of before reading: what changes from now on is noticed
         for name, (_, _, _, mode) in sorted(fingerprint.items()):
@@ -163,12 +165,23 @@ class MarkdownFolder:
                     if isinstance(error, UnreadableError)
                     else f"{name} cannot be read ({type(error).__name__})"
                 )
+                self._blocked.add(name)
         edits: list[Edit] = []
         self._categories = {}
         for category in sorted(set(found) | set(self._index)):
-            if file_of(category) in self.problems or (category not in found and self._index_only_broken(category)):
+            if category in found:
+                self._categories[category] = self._reconciled(category, found[category], edits)
                 continue
-            self._categories[category] = self._reconciled(category, found.get(category), edits)
+            # A slip of the pen, a sync or a `git stash` must not forget anything: what the file held last stays known.
+            known = self._index[category]
+            if file_of(category) not in self._blocked:
+                self.problems[file_of(category)] = (
+                    f"{file_of(category)} is missing; its {len(known)} entries stay known until it is back, or they are deleted"
+                )
+            newest = max((told["revision"] for told in known.values()), default=0)
+            self._categories[category] = Category(
+                category, newest, {key: _from_index(key, told) for key, told in known.items()}
+            )
         self._categories = {name: held for name, held in self._categories.items() if held.sections or name in found}
         self._remember()
         self._untold += edits
@@ -181,14 +194,11 @@ class MarkdownFolder:
                 os.link(old, target)
             old.unlink()
 
-    def _index_only_broken(self, category: str) -> bool:
-        return any(category_of(name) == category for name in self.problems)
-
-    def _reconciled(self, name: str, found: Category | None, edits: list[Edit]) -> Category:
+    def _reconciled(self, name: str, found: Category, edits: list[Edit]) -> Category:
         """A category as a person left it, together with what they could not have seen."""
         known: dict[str, Any] = self._index.get(name, {})
-        sections = dict(found.sections) if found else {}
-        base = found.revision if found else max((told["revision"] for told in known.values()), default=0)
+        sections = dict(found.sections)
+        base = found.revision
         newest = max([base, *(told["revision"] for told in known.values())])
         changed = False
         for key, told in known.items():
@@ -220,7 +230,7 @@ class MarkdownFolder:
                 changed = changed or made != section
                 sections[key] = made
                 edits.append(Edit("written", name, key, made))
-        result = Category(name, newest, sections, found.title if found else "")
+        result = Category(name, newest, sections, found.title)
         if changed:
             result = replace(result, revision=newest + 1)
             self._store(result)

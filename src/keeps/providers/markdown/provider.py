@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import re
 from collections import Counter
@@ -78,6 +79,8 @@ class MarkdownProvider:
             name, new.value, identity=before.identity if before else str(new_id()), created_at=before.created_at if before else now,
             updated_at=now, tags=tags, links=links, metadata=known,
         )  # fmt: skip
+        if before is not None and _same(before, section):
+            return
         await self._change(category, lambda sections: sections.__setitem__(name, section))
         await self._tell([Edit("written", category, name, section)])
 
@@ -181,6 +184,15 @@ def entry_data(edit: Edit) -> dict[str, JsonValue]:
     if edit.section is not None:
         data |= {"value": edit.section.value, "value_type": "text" if isinstance(edit.section.value, str) else "json"}
     return data
+
+
+def _same(one: Section, other: Section) -> bool:
+    def told(section: Section) -> object:
+        return json.dumps(
+            [section.value, list(section.tags), list(section.links), dict(section.metadata)], sort_keys=True
+        )
+
+    return told(one) == told(other)
 
 
 def _find(categories: Mapping[str, Category], key: str) -> tuple[str, Section] | None:

@@ -23,7 +23,7 @@ from keeps_client.models import (
     WebhookFailure,
 )
 from keeps_client.models.common import UtcTime
-from keeps_client.validation import named_types
+from keeps_client.validation import event_types, memory_kinds
 
 router = APIRouter(prefix="/v1", route_class=LeanRoute)
 EVENTS, TABLES = TypeAdapter(list[Event]), TypeAdapter(list[ReplayedTable])
@@ -51,7 +51,7 @@ async def stream_events(
     """Events as they happen, as server-sent events. `Last-Event-ID` (or `after`) resumes; without it: those to come."""
     start = after if last_event_id is None else last_event_id
     subscription = memory.services.events.subscription(
-        memory.scope, after=start, types=named_types(_split(types)), kinds=named_types(_split(kinds))
+        memory.scope, after=start, types=event_types(_split(types)), kinds=memory_kinds(_split(kinds))
     )
     return EventStream(subscription)
 
