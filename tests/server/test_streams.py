@@ -132,3 +132,31 @@ async def test_events_ask_for_credentials(secured_url: str, path: str, tenant: s
         async with http.get(f"{secured_url}/v1/{path}", headers=headers) as answer:
             assert answer.status == 200
             answer.close()
+
+
+async def test_an_event_belongs_to_the_trace_of_its_request(server_url: str, keeps: Keeps, tenant: str) -> None:
+    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    async with aiohttp.ClientSession(headers=headers_of(tenant)) as http:
+        for given in (parent, "nonsense", None):
+            headers = {"traceparent": given} if given else {}
+            body = {"content": f"traced {given}"}
+            async with http.post(f"{server_url}/v1/memories", json=body, headers=headers) as answer:
+                assert answer.status == 201
+    events = await keeps.memory(Scope(tenant, "alice")).events()
+    assert [event.traceparent for event in events] == [parent, None, None]
+
+
+async def test_a_fact_corrected_twice_answers_three_ways_over_http(server_url: str, tenant: str) -> None:
+    moments: list[str] = []
+    async with aiohttp.ClientSession(headers=headers_of(tenant)) as http:
+        for text in ("Alice lives in Leeds.", "Alice lives in Lisbon.", "Alice lives in Lagos."):
+            body = {"content": text, "namespace": "profile", "key": "home"}
+            async with http.post(f"{server_url}/v1/memories", json=body) as answer:
+                moments.append((await answer.json())["memory"]["updated_at"])
+        found = []
+        for moment in moments:
+            async with http.post(
+                f"{server_url}/v1/recall", json={"query": "where does Alice live?", "asOf": moment}
+            ) as answer:
+                found.append([hit["memory"]["content"] for hit in (await answer.json())["hits"]])
+    assert found == [["Alice lives in Leeds."], ["Alice lives in Lisbon."], ["Alice lives in Lagos."]]

@@ -8,7 +8,7 @@ SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user'
 -- name: enter_write
 -- The same; and writers of one tenant take turns until commit.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
-       set_config('app.bound_agent', $3, true), pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0)),
+       set_config('app.bound_agent', $3, true), set_config('app.traceparent', $4, true), pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0)),
        set_config('plan_cache_mode', 'force_generic_plan', true)
 
 -- name: enter_user

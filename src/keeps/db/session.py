@@ -38,6 +38,8 @@ _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_inside_tra
 
 _request: contextvars.ContextVar[Request | None] = contextvars.ContextVar("keeps_request", default=None)
 
+_traceparent: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_traceparent", default="")
+
 MAX_ATTEMPTS = 5
 ACQUIRE_TIMEOUT_SECONDS = 10.0
 
@@ -58,6 +60,21 @@ def repeatable(request: Request | None) -> Generator[None]:
         yield
     finally:
         _request.reset(token)
+
+
+@contextmanager
+def traced(traceparent: str) -> Generator[None]:
+    """Inside, events say that they belong to this trace (https://www.w3.org/TR/trace-context)."""
+    token = _traceparent.set(traceparent)
+    try:
+        yield
+    finally:
+        _traceparent.reset(token)
+
+
+def current_trace() -> str:
+    """The traceparent of the request that is served; empty outside one."""
+    return _traceparent.get()
 
 
 def is_repeatable() -> bool:
@@ -155,7 +172,8 @@ class Database:
         try:
             try:
                 await connection.execute(begin)
-                await connection.execute(enter.text, scope.tenant_id, scope.user_id, _bound_agent(scope))
+                who = (scope.tenant_id, scope.user_id, _bound_agent(scope))
+                await connection.execute(enter.text, *who, *((_traceparent.get(),) if enter is _ENTER_WRITE else ()))
                 yield Tx(connection, scope)
                 await connection.execute("COMMIT")
             except BaseException:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from keeps.db.session import Database, Tx
+from keeps.db.session import Database, Tx, current_trace, traced
 from keeps.memories.store import Written
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError
@@ -29,6 +29,7 @@ class Write:
     row: Written
     given: frozenset[str]
     if_version: int | None
+    traceparent: str = field(default_factory=current_trace)
 
 
 Apply = Callable[[Tx, list[Write]], Awaitable[list[Receipt | KeepsError]]]
@@ -72,10 +73,13 @@ class Writer:
     async def _commit(self, batch: list[tuple[Write, asyncio.Future[Receipt]]]) -> None:
         # Sorting keeps the order within a user; each user's writes make one statement.
         batch = sorted(batch, key=lambda each: _who(each[0]))
+        traces = {write.traceparent for write, _ in batch}
         try:
-            answers = await self._database.write(
-                batch[0][0].scope, lambda tx: self._apply_all(tx, [write for write, _ in batch])
-            )
+            # One transaction says one trace: where several requests share it, none is named.
+            with traced(traces.pop() if len(traces) == 1 else ""):
+                answers = await self._database.write(
+                    batch[0][0].scope, lambda tx: self._apply_all(tx, [write for write, _ in batch])
+                )
         except KeepsError as error:
             if len(batch) == 1 or error.code == "unavailable":
                 _settle(batch, [error] * len(batch))

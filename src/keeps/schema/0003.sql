@@ -16,7 +16,8 @@ CREATE TABLE keeps.events (
     user_id text NOT NULL,
     agent_id text,
     visibility text NOT NULL CONSTRAINT events_visibility_known CHECK (visibility IN ('private', 'tenant')),
-    traceparent text,
+    -- Of the request that wrote it, told to the transaction by the door.
+    traceparent text DEFAULT NULLIF(current_setting('app.traceparent', true), ''),
     data jsonb NOT NULL,
     recorded_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, sequence, recorded_at),

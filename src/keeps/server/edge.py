@@ -22,7 +22,7 @@ from starlette.routing import Match
 
 from keeps.access.identity import Authenticator
 from keeps.access.rates import Allowance
-from keeps.db.session import Request, repeatable
+from keeps.db.session import Request, repeatable, traced
 from keeps.server.lean import LeanRoute
 from keeps.server.problems import encode, internal_problem, problem_of
 from keeps.telemetry.logs import log
@@ -40,6 +40,7 @@ PUBLIC = frozenset({"/health", "/ready", "/metrics", "/docs", "/openapi.json", "
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 SLASH = "\x1f"
 """Stands for a slash inside a path segment (%2F), so that any id can be a segment; parameters turn it back."""
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -125,6 +126,13 @@ class Edge:
                 "without KEEPS_AUTH only requests to localhost are served; the Host header names another"
             )
         scope["keeps.scope"] = await authenticator.scope_of(headers)
+        traceparent = headers.get("traceparent", "")
+        with traced(traceparent if _TRACEPARENT.fullmatch(traceparent) else ""):
+            await self._admitted(app, scope, headers, receive, answer)
+
+    async def _admitted(
+        self, app: App, scope: Scope, headers: dict[str, str], receive: Receive, answer: _Answer
+    ) -> None:
         limit = self._max_body_bytes
         length = headers.get("content-length", "0")
         if len(length) > 20 or (length.isascii() and length.isdecimal() and int(length) > limit):
