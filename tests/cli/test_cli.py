@@ -179,8 +179,13 @@ def test_help_and_version(cli: Cli) -> None:
 
 
 def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
-    shown = Cli(new_home("demo"))("demo").stdout
+    demo = Cli(new_home("demo"))
+    shown = demo("demo").stdout
     assert "forgotten: 1; found afterwards: 0" in shown.replace("\n", " ")
     assert "of another tenant: 0" in shown.replace("\n", " ")
     assert "true on 01 August: Alice lives in Leeds." in shown
     assert "true on 01 November: Alice lives in Lisbon." in shown
+    tenants = [row["tenant_id"] for row in demo.json("tenants", "list")]
+    assert tenants
+    for tenant in tenants:
+        assert demo.json("events", "verify", "--tenant", tenant)["differences"] == []

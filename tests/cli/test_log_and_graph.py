@@ -138,12 +138,3 @@ def test_webhooks_from_the_shell(cli: Cli) -> None:
     assert "No failures" in cli("webhooks", "failures", held["webhook_id"]).stdout
     assert "tries again" in cli("webhooks", "retry", held["webhook_id"]).stdout
     assert "is removed" in cli("webhooks", "remove", held["webhook_id"]).stdout
-
-
-def test_rows_are_what_events_tell_after_the_demo(new_home: Callable[..., Path]) -> None:
-    demo = Cli(new_home("demo-verified"))
-    demo("demo")
-    tenants = [row["tenant_id"] for row in demo.json("tenants", "list")]
-    assert tenants
-    for tenant in tenants:
-        assert demo.json("events", "verify", "--tenant", tenant)["differences"] == []
