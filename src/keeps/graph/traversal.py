@@ -1,0 +1,127 @@
+"""From one entity to others: what is reached within some steps, along a pattern, and the shortest path between two."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from keeps.db.session import Tx
+from keeps.graph import store
+from keeps.graph.patterns import fits, parse_pattern
+from keeps_client.errors import NotFoundError
+from keeps_client.models import Direction, Entity, PathRequest, Traversal, TraverseRequest
+
+MAX_RELATIONS = 10_000
+MAX_FRONTIER = 100_000
+_REVERSED: dict[Direction, Direction] = {"outgoing": "incoming", "incoming": "outgoing", "both": "both"}
+
+
+async def traverse(tx: Tx, request: TraverseRequest, now: datetime) -> Traversal:
+    """What is reached from an entity within some steps, or along a pattern. Raises NotFoundError."""
+    pattern = None if request.path_pattern is None else parse_pattern(request.path_pattern)
+    start = await resolved(tx, request.start)
+    if pattern is None:
+        found = await store.reach(
+            tx, start.entity_id, request.depth, request.direction, request.relation_types, now, request.limit
+        )
+        kept = found[: request.limit]
+        entities = await store.entities(tx, [each for each, _ in kept])
+        edges = await store.relations_among(
+            tx, [each for each, _ in kept], now, request.relation_types, MAX_RELATIONS + 1
+        )
+        return Traversal(
+            entities=[entities[each] for each, _ in kept], depths=[depth for _, depth in kept], relations=edges[:MAX_RELATIONS],
+            truncated=len(found) > request.limit or len(edges) > MAX_RELATIONS,
+        )  # fmt: skip
+    if not fits(start.entity_type, pattern.start):
+        return Traversal(entities=[start], depths=[0], relations=[])
+    paths = await store.paths(
+        tx, start.entity_id, pattern.relations, pattern.directions, pattern.entities, now, request.limit
+    )
+    kept_paths = paths[: request.limit]
+    return await _along(tx, start, kept_paths, truncated=len(paths) > request.limit)
+
+
+async def shortest_path(tx: Tx, request: PathRequest, now: datetime) -> Traversal:
+    """The way with the fewest edges from one entity to another; no paths where there is none within `max_depth`."""
+    source, target = await resolved(tx, request.source), await resolved(tx, request.target)
+    forward = _Search(source.entity_id, request.direction)
+    backward = _Search(target.entity_id, _REVERSED[request.direction])
+    truncated = False
+    meeting = {source.entity_id} & {target.entity_id}
+    for _ in range(request.max_depth):
+        if meeting or not (forward.frontier and backward.frontier):
+            break
+        # From both ends, always where there is less to look at: half the depth has far less than half of the graph.
+        one, other = sorted((forward, backward), key=lambda each: len(each.frontier))
+        steps = await store.step(tx, one.frontier, one.direction, request.relation_types, now, MAX_FRONTIER + 1)
+        truncated = truncated or len(steps) > MAX_FRONTIER
+        one.advance(steps)
+        meeting = set(one.frontier) & other.came.keys()
+    if not meeting:
+        return Traversal(entities=[source], depths=[0], relations=[], truncated=truncated)
+    middle = min(meeting, key=lambda each: (forward.depth[each] + backward.depth[each], each))
+    there, there_by = forward.way_to(middle)
+    back, back_by = backward.way_to(middle)
+    entities, relations = [*there, *reversed(back[:-1])], [*there_by, *reversed(back_by)]
+    return await _along(tx, source, [(entities, relations)], truncated=truncated)
+
+
+async def resolved(tx: Tx, wanted: str | UUID) -> Entity:
+    """The entity of an id or name; of a merged one, the one that took it in."""
+    if isinstance(wanted, str):
+        try:
+            wanted = UUID(wanted)
+        except ValueError:
+            found = await store.named(tx, [wanted])
+            if not found:
+                raise NotFoundError(f"no entity is named {wanted!r}; add it first") from None
+            return found[0]
+    held = (await store.entities(tx, [wanted])).get(wanted)
+    for _ in range(10):
+        if held is None or held.merged_into is None:
+            break
+        held = (await store.entities(tx, [held.merged_into])).get(held.merged_into)
+    if held is None or held.deleted_at is not None:
+        raise NotFoundError(f"no entity {wanted}")
+    return held
+
+
+class _Search:
+    """Breadth first from one entity: for each one reached, where it came from and by which edge."""
+
+    def __init__(self, start: UUID, direction: Direction) -> None:
+        self.direction: Direction = direction
+        self.frontier = [start]
+        self.came: dict[UUID, tuple[UUID, UUID] | None] = {start: None}
+        self.depth = {start: 0}
+
+    def advance(self, steps: list[tuple[UUID, UUID, UUID]]) -> None:
+        self.frontier = []
+        for relation_id, here, there in steps:
+            if there not in self.came:
+                self.came[there] = (here, relation_id)
+                self.depth[there] = self.depth[here] + 1
+                self.frontier.append(there)
+
+    def way_to(self, entity_id: UUID) -> tuple[list[UUID], list[UUID]]:
+        """The entities from the start to one that was reached, and the edges between them."""
+        entities, relations = [entity_id], list[UUID]()
+        while (before := self.came[entities[0]]) is not None:
+            entities.insert(0, before[0])
+            relations.insert(0, before[1])
+        return entities, relations
+
+
+async def _along(tx: Tx, start: Entity, paths: list[tuple[list[UUID], list[UUID]]], *, truncated: bool) -> Traversal:
+    depths: dict[UUID, int] = {start.entity_id: 0}
+    for found, _ in paths:
+        for depth, each in enumerate(found):
+            depths[each] = min(depth, depths.get(each, depth))
+    ordered = sorted(depths, key=lambda each: depths[each])
+    entities = await store.entities(tx, ordered)
+    edges = await store.relations(tx, list(dict.fromkeys(each for _, found in paths for each in found)))
+    return Traversal(
+        entities=[entities[each] for each in ordered if each in entities], depths=[depths[each] for each in ordered if each in entities],
+        relations=edges, paths=[found for found, _ in paths], truncated=truncated,
+    )  # fmt: skip
