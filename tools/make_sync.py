@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 CLIENT = Path(__file__).parents[1] / "client" / "src" / "keeps_client"
-FILES = ("state.py", "graph.py", "providers.py", "log.py", "admin.py", "client.py", "workflow.py")
+FILES = ("state.py", "graph.py", "providers.py", "log.py", "layers.py", "admin.py", "client.py", "workflow.py")
 WORDS = [
     (r"\basync def\b", "def"),
     (r"\basync with\b", "with"),

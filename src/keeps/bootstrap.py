@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from keeps.access.keys import KeyService
+from keeps.cache.redis import RedisCache
 from keeps.clock import Clock, utc_now
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
@@ -15,9 +18,14 @@ from keeps.db.session import Database
 from keeps.engine import Keeps
 from keeps.events.feed import Feed
 from keeps.events.service import EventService
+from keeps.exchanges.consolidation import SessionConsolidation
+from keeps.exchanges.service import ExchangeService
 from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
+from keeps.jobs.worker import JobQueue, Worker
+from keeps.lifecycle.operations import OperationService, Run
+from keeps.lifecycle.service import Lifecycle
 from keeps.memories.service import MemoryService
 from keeps.models.chat import ChatModel
 from keeps.models.embedder import Embedder
@@ -30,6 +38,7 @@ from keeps.providers.service import TIMEOUT_SECONDS, ProviderService
 from keeps.providers.working import WorkingShelves
 from keeps.recall.access import AccessBuffer
 from keeps.recall.service import RecallService
+from keeps.scope import Scope
 from keeps.services import Services
 from keeps.sessions.service import SessionService
 from keeps.settings import Settings
@@ -83,10 +92,19 @@ async def open_keeps(
         if taken := set(factories) & {*LOCAL, *builtin}:
             raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
         markdown = MarkdownFolders(settings.markdown_folder or settings.home / "markdown", introducer, chat, clock)
+        cache = RedisCache(settings.redis_url) if settings.redis_url else None
+        closing += [cache] if cache is not None else []
         registry = Registry(
             database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home
         )
         asked = ProviderService(registry, recall, memories, graph, clock, provider_timeout_seconds)
+        operations = OperationService(database, clock)
+        kept = timedelta(hours=settings.session_hours)
+        exchanges = ExchangeService(database, introducer, memories, cache, clock, kept)
+        conversations = SessionConsolidation(database, exchanges, memories, chat, settings.llm_tokens_per_day)
+        lifecycle = Lifecycle(
+            database, operations, clock, {"index": partial(_index, indexer), "sessions": conversations.consolidate_user}
+        )
         services = Services(
             memories=memories,
             recall=recall,
@@ -103,11 +121,22 @@ async def open_keeps(
             keys=KeyService(database, clock),
             tenants=TenantService(database, asked, clock),
             transfer=TransferService(database, introducer, indexer),
+            exchanges=exchanges,
+            operations=operations,
+            lifecycle=lifecycle,
+            worker=Worker(database, lifecycle, clock),
+            queue=JobQueue(database),
         )
         await services.events.make_partitions()
         keeps = Keeps(database, services, access, closing, server.url("postgres") if server else None)
         undo.pop_all()
         return keeps
+
+
+async def _index(indexer: Indexer, scope: Scope, run: Run) -> None:
+    """The job `index`: what waits for a vector gets one."""
+    if stored := await indexer.index_user(scope):
+        run.counts["indexed"] += stored
 
 
 def choose_chat(settings: Settings) -> ChatModel | None:

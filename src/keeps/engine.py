@@ -65,6 +65,7 @@ class Keeps:
 
     async def close(self) -> None:
         """Finish what is on its way and let go of the database; the last one out stops an embedded server."""
+        await self.services.worker.close()
         await self.services.webhooks.close()
         await self.services.events.close()
         await self.services.providers.close()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from keeps.scoped_graph import ScopedGraph
+from keeps.scoped_layers import ScopedLayers
 from keeps.scoped_log import ScopedLog
 from keeps.scoped_providers import ScopedProviders
 from keeps.scoped_state import ScopedState
@@ -30,7 +31,7 @@ from keeps_client.validation import Index, as_uuid, index_now, listed, moment, n
 MANY = 64
 
 
-class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog):
+class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog, ScopedLayers):
     """The memory of one scope. The same methods as the SDK's `MemoryClient`."""
 
     async def remember(

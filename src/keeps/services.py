@@ -6,9 +6,13 @@ from dataclasses import dataclass
 
 from keeps.access.keys import KeyService
 from keeps.events.service import EventService
+from keeps.exchanges.service import ExchangeService
 from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
+from keeps.jobs.worker import JobQueue, Worker
+from keeps.lifecycle.operations import OperationService
+from keeps.lifecycle.service import Lifecycle
 from keeps.memories.service import MemoryService
 from keeps.plans.service import PlanService
 from keeps.providers.service import ProviderService
@@ -41,6 +45,11 @@ class Services:
     keys: KeyService
     tenants: TenantService
     transfer: TransferService
+    exchanges: ExchangeService
+    operations: OperationService
+    lifecycle: Lifecycle
+    worker: Worker
+    queue: JobQueue
 
 
 class Scoped:

@@ -32,6 +32,8 @@ class Settings:
     llm_base_url: str | None = None
     llm_model: str = "gpt-4o-mini"
     llm_api_key: str | None = None
+    llm_tokens_per_day: int = 1_000_000
+    session_hours: int = 24
     model_dir: Path | None = None
     markdown_folder: Path | None = None
     host: str = "127.0.0.1"
@@ -100,6 +102,8 @@ def load_settings(
         llm_base_url=setting("llm_base_url"),
         llm_model=setting("llm_model") or "gpt-4o-mini",
         llm_api_key=setting("llm_api_key"),
+        llm_tokens_per_day=_whole("KEEPS_LLM_TOKENS_PER_DAY", setting("llm_tokens_per_day") or "1000000", most=10**12),
+        session_hours=_whole("KEEPS_SESSION_HOURS", setting("session_hours") or "24", most=8_760),
         model_dir=Path(model_dir) if model_dir else None,
         markdown_folder=Path(markdown_folder) if markdown_folder else None,
         host=setting("host") or "127.0.0.1",

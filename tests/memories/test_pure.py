@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from keeps.clock import new_id
 from keeps.memories.images import content_hash, embedded_text, new_image, searched_terms
-from keeps.memories.importance import estimate_importance
 from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
 from keeps.scope import Scope
+from keeps.text.importance import estimate_importance
 from keeps_client.errors import ConflictError
 from keeps_client.models import NewMemory
 

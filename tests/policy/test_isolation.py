@@ -18,9 +18,10 @@ from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 
 SOURCE = Path(__file__).parents[2] / "src" / "keeps"
 TABLES = [
-    "api_keys", "entities", "entity_names", "events", "idempotency_keys", "memories", "memory_access", "memory_readings", "memory_terms", "memory_vectors", "mentions",
-    "plan_correlations", "plans",
-    "providers", "relations", "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
+    "api_keys", "entities", "entity_names", "events", "idempotency_keys", "llm_usage", "memories", "memory_access",
+    "memory_pending", "memory_readings", "memory_terms", "memory_vectors", "mentions", "operation_changes", "operations", "plan_correlations", "plans",
+    "providers", "relations", "session_notes", "sessions", "storage_samples", "task_contexts", "task_subtasks", "tenant_jobs", "tenants",
+    "users", "webhook_failures", "webhooks", "working_memory",
 ]  # fmt: skip
 
 

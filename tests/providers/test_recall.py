@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from keeps.cache.breaker import Breaker
 from keeps.engine import Keeps, ScopedMemory
 from keeps.providers import Entry, Match, ProviderCapabilities, ProviderContext
-from keeps.providers.breaker import Breaker
 from keeps.providers.merging import Answer, merge
 from keeps.providers.working import WorkingShelves
 from keeps.scope import Scope

@@ -13,12 +13,13 @@ from keeps.schema.files import HEAD, read_sql_file
 
 PACKAGES = (
     "keeps.db", "keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing", "keeps.working", "keeps.sessions",
-    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer", "keeps.webhooks", "keeps.graph", "keeps.providers",
+    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer", "keeps.webhooks", "keeps.graph", "keeps.providers", "keeps.lifecycle", "keeps.jobs", "keeps.exchanges",
 )  # fmt: skip
 TABLES = [
-    "api_keys", "entities", "entity_names", "events", "idempotency_keys", "memories", "memory_access", "memory_readings", "memory_terms", "memory_vectors", "mentions",
-    "plan_correlations", "plans",
-    "providers", "relations", "sessions", "task_contexts", "task_subtasks", "tenants", "users", "webhook_failures", "webhooks", "working_memory",
+    "api_keys", "entities", "entity_names", "events", "idempotency_keys", "llm_usage", "memories", "memory_access",
+    "memory_pending", "memory_readings", "memory_terms", "memory_vectors", "mentions", "operation_changes", "operations", "plan_correlations", "plans",
+    "providers", "relations", "session_notes", "sessions", "storage_samples", "task_contexts", "task_subtasks", "tenant_jobs", "tenants",
+    "users", "webhook_failures", "webhooks", "working_memory",
 ]  # fmt: skip
 
 
@@ -97,7 +98,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
     assert {each["proname"] for each in functions} == {
         "clear_plan", "count_memories", "count_rows", "erase_tenant", "erase_user", "event_owners", "find_api_key", "follow_memory", "installation_counts", "list_tenants", "log_cascade",
         "last_sequences", "make_event_partitions", "redact_events", "redact_graph_events", "redact_memory_events", "redact_own_events", "redact_plan_events",
-        "replay_counts", "replay_differences", "retire_events", "users_of_tenant", "users_to_index", "users_with_other_models", "webhooks_due",
+        "replay_counts", "replay_differences", "retire_events", "schedule_tenant", "take_due_jobs", "users_due", "users_of_tenant", "users_to_index", "users_with_other_models", "webhooks_due",
     }  # fmt: skip
     for each in functions:
         assert "search_path" in (each["proconfig"] or ""), each["proname"]

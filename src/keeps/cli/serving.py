@@ -30,6 +30,7 @@ def serve(
         typer.Option(help="none (loopback only), jwt, keys, jwt+keys. Default: none on loopback, else keys.", envvar="KEEPS_AUTH"),
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning, error.", envvar="KEEPS_LOG_LEVEL")] = None,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Run no background jobs here; `keeps worker` does.")] = False,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:  # fmt: skip
@@ -52,7 +53,9 @@ def serve(
     configure_logs(settings.log_level)
     configure_traces(settings.otlp_endpoint, __version__)
     listener = _listen(settings.host, settings.port)
-    app = create_app(settings, lambda: Keeps.open(settings.home, database_url=settings.database_url))
+    app = create_app(
+        settings, lambda: Keeps.open(settings.home, database_url=settings.database_url), work=not no_worker
+    )
     config = uvicorn.Config(
         app, loop="uvloop", http="httptools", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30, proxy_headers=False, ws="none",
         timeout_keep_alive=75, h11_max_incomplete_event_size=64 << 10,

@@ -90,6 +90,10 @@ class Pool:
             connection.terminate()
         self._connections.clear()
 
+    async def connect_apart(self) -> Any:
+        """A connection that does not count among those of the pool. Whoever takes it closes it."""
+        return await asyncpg.connect(self._url, **self._options)
+
     async def _wait(self, timeout_seconds: float) -> None:
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()

@@ -217,6 +217,23 @@ class Database:
         except (asyncpg.PostgresError, *LOST) as error:
             raise translated(error) or error from error
 
+    @asynccontextmanager
+    async def dedicated_connection(self) -> AsyncGenerator[Any]:
+        """A connection of one's own, as the role that serves, outside the pool: for the queue, which listens on it.
+
+        No tenant is set on it, so it sees no row of any. Raises UnavailableError when the server is gone.
+        """
+        connection = await self._acquire()
+        self.pool.release(connection)  # the server is there, or was brought back
+        try:
+            connection = await self.pool.connect_apart()
+        except (asyncpg.PostgresError, *LOST) as error:
+            raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
+        try:
+            yield connection
+        finally:
+            connection.terminate()
+
     async def close(self) -> None:
         self._closed = True
         try:

@@ -26,6 +26,10 @@ JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = vector.m
 ON CONFLICT DO NOTHING
 RETURNING memory_id
 
+-- name: memory_pending_done
+-- These memories wait for a vector no longer.
+DELETE FROM keeps.memory_pending WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
+
 -- name: vectors_of_other_models_delete
 -- One's own vectors that a change of model left behind.
 DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2 AND model <> $3

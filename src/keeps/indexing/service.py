@@ -81,7 +81,7 @@ class Indexer:
                 return None
             embeddings = await embedder.embed([memory.text for memory in memories])
             return await self._database.write(
-                scope, lambda tx: store.insert_vectors(tx, embedder.model, memories, embeddings)
+                scope, lambda tx: store.insert_vectors(tx, embedder.model, memories, embeddings, self._clock())
             )
 
     async def users_to_index(self) -> list[PendingUser]:

@@ -11,8 +11,11 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
+from keeps.clock import new_id
 from keeps.db.session import Database, Tx
 from keeps.db.statements import Statements
+from keeps.events import store as events
+from keeps.events.store import NewEvent
 from keeps.memories.images import embedded_text
 from keeps.models.embedder import Embedding
 
@@ -68,7 +71,9 @@ async def memories_to_index(tx: Tx, model: str, at_most: int) -> list[PendingMem
     ]
 
 
-async def insert_vectors(tx: Tx, model: str, memories: Sequence[PendingMemory], embeddings: Sequence[Embedding]) -> int:
+async def insert_vectors(
+    tx: Tx, model: str, memories: Sequence[PendingMemory], embeddings: Sequence[Embedding], now: datetime
+) -> int:
     """Store vectors; returns how many. A memory that changed meanwhile is left for the next round."""
     rows = await tx.fetch(
         QUERIES["vectors_insert"],
@@ -79,7 +84,15 @@ async def insert_vectors(tx: Tx, model: str, memories: Sequence[PendingMemory], 
         [HalfVector(embedding.sentence) for embedding in embeddings],
         [embedding.tokens for embedding in embeddings],
     )
-    return len(rows)
+    stored = [row["memory_id"] for row in rows]
+    await tx.execute(QUERIES["memory_pending_done"], tx.scope.tenant_id, stored)
+    if stored:
+        told = {"model": model}
+        await events.append(
+            tx,
+            [NewEvent(new_id(), "memory.indexed", str(each), now, "private", None, {"memory_id": str(each), **told}) for each in stored],
+        )  # fmt: skip
+    return len(stored)
 
 
 async def delete_other_models(tx: Tx, model: str) -> None:

@@ -133,11 +133,12 @@ class Changes:
         await events.append(tx, news)
         return Receipt(status="forgotten", memory_id=UUID(images[0]["memory_id"]), event_id=news[0].event_id)
 
-    async def remove_overdue(self, tx: Tx) -> None:
-        """What was forgotten more than 30 days ago goes for good, a little at a time."""
+    async def remove_overdue(self, tx: Tx) -> int:
+        """What was forgotten more than 30 days ago goes for good, a little at a time; how many went."""
         overdue = [await store.lock(tx, each) for each in await store.overdue(tx, self._clock() - RESTORABLE)]
         if images := [image for image in overdue if image is not None]:
             await self.erase(tx, images)
+        return len(images)
 
 
 def _created(row: Written) -> Receipt:

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from keeps.memories.importance import estimate_importance
 from keeps.scope import Scope
+from keeps.text.importance import estimate_importance
 from keeps.text.words import count_terms
 from keeps_client.models import NewMemory
 

@@ -58,6 +58,10 @@ WITH item AS (
            keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), vector.embedding,
            binary_quantize(vector.embedding)::bit varying, vector.tokens
     FROM unnest($3::uuid[], $4::halfvec[], $5::bytea[]) AS vector(memory_id, embedding, tokens) JOIN inserted USING (memory_id)
+), pending AS (
+    INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id)
+    SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id FROM inserted
+    WHERE inserted.memory_id <> ALL ($3::uuid[]) AND inserted.deleted_at IS NULL
 )
 SELECT memory_id FROM inserted
 
@@ -120,6 +124,10 @@ DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = $2
 -- The vector of one memory, after its text changed.
 INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
 VALUES ($1, $2, $3, $4, $5, $6, $7::halfvec, binary_quantize($7::halfvec)::bit varying, $8)
+
+-- name: memory_pending_done
+-- These memories wait for a vector no longer.
+DELETE FROM keeps.memory_pending WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
 
 -- name: memory_vectors_copy
 -- Give an older truth the vectors that its text already has, before the current row gets new ones.

@@ -59,7 +59,7 @@ class MemoryService:
 
     async def remember(self, scope: Scope, new: NewMemory, *, index_now: bool) -> Receipt:
         """Store one memory. Raises ConflictError when `if_version` is not the stored version."""
-        (write,) = await self._prepare(scope, [new], index_now=index_now)
+        (write,) = await self.prepare(scope, [new], index_now=index_now)
         if is_repeatable():
             # Its receipt is stored with it, so it cannot share a transaction with others.
             return await self._introducer.write(scope, lambda tx: self._apply_one(tx, write), answer=RECEIPT)
@@ -78,8 +78,8 @@ class MemoryService:
             )
         if not items:
             return []
-        writes = await self._prepare(scope, items, index_now=index_now)
-        return await self._introducer.write(scope, lambda tx: self._apply_or_raise(tx, writes), answer=RECEIPTS)
+        writes = await self.prepare(scope, items, index_now=index_now)
+        return await self._introducer.write(scope, lambda tx: self.apply(tx, writes), answer=RECEIPTS)
 
     async def get(self, scope: Scope, memory_id: UUID, *, as_of: datetime | None = None) -> Memory:
         """One memory, forgotten or superseded ones too; or as it was known at `as_of`. Raises NotFoundError, also for
@@ -123,40 +123,46 @@ class MemoryService:
         self, scope: Scope, memory_id: UUID, change: MemoryChange, *, if_version: int | None, index_now: bool
     ) -> Receipt:
         """Change some fields. New content supersedes the old, which stays readable."""
-        named: dict[str, Any] = {
-            name: value for name, value in change.model_dump(mode="json").items() if name in change.model_fields_set
-        }
-        if "tags" in named:
-            named["tags"] = list(dict.fromkeys(named["tags"]))
-        for name in ("expires_at", "valid_from", "valid_to"):
-            if named.get(name) is not None:
-                named[name] = getattr(change, name).isoformat()
-        if "valid_from" in named and named["valid_from"] is None:
-            raise ValidationFailedError("valid_from cannot be emptied; a memory is true since some time")
+        named = _named(change)
         current = await self.get(scope, memory_id)
         preview = {**current.model_dump(mode="json"), **named}
         embedding = await self._embed_changed(current, preview) if index_now else None
 
         async def work(tx: Tx) -> Receipt:
-            stored = await store.lock(tx, memory_id)
-            if stored is None or stored["deleted_at"] is not None:
-                raise NotFoundError(f"no memory {memory_id} that you may change")
-            check_version(stored, if_version)
-            if stored["superseded_by"] is not None:
-                raise ConflictError(f"memory {memory_id} is superseded by {stored['superseded_by']}; change that one")
-            now = self._clock()
-            match revise(stored, named, new_id(), now):
-                case Keep():
-                    return await self._changes.unchanged(tx, stored)
-                case Replace(image, older):
-                    if image["valid_to"] is not None and datetime.fromisoformat(
-                        image["valid_to"]
-                    ) < datetime.fromisoformat(image["valid_from"]):
-                        raise ValidationFailedError("valid_to must not be before valid_from")
-                    fits = embedding if embedded_text(image) == embedded_text(preview) else None
-                    return await self._changes.replace(tx, stored, written(image, fits), older)
+            return await self._revise(tx, memory_id, named, if_version, preview, embedding)
 
         return await self._database.write(scope, work, answer=RECEIPT)
+
+    async def change(self, tx: Tx, memory_id: UUID, change: MemoryChange, *, if_version: int | None) -> Receipt:
+        """The same inside a transaction of its user; a new text gets its vector later."""
+        return await self._revise(tx, memory_id, _named(change), if_version, None, None)
+
+    async def _revise(
+        self,
+        tx: Tx,
+        memory_id: UUID,
+        named: dict[str, Any],
+        if_version: int | None,
+        preview: Image | None,
+        embedding: Embedding | None,
+    ) -> Receipt:
+        stored = await store.lock(tx, memory_id)
+        if stored is None or stored["deleted_at"] is not None:
+            raise NotFoundError(f"no memory {memory_id} that you may change")
+        check_version(stored, if_version)
+        if stored["superseded_by"] is not None:
+            raise ConflictError(f"memory {memory_id} is superseded by {stored['superseded_by']}; change that one")
+        now = self._clock()
+        match revise(stored, named, new_id(), now):
+            case Keep():
+                return await self._changes.unchanged(tx, stored)
+            case Replace(image, older):
+                if image["valid_to"] is not None and datetime.fromisoformat(image["valid_to"]) < datetime.fromisoformat(
+                    image["valid_from"]
+                ):
+                    raise ValidationFailedError("valid_to must not be before valid_from")
+                fits = embedding if preview is not None and embedded_text(image) == embedded_text(preview) else None
+                return await self._changes.replace(tx, stored, written(image, fits), older)
 
     async def forget(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
@@ -239,7 +245,8 @@ class MemoryService:
     async def close(self) -> None:
         await self._writer.close()
 
-    async def _prepare(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Write]:
+    async def prepare(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Write]:
+        """What `apply` stores: with vectors where `index_now`, so call it before the transaction."""
         now = self._clock()
         if scope.agent_bound and any(
             new.kind != "semantic" and new.agent_id not in (None, scope.agent_id) for new in items
@@ -275,7 +282,8 @@ class MemoryService:
             raise answer
         return answer
 
-    async def _apply_or_raise(self, tx: Tx, writes: list[Write]) -> list[Receipt]:
+    async def apply(self, tx: Tx, writes: list[Write]) -> list[Receipt]:
+        """Store prepared items inside a transaction of their user; all, or raise."""
         receipts: list[Receipt] = []
         for position, answer in enumerate(await self._changes.apply(tx, writes)):
             if isinstance(answer, ConflictError):
@@ -288,6 +296,21 @@ class MemoryService:
                 raise answer
             receipts.append(answer)
         return receipts
+
+
+def _named(change: MemoryChange) -> dict[str, Any]:
+    """The fields that a change names, as an image holds them."""
+    named: dict[str, Any] = {
+        name: value for name, value in change.model_dump(mode="json").items() if name in change.model_fields_set
+    }
+    if "tags" in named:
+        named["tags"] = list(dict.fromkeys(named["tags"]))
+    for name in ("expires_at", "valid_from", "valid_to"):
+        if named.get(name) is not None:
+            named[name] = getattr(change, name).isoformat()
+    if "valid_from" in named and named["valid_from"] is None:
+        raise ValidationFailedError("valid_from cannot be emptied; a memory is true since some time")
+    return named
 
 
 def _place(cursor: str) -> tuple[datetime, UUID]:

@@ -91,10 +91,12 @@ async def store_vector(tx: Tx, row: Written, embedding: Embedding, model: str) -
         QUERIES["memory_vector_insert"], image["tenant_id"], UUID(image["memory_id"]), model, image["user_id"], audience_of(image),
         life_of(image), HalfVector(embedding.sentence), embedding.tokens,
     )  # fmt: skip
+    await tx.execute(QUERIES["memory_pending_done"], image["tenant_id"], [UUID(image["memory_id"])])
 
 
 async def copy_vectors(tx: Tx, source: UUID, target: UUID) -> None:
     await tx.execute(QUERIES["memory_vectors_copy"], tx.scope.tenant_id, source, target)
+    await tx.execute(QUERIES["memory_pending_done"], tx.scope.tenant_id, [target])
 
 
 async def is_indexed(tx: Tx, memory_id: UUID, model: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,13 +14,17 @@ from keeps_client.errors import NotConfiguredError, UnavailableError
 TIMEOUT_SECONDS = 60.0
 RETRIES = 2
 ModelT = TypeVar("ModelT", bound=BaseModel)
+Spend = Callable[[int], None]
 
 
 class ChatModel(Protocol):
     """What extraction needs of an LLM."""
 
-    async def answer(self, instructions: str, text: str, shape: type[ModelT]) -> ModelT:
-        """What the LLM makes of `text`, as `shape`. Raises UnavailableError where it is away, or talks nonsense twice."""
+    async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
+        """What the LLM makes of `text`, as `shape`. Raises UnavailableError where it is away, or talks nonsense twice.
+
+        `spend` is told the tokens of each request, as far as the server counts them.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -41,7 +46,7 @@ class OpenAIChat:
         self._errors = openai
         self._model = model
 
-    async def answer(self, instructions: str, text: str, shape: type[ModelT]) -> ModelT:
+    async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
         forbid_inside_transaction("the LLM")
         schema = json.dumps(shape.model_json_schema())
         messages = [
@@ -49,7 +54,7 @@ class OpenAIChat:
             {"role": "user", "content": text},
         ]  # fmt: skip
         for _ in range(2):
-            said = await self._ask(messages)
+            said = await self._ask(messages, spend)
             try:
                 return shape.model_validate_json(_object_in(said))
             except ValidationError:
@@ -65,11 +70,13 @@ class OpenAIChat:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _ask(self, messages: list[dict[str, str]]) -> str:
+    async def _ask(self, messages: list[dict[str, str]], spend: Spend | None) -> str:
         try:
             answer = await self._client.chat.completions.create(
                 model=self._model, messages=messages, temperature=0, response_format={"type": "json_object"}
             )
+            if spend is not None and answer.usage is not None:
+                spend(answer.usage.total_tokens)
             return answer.choices[0].message.content or ""
         except self._errors.AuthenticationError as error:
             raise NotConfiguredError(

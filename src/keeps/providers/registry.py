@@ -15,12 +15,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
 
+from keeps.cache.breaker import Breaker
 from keeps.clock import Clock, new_id
 from keeps.db.session import Database, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
-from keeps.providers.breaker import Breaker
 from keeps.providers.contract import MemoryProvider, ProviderContext, ProviderFactory
 from keeps.providers.markdown.folders import MarkdownFolders
 from keeps.providers.working import WorkingShelves

@@ -385,6 +385,89 @@ CREATE POLICY providers_tenant ON keeps.providers TO keeps_app
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
 
+-- what lives: notes of sessions, what waits for a vector, and changes are their user's
+ALTER TABLE keeps.session_notes ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.session_notes FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.session_notes TO keeps_app;
+DROP POLICY IF EXISTS session_notes_own ON keeps.session_notes;
+CREATE POLICY session_notes_own ON keeps.session_notes TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS session_notes_follow ON keeps.session_notes;
+CREATE POLICY session_notes_follow ON keeps.session_notes TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.memory_pending ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.memory_pending FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, DELETE ON keeps.memory_pending TO keeps_app;
+DROP POLICY IF EXISTS memory_pending_own ON keeps.memory_pending;
+CREATE POLICY memory_pending_own ON keeps.memory_pending TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS memory_pending_follow ON keeps.memory_pending;
+CREATE POLICY memory_pending_follow ON keeps.memory_pending TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.operation_changes ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.operation_changes FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.operation_changes TO keeps_app;
+DROP POLICY IF EXISTS operation_changes_own ON keeps.operation_changes;
+CREATE POLICY operation_changes_own ON keeps.operation_changes TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND user_id = NULLIF(current_setting('app.current_user', true), ''));
+DROP POLICY IF EXISTS operation_changes_follow ON keeps.operation_changes;
+CREATE POLICY operation_changes_follow ON keeps.operation_changes TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+
+-- operations, schedule, samples and usage are of the tenant: names and counts, no content
+ALTER TABLE keeps.operations ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.operations FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.operations TO keeps_app;
+DROP POLICY IF EXISTS operations_tenant ON keeps.operations;
+CREATE POLICY operations_tenant ON keeps.operations TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
+DROP POLICY IF EXISTS operations_follow ON keeps.operations;
+CREATE POLICY operations_follow ON keeps.operations TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.tenant_jobs ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.tenant_jobs FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE ON keeps.tenant_jobs TO keeps_app;
+DROP POLICY IF EXISTS tenant_jobs_tenant ON keeps.tenant_jobs;
+CREATE POLICY tenant_jobs_tenant ON keeps.tenant_jobs TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
+DROP POLICY IF EXISTS tenant_jobs_follow ON keeps.tenant_jobs;
+CREATE POLICY tenant_jobs_follow ON keeps.tenant_jobs TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.storage_samples ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.storage_samples FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.storage_samples TO keeps_app;
+DROP POLICY IF EXISTS storage_samples_tenant ON keeps.storage_samples;
+CREATE POLICY storage_samples_tenant ON keeps.storage_samples TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
+DROP POLICY IF EXISTS storage_samples_follow ON keeps.storage_samples;
+CREATE POLICY storage_samples_follow ON keeps.storage_samples TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+ALTER TABLE keeps.llm_usage ENABLE ROW LEVEL SECURITY;
+ALTER TABLE keeps.llm_usage FORCE ROW LEVEL SECURITY;
+GRANT SELECT, INSERT, UPDATE, DELETE ON keeps.llm_usage TO keeps_app;
+DROP POLICY IF EXISTS llm_usage_tenant ON keeps.llm_usage;
+CREATE POLICY llm_usage_tenant ON keeps.llm_usage TO keeps_app
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL);
+DROP POLICY IF EXISTS llm_usage_follow ON keeps.llm_usage;
+CREATE POLICY llm_usage_follow ON keeps.llm_usage TO keeps_owner
+    USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+-- The schedule is made with the tenant, before a transaction is bound to it; and taken over all tenants by keeps.take_due_jobs.
+DROP POLICY IF EXISTS tenant_jobs_made ON keeps.tenant_jobs;
+CREATE POLICY tenant_jobs_made ON keeps.tenant_jobs FOR INSERT TO keeps_owner WITH CHECK (true);
+DROP POLICY IF EXISTS tenant_jobs_due ON keeps.tenant_jobs;
+CREATE POLICY tenant_jobs_due ON keeps.tenant_jobs FOR SELECT TO keeps_owner USING (true);
+DROP POLICY IF EXISTS tenant_jobs_taken ON keeps.tenant_jobs;
+CREATE POLICY tenant_jobs_taken ON keeps.tenant_jobs FOR UPDATE TO keeps_owner USING (true);
+DROP POLICY IF EXISTS memory_pending_due ON keeps.memory_pending;
+CREATE POLICY memory_pending_due ON keeps.memory_pending FOR SELECT TO keeps_owner USING (true);
+
 DROP POLICY IF EXISTS entities_agent ON keeps.entities;
 CREATE POLICY entities_agent ON keeps.entities AS RESTRICTIVE TO keeps_app
     USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR source = 'user');
@@ -448,4 +531,10 @@ GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_difference
     keeps.event_owners(bigint, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[], timestamptz, integer),
     keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.take_due_jobs(timestamptz, integer), keeps.users_due(text, timestamptz, text, integer), keeps.fades_at(double precision, bigint, timestamptz) TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;
+
+-- the queue of the worker
+GRANT USAGE ON SCHEMA keeps_jobs TO keeps_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA keeps_jobs TO keeps_app;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA keeps_jobs TO keeps_app;

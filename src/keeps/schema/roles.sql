@@ -12,3 +12,5 @@ $$;
 CREATE EXTENSION IF NOT EXISTS vector;
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE SCHEMA IF NOT EXISTS keeps AUTHORIZATION keeps_owner;
+-- For the queue of background jobs, which is not of a tenant.
+CREATE SCHEMA IF NOT EXISTS keeps_jobs AUTHORIZATION keeps_owner;

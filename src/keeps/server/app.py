@@ -23,7 +23,19 @@ from keeps.server.gauges import Gauges
 from keeps.server.lean import LeanRoute
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
-from keeps.server.routes import admin, events, graph, health, knowledge, memories, providers, state, working
+from keeps.server.routes import (
+    admin,
+    events,
+    exchanges,
+    graph,
+    health,
+    knowledge,
+    memories,
+    operations,
+    providers,
+    state,
+    working,
+)
 from keeps.settings import AuthMode, Settings
 from keeps.telemetry.metrics import Metrics
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
@@ -41,8 +53,11 @@ def auth_of(settings: Settings) -> AuthMode:
     return mode
 
 
-def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) -> FastAPI:
-    """The application. `opening` opens the engine when the server starts, and closes it when it has drained."""
+def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, work: bool = False) -> FastAPI:
+    """The application. `opening` opens the engine when the server starts, and closes it when it has drained.
+
+    `work`: run background jobs as well.
+    """
     mode = auth_of(settings)
     tokens = (
         Tokens(settings.jwt_secret, settings.jwks_url, issuer=settings.jwt_issuer, audience=settings.jwt_audience) if "jwt" in mode else None
@@ -55,7 +70,10 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) 
             app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
             app.state.gauges = Gauges(keeps, app.state.metrics)
             keeps.services.webhooks.start()
+            if work:
+                keeps.services.worker.start()
             yield
+            await keeps.services.worker.close()
             await keeps.services.webhooks.close()
         if app.state.rates is not None:
             await app.state.rates.close()
@@ -73,7 +91,19 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now) 
     # The busiest first: routes are tried in order.
     routes = [
         route
-        for each in (working, memories, knowledge, state, graph, providers, events, admin, health)
+        for each in (
+            working,
+            memories,
+            exchanges,
+            knowledge,
+            state,
+            graph,
+            providers,
+            events,
+            operations,
+            admin,
+            health,
+        )
         for route in each.router.routes
     ]
     app.router.routes[:0] = routes

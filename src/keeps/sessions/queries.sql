@@ -1,7 +1,7 @@
 -- Sessions of the asking user. Plans are counted and the last activity is found when asked, so they are always true.
 
 -- name: session_get
-SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.created_at, held.updated_at,
+SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.ended_at, held.created_at, held.updated_at,
        (SELECT count(*) FROM keeps.plans
         WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id) AS plan_count,
        GREATEST(held.last_interaction,
@@ -16,7 +16,7 @@ WHERE held.tenant_id = $1 AND held.user_id = $2 AND held.session_id = $3
 
 -- name: session_list
 -- One keyset page, newest first. $3, $4: the last row of the page before, or null · $5: how many
-SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.created_at, held.updated_at,
+SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.ended_at, held.created_at, held.updated_at,
        (SELECT count(*) FROM keeps.plans
         WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id) AS plan_count,
        GREATEST(held.last_interaction,
@@ -34,8 +34,8 @@ LIMIT $5
 
 -- name: session_insert
 -- $1: the row as JSON. No row comes back where the session is there already.
-INSERT INTO keeps.sessions (tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction, created_at, updated_at)
-SELECT tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction, created_at, updated_at
+INSERT INTO keeps.sessions (tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction, ended_at, created_at, updated_at)
+SELECT tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction, ended_at, created_at, updated_at
 FROM jsonb_populate_record(NULL::keeps.sessions, $1::jsonb)
 ON CONFLICT DO NOTHING
 RETURNING session_id
@@ -44,7 +44,7 @@ RETURNING session_id
 -- $1: the row as JSON.
 UPDATE keeps.sessions
 SET name = item.name, agent_id = item.agent_id, metadata = item.metadata, version = item.version,
-    last_interaction = item.last_interaction, updated_at = item.updated_at
+    last_interaction = item.last_interaction, ended_at = item.ended_at, updated_at = item.updated_at
 FROM jsonb_populate_record(NULL::keeps.sessions, $1::jsonb) AS item
 WHERE sessions.tenant_id = item.tenant_id AND sessions.user_id = item.user_id AND sessions.session_id = item.session_id
 
@@ -58,3 +58,29 @@ DELETE FROM keeps.sessions WHERE tenant_id = $1 AND user_id = $2 AND session_id 
 
 -- name: session_redact
 SELECT keeps.redact_own_events($1, ARRAY['session.created', 'session.updated'])
+
+-- name: session_notes_get
+-- The notes of a conversation that are still fresh.
+SELECT notes FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND expires_at > $4
+
+-- name: session_notes_put
+-- $5: when what matters of it is to be kept for longer
+INSERT INTO keeps.session_notes (tenant_id, user_id, session_id, notes, consolidate_at, expires_at) VALUES ($1, $2, $3, $4::jsonb, $5, $6)
+ON CONFLICT (tenant_id, user_id, session_id)
+    DO UPDATE SET notes = EXCLUDED.notes, consolidate_at = EXCLUDED.consolidate_at, expires_at = EXCLUDED.expires_at
+
+-- name: session_notes_due
+-- Conversations that ended an hour ago, or were left a day ago, and whose essence is not kept yet.
+SELECT session_id, notes FROM keeps.session_notes
+WHERE tenant_id = $1 AND user_id = $2 AND consolidate_at IS NOT NULL AND consolidate_at <= $3
+ORDER BY consolidate_at LIMIT $4
+
+-- name: session_notes_consolidated
+UPDATE keeps.session_notes SET consolidate_at = NULL WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3
+
+-- name: session_messages
+-- The last messages of a conversation, newest first: what its notes are made of.
+SELECT memory_id, content, role, valid_from FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND kind = 'episodic' AND content_type IN ('message', 'tool_result') AND deleted_at IS NULL
+ORDER BY valid_from DESC, memory_id DESC
+LIMIT $4

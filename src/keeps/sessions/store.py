@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from uuid import UUID
 
 from keeps.clock import new_id
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
-from keeps_client.models import Session
+from keeps_client.models import Note, Session, SessionNotes
 
 QUERIES = Statements("keeps.sessions")
 
@@ -84,3 +85,32 @@ async def _log(tx: Tx, kind: str, session: Session, image: str) -> None:
     await events.append(
         tx, [NewEvent(new_id(), kind, session.session_id, session.updated_at, "private", tx.scope.agent_id, data)]
     )
+
+
+async def get_notes(tx: Tx, session_id: str, now: datetime) -> SessionNotes | None:
+    row = await tx.fetch_row(QUERIES["session_notes_get"], tx.scope.tenant_id, tx.scope.user_id, session_id, now)
+    return None if row is None else SessionNotes.model_validate_json(row["notes"])
+
+
+async def put_notes(tx: Tx, notes: SessionNotes, consolidate_at: datetime) -> None:
+    who = (tx.scope.tenant_id, tx.scope.user_id, notes.session_id)
+    await tx.execute(QUERIES["session_notes_put"], *who, notes.model_dump_json(), consolidate_at, notes.expires_at)
+
+
+async def notes_due(tx: Tx, now: datetime, limit: int) -> list[SessionNotes]:
+    """Of conversations that ended, or were left, and whose essence is not kept yet."""
+    rows = await tx.fetch(QUERIES["session_notes_due"], tx.scope.tenant_id, tx.scope.user_id, now, limit)
+    return [SessionNotes.model_validate_json(row["notes"]) for row in rows]
+
+
+async def notes_done(tx: Tx, session_id: str) -> None:
+    await tx.execute(QUERIES["session_notes_consolidated"], tx.scope.tenant_id, tx.scope.user_id, session_id)
+
+
+async def messages(tx: Tx, session_id: str, limit: int) -> list[tuple[UUID, Note]]:
+    """The last messages of a conversation, oldest first, with the ids of their memories."""
+    rows = await tx.fetch(QUERIES["session_messages"], tx.scope.tenant_id, tx.scope.user_id, session_id, limit)
+    return [
+        (row["memory_id"], Note(kind="message", text=row["content"], role=row["role"] or "user", at=row["valid_from"]))
+        for row in reversed(rows)
+    ]

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from keeps_client._async.admin import AdminClient
 from keeps_client._async.graph import GraphClient
+from keeps_client._async.layers import LayersClient
 from keeps_client._async.log import LogClient
 from keeps_client._async.providers import ProviderClient
 from keeps_client._async.state import StateClient
@@ -39,7 +40,7 @@ RECEIPT, RECEIPTS, RESULT = TypeAdapter(Receipt), TypeAdapter(list[Receipt]), Ty
 MEMORY, MEMORIES, EVENTS = TypeAdapter(Memory), TypeAdapter(Page[Memory]), TypeAdapter(list[Event])
 
 
-class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient):
+class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient, LayersClient):
     """The memory of whoever the token names, at a Keeps server.
 
     async with MemoryClient("http://127.0.0.1:8765", token="…") as memory:

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from keeps_client._requests import call, parsed
 from keeps_client._sync.admin import AdminClient
 from keeps_client._sync.graph import GraphClient
+from keeps_client._sync.layers import LayersClient
 from keeps_client._sync.log import LogClient
 from keeps_client._sync.providers import ProviderClient
 from keeps_client._sync.state import StateClient
@@ -40,7 +41,7 @@ RECEIPT, RECEIPTS, RESULT = TypeAdapter(Receipt), TypeAdapter(list[Receipt]), Ty
 MEMORY, MEMORIES, EVENTS = TypeAdapter(Memory), TypeAdapter(Page[Memory]), TypeAdapter(list[Event])
 
 
-class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient):
+class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient, LayersClient):
     """The memory of whoever the token names, at a Keeps server.
 
     with MemoryClient("http://127.0.0.1:8765", token="…") as memory:

@@ -32,6 +32,15 @@ from keeps_client.models.events import (
     Webhook,
     WebhookFailure,
 )
+from keeps_client.models.exchanges import (
+    ActivityKind,
+    ExchangeReceipt,
+    Message,
+    NewActivity,
+    NewExchange,
+    Note,
+    SessionNotes,
+)
 from keeps_client.models.graph import (
     Direction,
     Entity,
@@ -47,6 +56,7 @@ from keeps_client.models.graph import (
     TraverseRequest,
 )
 from keeps_client.models.memories import Memory, MemoryChange, NewMemory, Receipt
+from keeps_client.models.operations import HeldJob, Operation, OperationChange, OperationDetail, QueueStatus
 from keeps_client.models.plans import (
     NewPlan,
     NewPlanContext,
@@ -74,13 +84,14 @@ from keeps_client.models.working import (
 )
 
 __all__ = [
-    "AppendText", "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "Direction", "Entity", "Entry", "EpisodicItem",
-    "ErasureReceipt", "Event", "Explanation", "Filters", "Hit", "ImportSummary", "KeyInfo", "KnowledgeUpsert", "LogRetention", "MadeKey",
-    "MadeWebhook", "Memory", "MemoryChange", "Mention", "Merge", "NewEntity", "NewEntry", "NewInteraction", "NewKey", "NewKnowledge",
-    "NewMemory", "NewMention", "NewPlan", "NewPlanContext", "NewRelation", "NewSession", "NewSkill", "NewTaskContext", "NewWebhook",
-    "NewWorkingItem", "Page", "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter", "PlanStatus",
-    "ProceduralItem", "ProviderCapabilities", "ProviderInfo", "Quota", "Reading", "Rebuilt", "RecallRequest", "RecallResult", "Receipt",
-    "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session", "SessionChange", "TaskContext", "TaskContextChange", "TenantInfo",
-    "Tier", "Traversal", "TraverseRequest", "Upserted", "Verification", "Webhook", "WebhookFailure", "WorkingCleared", "WorkingDeleted",
-    "WorkingItem", "WorkingItems", "WorkingValue",
+    "ActivityKind", "AppendText", "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "Direction", "Entity",
+    "Entry", "EpisodicItem", "ErasureReceipt", "Event", "ExchangeReceipt", "Explanation", "Filters", "HeldJob", "Hit", "ImportSummary",
+    "KeyInfo", "KnowledgeUpsert", "LogRetention", "MadeKey", "MadeWebhook", "Memory", "MemoryChange", "Mention", "Merge", "Message",
+    "NewActivity", "NewEntity", "NewEntry", "NewExchange", "NewInteraction", "NewKey", "NewKnowledge", "NewMemory", "NewMention", "NewPlan",
+    "NewPlanContext", "NewRelation", "NewSession", "NewSkill", "NewTaskContext", "NewWebhook", "NewWorkingItem", "Note", "Operation",
+    "OperationChange", "OperationDetail", "Page", "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter",
+    "PlanStatus", "ProceduralItem", "ProviderCapabilities", "ProviderInfo", "QueueStatus", "Quota", "Reading", "Rebuilt", "RecallRequest",
+    "RecallResult", "Receipt", "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session", "SessionChange", "SessionNotes",
+    "TaskContext", "TaskContextChange", "TenantInfo", "Tier", "Traversal", "TraverseRequest", "Upserted", "Verification", "Webhook",
+    "WebhookFailure", "WorkingCleared", "WorkingDeleted", "WorkingItem", "WorkingItems", "WorkingValue",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ class Session(Wire):
     plan_count: int
     last_interaction: datetime
     last_activity: datetime
+    ended_at: datetime | None = None
     version: int
     created_at: datetime
     updated_at: datetime

@@ -1,0 +1,79 @@
+"""Exchanges: what is said in a conversation, and the notes that are kept of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from keeps_client.models.common import Metadata, UtcTime, Wire
+from keeps_client.models.memories import Content, Label, Receipt, Role
+from keeps_client.models.working import StateId
+
+MAX_MESSAGES = 100
+NoteKind = Literal["decision", "action_item", "tool_result", "message"]
+ActivityKind = Literal["daily_log", "recipe", "task", "heartbeat"]
+
+
+class Message(Wire):
+    """One message. `speaker`: a name, where a role is not enough; `tool`: of whose result this is; `occurred_at`: now if not given."""
+
+    role: Role
+    content: Content
+    speaker: Label | None = None
+    tool: Label | None = None
+    occurred_at: UtcTime | None = None
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+
+
+class NewExchange(Wire):
+    """Messages of one conversation, in the order in which they were said."""
+
+    messages: Annotated[tuple[Message, ...], Field(min_length=1, max_length=MAX_MESSAGES)]
+    session_id: StateId
+    agent_id: Label | None = None
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+
+
+class Note(Wire):
+    """One thing to remember of a conversation while it is fresh."""
+
+    kind: NoteKind
+    text: str
+    role: Role
+    at: datetime
+
+
+class SessionNotes(Wire):
+    """Layer 1: what a conversation is about. `summary` rolls on every five messages; `items` are at most 50, oldest first."""
+
+    session_id: str
+    summary: str
+    items: tuple[Note, ...]
+    message_count: int
+    updated_at: datetime
+    expires_at: datetime
+
+
+class ExchangeReceipt(Wire):
+    """What became of an exchange: a receipt for each message, in order; for each fact that was read in it; and the notes.
+
+    `recalled`: how many messages only repeated what Keeps had said, and were not stored again (`unchanged`).
+    """
+
+    session_id: str
+    messages: tuple[Receipt, ...]
+    facts: tuple[Receipt, ...]
+    recalled: int
+    notes: SessionNotes
+
+
+class NewActivity(Wire):
+    """What an agent did by itself: a line of its daily log, the outcome of a recipe or task, a heartbeat."""
+
+    content: Content
+    activity: ActivityKind = "daily_log"
+    session_id: StateId | None = None
+    agent_id: Label | None = None
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])

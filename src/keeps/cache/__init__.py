@@ -1,0 +1,1 @@
+"""What several processes share and may lose: Redis or Valkey, where one is configured."""

@@ -1,0 +1,237 @@
+"""worker, run-job, jobs, operations: background work, its queue and its receipts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, get_args
+
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from keeps.cli.context import DatabaseUrl, Home, Json, Target, err, out, print_json, run, targeted
+from keeps_client.models import Operation
+from keeps_client.models.operations import JobName
+
+operations_app = typer.Typer(help="What background jobs did to a tenant: list, show, undo.", no_args_is_help=True)
+jobs_app = typer.Typer(help="The worker's queue: what waits, dead letters, retry.", no_args_is_help=True)
+OperationId = Annotated[str, typer.Argument(help="The id that `keeps operations list` prints.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(worker)
+    app.command("run-job")(run_job)
+    for command in (show, undo):
+        operations_app.command()(targeted(command))
+    operations_app.command("list")(targeted(list_operations))
+    for command in (status, held, retry):
+        jobs_app.command()(command)
+    app.add_typer(operations_app, name="operations")
+    app.add_typer(jobs_app, name="jobs")
+
+
+def worker(
+    at_once: Annotated[int, typer.Option(help="How many jobs at once.", min=2, max=64)] = 4,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Run background jobs until Ctrl-C: sessions, promotion, decay, consolidation, expiry, the index. `keeps serve` does so, too."""
+
+    async def work() -> None:
+        from keeps.telemetry.logs import configure_logs
+
+        configure_logs("info")
+        async with Target(home, database_url).open() as keeps:
+            chosen = keeps.services.worker
+            chosen.at_once = at_once
+            err.print(f"[bold green]Keeps works[/] on due jobs, {at_once} at once; Ctrl-C ends")
+            try:
+                await chosen.run()
+            except asyncio.CancelledError:
+                await chosen.close()
+        err.print(f"{chosen.done} jobs done")
+
+    run(work)
+
+
+def run_job(
+    name: Annotated[str, typer.Argument(help=f"One of: {', '.join(get_args(JobName))}.")],
+    tenant: Annotated[str | None, typer.Option(help="Only this tenant. Default: all.")] = None,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Run a job now, due or not, and print what it did."""
+
+    async def work() -> None:
+        from keeps.lifecycle.service import check_job
+
+        check_job(name)
+        done: list[Operation] = []
+        tenants = 0
+        async with Target(home, database_url).open() as keeps:
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                TextColumn("{task.completed} users"),
+                TimeElapsedColumn(),
+            )
+            with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+                task = bar.add_task(name, total=None)
+                async for tenant_id in _tenants(keeps, tenant):
+                    bar.update(task, description=f"{name} {tenant_id}")
+                    made = await keeps.services.lifecycle.run(
+                        tenant_id, name, progress=lambda users: bar.advance(task, users)
+                    )
+                    tenants += 1
+                    done += [made] if made else []
+        if as_json:
+            print_json([each.model_dump(mode="json") for each in done])
+            return
+        for each in done:
+            _print_operation(each)
+        out.print(
+            f"{name}: {tenants} tenant{'s' if tenants != 1 else ''}, {'nothing to do' if not done else f'{len(done)} changed'}"
+        )
+
+    run(work)  # fmt: skip
+
+
+async def _tenants(keeps: Any, tenant: str | None) -> AsyncIterator[str]:
+    if tenant is not None:
+        yield tenant
+        return
+    after = ""
+    while page := await keeps.services.tenants.page(after, 1_000):
+        for each in page:
+            yield each.tenant_id
+        after = page[-1].tenant_id
+
+
+def list_operations(
+    job: Annotated[str | None, typer.Option(help="Only of this job.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 20,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """What background jobs did to the tenant, newest first."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            page = await memory.operations(job=job, limit=limit)
+        if as_json:
+            print_json(page.model_dump(mode="json"))
+            return
+        if not page.items:
+            out.print(
+                "No job has changed anything yet. [dim]They run by `keeps serve` or `keeps worker`; one now: keeps run-job decay[/]"
+            )
+        for each in page.items:
+            _print_operation(each)
+
+    run(work)  # fmt: skip
+
+
+def show(operation_id: OperationId, *, target: Target, as_json: Json = False) -> None:
+    """One operation, with what it did to one's own memories."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            detail = await memory.operation(operation_id)
+            if as_json:
+                print_json(detail.model_dump(mode="json"))
+                return
+            _print_operation(detail)
+            for change in detail.changes:
+                said = ", ".join(f"{name} → {value}" for name, value in change.after.items())
+                out.print(f"  [dim]{change.memory_id}[/]  {'made' if change.before is None else said}", highlight=False)
+
+    run(work)
+
+
+def undo(operation_id: OperationId, *, target: Target, as_json: Json = False) -> None:
+    """Take back what an operation did, for the whole tenant, as one."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            done = await memory.undo(operation_id)
+        if as_json:
+            print_json(done.model_dump(mode="json"))
+        else:
+            _print_operation(done)
+
+    run(work)
+
+
+def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """How many jobs wait, are at work, and were given up."""
+
+    async def work() -> None:
+        async with Target(home, database_url).open() as keeps:
+            found = await keeps.services.queue.status()
+        if as_json:
+            print_json([each.model_dump(mode="json") for each in found])
+            return
+        if not found:
+            out.print("The queue is empty.")
+            return
+        table = Table("job", "status", "jobs", "oldest")
+        for each in found:
+            table.add_row(each.job, each.status, str(each.jobs), f"{each.oldest:%Y-%m-%d %H:%M:%S}")
+        out.print(table)
+
+    run(work)
+
+
+def held(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Dead letters: jobs that failed after all attempts."""
+
+    async def work() -> None:
+        async with Target(home, database_url).open() as keeps:
+            found = await keeps.services.queue.held()
+        if as_json:
+            print_json([each.model_dump(mode="json") for each in found])
+            return
+        for each in found:
+            out.print(
+                f"{each.id}  {each.job} of {each.tenant_id}, {each.attempts} attempts, last {each.failed_at:%Y-%m-%d %H:%M}",
+                highlight=False,
+            )
+        out.print(
+            "None is held."
+            if not found
+            else "[dim]Again: keeps jobs retry ID, or --all; why: keeps operations list --tenant …[/]"
+        )
+
+    run(work)  # fmt: skip
+
+
+def retry(
+    job_id: Annotated[int | None, typer.Argument(help="The id that `keeps jobs held` prints.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Queue a dead letter again."""
+    if (job_id is None) is not every:
+        raise typer.BadParameter("give the id of a job, or --all")
+
+    async def work() -> None:
+        async with Target(home, database_url).open() as keeps:
+            out.print(f"{await keeps.services.queue.retry(job_id)} queued again")
+
+    run(work)
+
+
+def _print_operation(operation: Operation) -> None:
+    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in operation.counts.items()) or "nothing"
+    colour = {"completed": "green", "failed": "red", "undone": "yellow", "running": "cyan"}[operation.status]
+    undoable = "  [dim]keeps operations undo …[/]" if operation.undoable else ""
+    out.print(
+        f"[dim]{operation.operation_id}[/]  {operation.started_at:%Y-%m-%d %H:%M}  {operation.job}  [{colour}]{operation.status}[/]: {counts}{undoable}",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    if operation.error:
+        out.print(f"  {operation.error}", markup=False, highlight=False)

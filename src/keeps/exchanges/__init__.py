@@ -1,0 +1,1 @@
+"""What is said: messages into memories, notes and facts, in one transaction."""

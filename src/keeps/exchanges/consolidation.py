@@ -1,0 +1,120 @@
+"""The job `sessions`: what is kept of a conversation that ended an hour ago, or was left a day ago.
+
+Its summary becomes a memory, what an LLM reads in it becomes facts, what matters is promoted. With no LLM, or none that
+answers, the rest is done all the same; with one that is away the conversation is read at its next turn.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from uuid import UUID
+
+from keeps.db.session import Database, Tx
+from keeps.db.statements import Statements
+from keeps.exchanges.service import ExchangeService, summary_memory
+from keeps.extraction import llm
+from keeps.extraction.facts import NAMESPACE, Fact
+from keeps.extraction.llm import Read
+from keeps.lifecycle import promotion
+from keeps.lifecycle.operations import Change, Run, record
+from keeps.memories import store as memories
+from keeps.memories.service import MemoryService
+from keeps.models.chat import ChatModel
+from keeps.scope import Scope
+from keeps.sessions import store as sessions
+from keeps.telemetry.logs import log
+from keeps_client.errors import KeepsError
+from keeps_client.models import Note, Receipt, SessionNotes
+
+QUERIES = Statements("keeps.exchanges")
+AT_ONCE = 20
+READ_MESSAGES, KNOWN_FACTS = 60, 40
+
+
+class SessionConsolidation:
+    """Keeps the essence of conversations. `tokens_a_day`: what a tenant's jobs may spend on the LLM."""
+
+    def __init__(
+        self,
+        database: Database,
+        exchanges: ExchangeService,
+        memory: MemoryService,
+        chat: ChatModel | None,
+        tokens_a_day: int,
+    ) -> None:
+        self._database = database
+        self._exchanges = exchanges
+        self._memory = memory
+        self._chat = chat
+        self._tokens_a_day = tokens_a_day
+
+    async def consolidate_user(self, scope: Scope, run: Run) -> None:
+        """All conversations of one user that are due."""
+        while not run.is_over:
+            async with self._database.scoped(scope) as tx:
+                due = await sessions.notes_due(tx, run.now, AT_ONCE)
+            for notes in due:
+                await self._consolidate(scope, run, notes)
+            if len(due) < AT_ONCE:
+                break
+        await promotion.promote_user(self._database, scope, run)
+
+    async def _consolidate(self, scope: Scope, run: Run, notes: SessionNotes) -> None:
+        found, summary = await self._read(scope, run, notes.session_id)
+        if summary:
+            notes = notes.model_copy(update={"summary": summary})
+
+        async def work(tx: Tx) -> tuple[Receipt, list[Receipt]]:
+            session = await sessions.get(tx, notes.session_id)
+            made = summary_memory(notes, session.name if session else None, run.now)
+            (receipt,) = await self._memory.apply(tx, await self._memory.prepare(scope, [made], index_now=False))
+            facts: list[Receipt] = []
+            for read, source, note in found:
+                trust = "user" if note.role == "user" else "tool" if note.role == "tool" else "agent"
+                facts += await self._exchanges.learn(
+                    tx, [read.fact], said_at=note.at, source=source, session_id=notes.session_id, read_by="llm", trust=trust
+                )  # fmt: skip
+            created = [each for each in (receipt, *facts) if each.status == "created"]
+            images = [await memories.lock(tx, each.memory_id) for each in created]
+            if images:
+                await record(tx, run, [Change(None, image) for image in images if image is not None])
+            await sessions.notes_done(tx, notes.session_id)
+            return receipt, facts
+
+        _, facts = await self._database.write(scope, work)
+        run.counts["sessions"] += 1
+        if facts:
+            run.counts["facts"] += len(facts)
+
+    async def _read(self, scope: Scope, run: Run, session_id: str) -> tuple[list[tuple[Read, UUID, Note]], str]:
+        """What the LLM reads in the last messages; nothing where there is none, or the day's budget is spent."""
+        if self._chat is None:
+            return [], ""
+        day = run.now.date()
+        async with self._database.scoped(scope) as tx:
+            spent = await tx.fetch_row(QUERIES["llm_spent"], scope.tenant_id, day)
+            said = await sessions.messages(tx, session_id, READ_MESSAGES)
+            rows = await tx.fetch(QUERIES["facts_known"], scope.tenant_id, scope.user_id, NAMESPACE, KNOWN_FACTS)
+        if spent is not None and spent["tokens"] >= self._tokens_a_day:
+            run.counts["over_llm_budget"] += 1
+            return [], ""
+        known = [_as_fact(json.loads(row["value"])) for row in rows if row["value"]]
+        used: list[int] = []
+        try:
+            found, summary = await llm.read(self._chat, [note for _, note in said], known, used.append)
+        except KeepsError as error:
+            log().warning("a conversation is consolidated by rules only", error=error.code)
+            run.counts["llm_away"] += 1
+            return [], ""
+        finally:
+            await self._spent(scope, day, sum(used))
+        return [(each, *said[each.position]) for each in found], summary
+
+    async def _spent(self, scope: Scope, day: date, tokens: int) -> None:
+        if tokens:
+            await self._database.write(scope, lambda tx: tx.execute(QUERIES["llm_spend"], scope.tenant_id, day, tokens))
+
+
+def _as_fact(value: dict[str, str]) -> Fact:
+    return Fact(value.get("entity", ""), value.get("attribute", ""), value.get("value", ""), "")

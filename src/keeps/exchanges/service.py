@@ -1,0 +1,257 @@
+"""Exchanges: the messages of a conversation become memories, and its notes and facts with them, in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from pydantic import TypeAdapter
+
+from keeps.cache.redis import RedisCache, session_key
+from keeps.clock import Clock
+from keeps.db.session import Database, Tx
+from keeps.extraction import rules
+from keeps.extraction.facts import NAMESPACE, Fact, as_memory
+from keeps.memories import store as memories
+from keeps.memories.images import content_hash
+from keeps.memories.service import MemoryService
+from keeps.scope import Scope
+from keeps.sessions import notes as folding
+from keeps.sessions import store as sessions
+from keeps.sessions.notes import CONSOLIDATED_AFTER_END
+from keeps.tenants.service import Introducer
+from keeps_client.errors import NotFoundError
+from keeps_client.models import (
+    ExchangeReceipt,
+    MemoryChange,
+    Message,
+    NewActivity,
+    NewExchange,
+    NewMemory,
+    Note,
+    Receipt,
+    SessionNotes,
+)
+
+RECEIPT, EXCHANGE = TypeAdapter(Receipt), TypeAdapter(ExchangeReceipt)
+REBUILT_FROM = 200
+"""Of a conversation without fresh notes, so many of its last messages are read to make them again."""
+SUMMARIES = "sessions"
+"""The namespace of what is kept of each conversation, keyed by its id."""
+CONTEXT_BEGIN, CONTEXT_END = "<!-- keeps:context", "<!-- /keeps:context -->"
+_CONTEXT = re.compile(rf"{re.escape(CONTEXT_BEGIN)}.*?(?:{re.escape(CONTEXT_END)}|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A message without what Keeps itself had put into the prompt. `memory` is None where nothing else was in it."""
+
+    message: Message
+    memory: NewMemory | None
+
+
+class ExchangeService:
+    """Conversations as they happen. `kept`: how long notes stay after the last exchange."""
+
+    def __init__(
+        self,
+        database: Database,
+        introducer: Introducer,
+        memory: MemoryService,
+        cache: RedisCache | None,
+        clock: Clock,
+        kept: timedelta = folding.KEPT,
+    ) -> None:
+        self._database = database
+        self._introducer = introducer
+        self._memory = memory
+        self._cache = cache
+        self._clock = clock
+        self._kept = kept
+
+    async def store(self, scope: Scope, new: NewExchange) -> ExchangeReceipt:
+        """Store messages as short-term memories, what is said in them as facts, and roll the notes on. All of it, or nothing."""
+        now = self._clock()
+        said = [self._heard(message, new, now, position) for position, message in enumerate(new.messages)]
+        writes = await self._memory.prepare(scope, [each.memory for each in said if each.memory], index_now=False)
+
+        async def work(tx: Tx) -> ExchangeReceipt:
+            await sessions.ensure(tx, new.session_id, now)
+            known = [each.memory is None or await _is_known(tx, each.message) for each in said]
+            fresh = iter(writes)
+            wanted = [(next(fresh) if each.memory else None, known[at]) for at, each in enumerate(said)]
+            stored = iter(await self._memory.apply(tx, [write for write, old in wanted if write and not old]))
+            receipts = [
+                next(stored) if write and not old else await self._repeated(tx, each.message)
+                for each, (write, old) in zip(said, wanted, strict=True)
+            ]
+            facts: list[Receipt] = []
+            for each, receipt, old in zip(said, receipts, known, strict=True):
+                if each.memory and not old and each.message.role == "user":
+                    at = each.memory.valid_from or now
+                    facts += await self.learn(tx, rules.read_facts(each.memory.content), said_at=at, source=receipt.memory_id, session_id=new.session_id)  # fmt: skip
+            notes = await self._fresh_notes(tx, new.session_id, now) or await self._rebuilt(
+                tx, new.session_id, now, before=receipts
+            )
+            notes = folding.fold(
+                notes,
+                [_as_note(each) for each, receipt in zip(said, receipts, strict=True) if receipt.status == "created"],
+                now,
+                self._kept,
+            )
+            await sessions.put_notes(tx, notes, notes.expires_at)
+            return ExchangeReceipt(
+                session_id=new.session_id,
+                messages=tuple(receipts),
+                facts=tuple(facts),
+                recalled=sum(known),
+                notes=notes,
+            )
+
+        answer = await self._introducer.write(scope, work, answer=EXCHANGE)  # fmt: skip
+        await self._share(scope, answer.notes)
+        return answer
+
+    async def notes(self, scope: Scope, session_id: str) -> SessionNotes | None:
+        """The notes of a conversation: from the cache, the database, or made again from its messages. None where nothing was said."""
+        key = session_key(scope.tenant_id, scope.user_id, session_id)
+        now = self._clock()
+        if self._cache is not None and not scope.agent_bound and (held := await self._cache.get(key)) is not None:
+            cached = SessionNotes.model_validate(held)
+            if cached.expires_at > now:
+                return cached
+        async with self._database.scoped(scope) as tx:
+            found = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
+        if found.message_count == 0:
+            return None
+        await self._share(scope, found)
+        return found
+
+    async def end(self, scope: Scope, session_id: str) -> Receipt:
+        """End a conversation: its summary is kept as a memory now, and what matters of it is promoted in an hour."""
+        now = self._clock()
+
+        async def work(tx: Tx) -> Receipt:
+            session = await sessions.get(tx, session_id)
+            if session is None:
+                raise NotFoundError(f"no session {session_id!r}")
+            notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
+            if session.ended_at is None:
+                ended = {"ended_at": now, "updated_at": now, "version": session.version + 1}
+                await sessions.replace(tx, session.model_copy(update=ended))
+            await sessions.put_notes(
+                tx, notes.model_copy(update={"expires_at": now + self._kept}), now + CONSOLIDATED_AFTER_END
+            )
+            (write,) = await self._memory.prepare(scope, [summary_memory(notes, session.name, now)], index_now=False)
+            (receipt,) = await self._memory.apply(tx, [write])
+            return receipt
+
+        return await self._database.write(scope, work, answer=RECEIPT)  # fmt: skip
+
+    async def log_activity(self, scope: Scope, new: NewActivity) -> Receipt:
+        """Keep what an agent did by itself: a short-term memory of little weight."""
+        memory = NewMemory(
+            content=new.content, kind="episodic", content_type=new.activity, role="assistant", session_id=new.session_id, agent_id=new.agent_id,
+            metadata=new.metadata, importance=0.3, valid_from=self._clock(), tags=("activity",),
+        )  # fmt: skip
+        return await self._memory.remember(scope, memory, index_now=True)
+
+    async def learn(
+        self, tx: Tx, facts: Sequence[Fact], *, said_at: datetime, source: UUID | None, session_id: str | None, read_by: str = "rules", trust: str = "user"
+    ) -> list[Receipt]:  # fmt: skip
+        """Store facts, inside a transaction of their user: new, in place of an older value, or as the end of one.
+
+        What comes from tools or pages never replaces or ends what the user said.
+        """
+        done: list[Receipt] = []
+        for fact in facts:
+            held = await memories.lock_same(tx, {"key": fact.key, "namespace": NAMESPACE})
+            if held is not None and trust != "user" and held["metadata"].get("trust", "user") == "user":
+                continue
+            if fact.ended:
+                if held is not None and _same_value(held["value"], fact.value):
+                    done.append(await self._end(tx, held["memory_id"], said_at))
+                continue
+            memory = as_memory(
+                fact, said_at=said_at, source=source, session_id=session_id, read_by=read_by, trust=trust
+            )
+            done += await self._memory.apply(tx, await self._memory.prepare(tx.scope, [memory], index_now=False))
+        return done
+
+    async def _end(self, tx: Tx, memory_id: str, at: datetime) -> Receipt:
+        return await self._memory.change(tx, UUID(memory_id), MemoryChange(valid_to=at), if_version=None)
+
+    async def _fresh_notes(self, tx: Tx, session_id: str, now: datetime) -> SessionNotes | None:
+        return await sessions.get_notes(tx, session_id, now)
+
+    async def _rebuilt(self, tx: Tx, session_id: str, now: datetime, before: Sequence[Receipt] = ()) -> SessionNotes:
+        """Notes made again from the last messages that are stored; `before`: those just stored are left out."""
+        new = {receipt.memory_id for receipt in before}
+        said = [
+            each for memory_id, each in await sessions.messages(tx, session_id, REBUILT_FROM) if memory_id not in new
+        ]
+        return folding.fold(folding.empty(session_id, now, self._kept), said, now, self._kept)
+
+    async def _share(self, scope: Scope, notes: SessionNotes) -> None:
+        if self._cache is not None:
+            key = session_key(scope.tenant_id, scope.user_id, notes.session_id)
+            await self._cache.put(key, notes.model_dump(mode="json"), notes.message_count, self._kept)
+
+    async def _repeated(self, tx: Tx, message: Message) -> Receipt:
+        """The receipt of a message that only repeats what is known."""
+        held = await memories.lock_same(tx, _as_fact(message.content))
+        found = UUID(held["memory_id"]) if held else UUID(int=0)
+        return Receipt(status="unchanged", memory_id=found)
+
+    def _heard(self, message: Message, new: NewExchange, now: datetime, position: int) -> _Said:
+        content = _CONTEXT.sub("", message.content).strip()
+        if not content:
+            return _Said(message, None)
+        metadata = {**new.metadata, **message.metadata} | ({"speaker": message.speaker} if message.speaker else {})
+        memory = NewMemory(
+            content=content, kind="episodic", content_type="tool_result" if message.role == "tool" else "message", role=message.role,
+            session_id=new.session_id, agent_id=new.agent_id, metadata=metadata, source=f"tool:{message.tool}"[:255] if message.tool else None,
+            valid_from=message.occurred_at or now + timedelta(microseconds=position),
+        )  # fmt: skip
+        return _Said(message, memory)
+
+
+def summary_memory(notes: SessionNotes, name: str | None, now: datetime) -> NewMemory:
+    """What is kept of a conversation: its summary, decisions and action items."""
+    parts = [f"Conversation {name or notes.session_id}, {now:%Y-%m-%d}: {notes.message_count} messages."]
+    parts += [notes.summary] if notes.summary else []
+    for kind, title in (("decision", "Decided"), ("action_item", "To do")):
+        if said := [note.text for note in notes.items if note.kind == kind]:
+            parts.append(f"{title}: " + " · ".join(said))
+    return NewMemory(
+        content="\n".join(parts)[:8_000], kind="episodic", content_type="session_summary", namespace=SUMMARIES,
+        key=hashlib.sha256(notes.session_id.encode()).hexdigest()[:32], session_id=notes.session_id, importance=0.6,
+    )  # fmt: skip
+
+
+async def _is_known(tx: Tx, message: Message) -> bool:
+    """Whether an agent only says what it had recalled: the words of a fact that is known."""
+    return (
+        message.role in ("assistant", "system") and await memories.lock_same(tx, _as_fact(message.content)) is not None
+    )
+
+
+def _as_fact(content: str) -> dict[str, object]:
+    image = {"kind": "semantic", "namespace": None, "content": content, "key": None}
+    return {**image, "content_hash": content_hash(image)}
+
+
+def _as_note(said: _Said) -> Note:
+    memory = said.memory
+    if memory is None or memory.valid_from is None:
+        raise AssertionError("a message that is stored has a time")
+    return Note(kind="message", text=memory.content, role=said.message.role, at=memory.valid_from)
+
+
+def _same_value(held: object, value: str) -> bool:
+    stored = held.get("value") if isinstance(held, dict) else None
+    return isinstance(stored, str) and (stored.casefold() == value.casefold() or value.casefold() in stored.casefold())

@@ -1,0 +1,84 @@
+"""A fact: one attribute of one entity, with its value. Pure.
+
+Facts are memories under the namespace `facts`, keyed by entity and attribute; so a newer one supersedes the older, which
+stays readable and labelled, like any memory that is written again under its key.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from keeps_client.models import NewMemory
+
+NAMESPACE = "facts"
+USER = "user"
+"""The entity that stands for whoever the memory belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`many`: whether the attribute may have several values at once, such as allergies. `sentence`: the words it was read in.
+
+    `ended`: the fact is said to be true no longer.
+    """
+
+    entity: str
+    attribute: str
+    value: str
+    sentence: str
+    confidence: float = 0.9
+    many: bool = False
+    ended: bool = False
+
+    @property
+    def key(self) -> str:
+        parts = [self.entity, self.attribute, *([self.value] if self.many else [])]
+        return "/".join(_slug(each) for each in parts)[:255]
+
+
+def as_memory(
+    fact: Fact, *, said_at: datetime, source: UUID | None, session_id: str | None, read_by: str, trust: str
+) -> NewMemory:
+    """The memory of a fact. Its text reads well in a prompt; the words it was read in are in its metadata."""
+    metadata: dict[str, JsonValue] = {"said": fact.sentence[:1_000], "confidence": fact.confidence, "read_by": read_by}
+    if source is not None:
+        metadata["read_in"] = str(source)
+    if trust != "user":
+        metadata["trust"] = trust
+    return NewMemory(
+        content=sentence_of(fact), namespace=NAMESPACE, key=fact.key, value={"entity": fact.entity, "attribute": fact.attribute, "value": fact.value},
+        metadata=metadata, source="extraction", importance=_IMPORTANCE.get(fact.attribute, 0.7), valid_from=said_at, session_id=session_id,
+    )  # fmt: skip
+
+
+def sentence_of(fact: Fact) -> str:
+    """The fact in words: "The user lives in Leeds." """
+    who = "The user" if fact.entity == USER else fact.entity
+    form = _FORMS.get(fact.attribute)
+    if form is not None:
+        return form.format(who=who, value=fact.value)
+    return f"{who}'s {fact.attribute} is {fact.value}."
+
+
+_FORMS = {
+    "residence": "{who} lives in {value}.",
+    "employer": "{who} works at {value}.",
+    "occupation": "{who} works as {value}.",
+    "allergy": "{who} is allergic to {value}.",
+    "diet": "{who} is {value}.",
+    "preference": "{who} prefers {value}.",
+    "liking": "{who} likes {value}.",
+    "dislike": "{who} dislikes {value}.",
+}
+_IMPORTANCE = {"allergy": 0.95, "diet": 0.85, "name": 0.9, "residence": 0.85, "employer": 0.85, "occupation": 0.8}
+
+
+def _slug(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return re.sub(r"[^\w]+", "-", plain).strip("-") or "-"

@@ -1,0 +1,1 @@
+"""What becomes of memories with time: decay, promotion, expiry; operations, and undoing them."""

@@ -1,0 +1,136 @@
+"""Consolidation, weekly: near-duplicates are merged, what has faded is summed up week by week, stale facts are flagged.
+
+The originals stay: of duplicates as older truths that name the one that stands for them, of weeks as archived
+memories; until the window for undoing closes all of it can be taken back as one.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from keeps.clock import new_id
+from keeps.db.session import Database, Tx
+from keeps.lifecycle.duplicates import richer, same_fact
+from keeps.lifecycle.operations import BATCH, NOWHERE, QUERIES, Change, Run, record
+from keeps.memories import store
+from keeps.memories.changes import Changes
+from keeps.memories.images import Image, new_image
+from keeps.memories.store import Written, written
+from keeps.scope import Scope
+from keeps.sessions.notes import summarise
+from keeps_client.models import NewMemory, Note
+
+LOOKED_BACK = timedelta(days=8)
+STALE_AFTER = timedelta(days=180)
+SUMMARIES = "summaries"
+
+
+async def consolidate_user(database: Database, changes: Changes, scope: Scope, run: Run) -> None:
+    """All three, of one user."""
+    await _merge(database, changes, scope, run)
+    async with database.scoped(scope) as tx:
+        weeks = await tx.fetch(QUERIES["clusters_old"], scope.tenant_id, scope.user_id, run.now - LOOKED_BACK)
+    for week in weeks:
+        run.counts["summarised"] += await database.write(scope, lambda tx, week=week: _sum_up(tx, run, week))
+    while not run.is_over and (done := await database.write(scope, lambda tx: _flag(tx, run))):
+        run.counts["stale"] += done
+    run.counts = +run.counts  # what is zero is not told
+
+
+async def _merge(database: Database, changes: Changes, scope: Scope, run: Run) -> None:
+    after = NOWHERE
+    while not run.is_over:
+        async with database.scoped(scope) as tx:
+            rows = await tx.fetch(
+                QUERIES["facts_changed"], scope.tenant_id, scope.user_id, run.now - LOOKED_BACK, after, BATCH
+            )
+        for row in rows:
+            run.counts["merged"] += await database.write(scope, lambda tx, row=row: _merge_one(tx, changes, run, row))
+        if len(rows) < BATCH:
+            return
+        after = rows[-1]["memory_id"]
+
+
+async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Any) -> int:
+    """Let one of a fact and its near-duplicates stand for all; how many went into it."""
+    alike = await tx.fetch(
+        QUERIES["facts_alike"], tx.scope.tenant_id, tx.scope.user_id, row["memory_id"], row["embedding"]
+    )
+    same = [
+        each["memory_id"] for each in alike
+        if (each["namespace"], each["visibility"]) == (row["namespace"], row["visibility"])
+        and same_fact(row["content"], each["content"], each["similarity"])
+    ]  # fmt: skip
+    if not same:
+        return 0
+    rows = await tx.fetch(
+        QUERIES["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [row["memory_id"], *same]
+    )
+    held = [
+        image
+        for image in map(store.image_from_row, rows)
+        if image["superseded_by"] is None and image["deleted_at"] is None
+    ]
+    if len(held) < 2 or str(row["memory_id"]) not in {image["memory_id"] for image in held}:
+        return 0  # merged already, from the other side
+    keeper = held[0]
+    for image in held[1:]:
+        if not richer(keeper["content"], image["content"]):
+            keeper = image
+    others = [image for image in held if image is not keeper]
+    merged = _merged(keeper, others)
+    gone = [
+        Change(image, {**image, "superseded_by": keeper["memory_id"], "valid_to": max(run.now.isoformat(), image["valid_from"])})
+        for image in others
+    ]  # fmt: skip
+    await changes.replace(tx, keeper, written(merged, None), None)
+    await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in gone], "memory.superseded")
+    await record(tx, run, [Change(keeper, merged), *gone])
+    return len(gone)
+
+
+def _merged(keeper: Image, others: list[Image]) -> Image:
+    """The keeper, as important as the most important, with all tags, and the ids of those it stands for."""
+    ids = [*keeper["metadata"].get("merged_from", []), *(image["memory_id"] for image in others)]
+    return {
+        **keeper,
+        "importance": max(image["importance"] for image in (keeper, *others)),
+        "tags": list(dict.fromkeys([*keeper["tags"], *(tag for image in others for tag in image["tags"])]))[:50],
+        "metadata": {**keeper["metadata"], "merged_from": ids[-100:]},
+    }
+
+
+async def _sum_up(tx: Tx, run: Run, week: Any) -> int:
+    """One memory for a week of what faded. 0 where there is one already."""
+    who = (tx.scope.tenant_id, tx.scope.user_id)
+    rows = await tx.fetch(QUERIES["cluster_memories"], *who, week["agent_id"], week["content_type"], week["week"])
+    said = [Note(kind="message", text=row["content"], role="user", at=row["valid_from"]) for row in rows]
+    summary = ""
+    for start in range(0, len(said), 5):
+        summary = summarise(summary, said[start : start + 5])
+    lines = summary or "\n".join(f"- {note.text[:120]}" for note in said[:10])
+    kind = week["content_type"].replace("_", " ")
+    memory = NewMemory(
+        content=f"{kind.capitalize()}, week of {week['week']:%Y-%m-%d}: {len(said)} entries.\n{lines}"[:8_000], kind="episodic",
+        content_type="summary", namespace=SUMMARIES, key=f"{week['agent_id']}/{week['content_type']}/{week['week']:%Y-%m-%d}"[:255],
+        importance=0.5, agent_id=week["agent_id"] or None, valid_from=week["week"], metadata={"summarises": len(said)},
+    )  # fmt: skip
+    image = new_image(memory, tx.scope, new_id(), run.now)
+    if await store.lock_same(tx, image) is not None or not await store.insert_many(tx, [written(image, None)], ""):
+        return 0
+    await record(tx, run, [Change(None, image)])
+    return 1
+
+
+async def _flag(tx: Tx, run: Run) -> int:
+    rows = await tx.fetch(QUERIES["memories_stale"], tx.scope.tenant_id, tx.scope.user_id, run.now - STALE_AFTER, BATCH)
+    day = f"{run.now:%Y-%m-%d}"
+    changes = [
+        Change(image, {**image, "metadata": {**image["metadata"], "stale_since": day}})
+        for image in map(store.image_from_row, rows)
+    ]
+    if changes:
+        await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.written")
+        await record(tx, run, changes)
+    return len(changes)

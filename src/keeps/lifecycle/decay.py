@@ -1,0 +1,21 @@
+"""Decay: short-term memories that have faded are archived. Left out of default recall, still there, and it can be undone."""
+
+from __future__ import annotations
+
+from keeps.clock import new_id
+from keeps.db.session import Tx
+from keeps.lifecycle.operations import BATCH, QUERIES, Change, Run, record
+from keeps.memories import store
+from keeps.memories.store import Written
+
+
+async def archive_batch(tx: Tx, run: Run) -> int:
+    """Archive the next of one user's memories whose retention is under 0.3; how many, 0 when none is left."""
+    rows = await tx.fetch(QUERIES["memories_faded"], tx.scope.tenant_id, tx.scope.user_id, run.now, BATCH)
+    changes = [
+        Change(image, {**image, "archived_at": run.now.isoformat()}) for image in map(store.image_from_row, rows)
+    ]
+    if changes:
+        await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.archived")
+        await record(tx, run, changes)
+    return len(changes)

@@ -1,0 +1,42 @@
+"""Expiry: what has a time and is past it is forgotten; what was forgotten 30 days ago is removed; closed windows go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from keeps.clock import new_id
+from keeps.db.session import Database, Tx
+from keeps.lifecycle.operations import BATCH, QUERIES, UNDO_WINDOW, Change, Run, record
+from keeps.memories import store
+from keeps.memories.changes import Changes
+from keeps.memories.store import Written
+from keeps.scope import Scope
+
+RECEIPTS_KEPT = timedelta(days=90)
+
+
+async def expire_user(database: Database, changes: Changes, scope: Scope, run: Run) -> None:
+    """All that is overdue of one user."""
+
+    async def forget(tx: Tx) -> int:
+        rows = await tx.fetch(QUERIES["memories_expired"], tx.scope.tenant_id, tx.scope.user_id, run.now, BATCH)
+        gone = [
+            Change(image, {**image, "deleted_at": run.now.isoformat()}) for image in map(store.image_from_row, rows)
+        ]
+        if gone:
+            await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in gone], "memory.expired")
+            await record(tx, run, gone)
+        return len(gone)
+
+    async def tidy(tx: Tx) -> None:
+        await tx.execute(QUERIES["session_notes_expire"], tx.scope.tenant_id, tx.scope.user_id, run.now)
+        await tx.execute(
+            QUERIES["operation_changes_close"], tx.scope.tenant_id, tx.scope.user_id, run.now - UNDO_WINDOW
+        )
+        await tx.execute(QUERIES["operations_forget"], tx.scope.tenant_id, run.now - RECEIPTS_KEPT)
+
+    while done := await database.write(scope, forget):
+        run.counts["expired"] += done
+    while done := await database.write(scope, changes.remove_overdue):
+        run.counts["removed"] += done
+    await database.write(scope, tidy)

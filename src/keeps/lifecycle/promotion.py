@@ -1,0 +1,84 @@
+"""Promotion: which short-term memories are kept for long.
+
+    score = importance + 0.1 · ln(1 + times it was recalled), at most 0.3 + 0.05 · retention
+
+A memory is promoted when its score reaches 0.8 and it is an hour old: what defines or binds somebody at once, the
+ordinary when it was recalled about a dozen times, small talk never. The gate is measured on a simulated population
+(`keeps bench lifecycle`): one that nobody or everybody passes fails the test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from keeps.clock import new_id
+from keeps.db.session import Database, Row, Tx
+from keeps.lifecycle.operations import BATCH, NOWHERE, QUERIES, Change, Run, record
+from keeps.memories import store
+from keeps.memories.retention import retention
+from keeps.memories.store import Written
+from keeps.scope import Scope
+
+GATE = 0.8
+ACCESS_GAIN, MOST_ACCESS_GAIN = 0.1, 0.3
+RECENCY_GAIN = 0.05
+MIN_AGE = timedelta(hours=1)
+LEAST_IMPORTANCE = GATE - MOST_ACCESS_GAIN - RECENCY_GAIN
+"""Below this, no number of readings is enough."""
+ALONE = GATE - RECENCY_GAIN
+"""From this on, a memory may pass without having been read."""
+
+
+def promotion_score(importance: float, access_count: int, last_used_at: datetime, now: datetime) -> float:
+    """Between 0 and 1.35."""
+    read = min(MOST_ACCESS_GAIN, ACCESS_GAIN * math.log1p(access_count))
+    return importance + read + RECENCY_GAIN * retention(importance, access_count, last_used_at, now)
+
+
+def is_promoted(
+    importance: float, access_count: int, last_used_at: datetime, created_at: datetime, now: datetime
+) -> bool:
+    """Whether a memory is kept for long from now on."""
+    return now - created_at >= MIN_AGE and promotion_score(importance, access_count, last_used_at, now) >= GATE
+
+
+async def promote_user(database: Database, scope: Scope, run: Run) -> None:
+    """Promote what passes the gate, in order of ids."""
+    after = NOWHERE
+    while True:
+
+        async def work(tx: Tx, after: UUID = after) -> tuple[UUID | None, int]:
+            rows = await tx.fetch(
+                QUERIES["memories_promotable"], tx.scope.tenant_id, tx.scope.user_id, after, ALONE, LEAST_IMPORTANCE, run.now - MIN_AGE, BATCH
+            )  # fmt: skip
+            return (rows[-1]["memory_id"] if rows else None), await promote(
+                tx, run, [row for row in rows if _passes(row, run)]
+            )
+
+        last, done = await database.write(scope, work)
+        if done:
+            run.counts["promoted"] += done
+        if last is None:
+            return
+        after = last
+
+
+async def promote(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
+    """Move locked rows to the long-term layer; what had faded already is brought back."""
+    changes: list[Change] = []
+    for row in rows:
+        image = store.image_from_row(row)
+        for name in ("access_count", "last_used_at"):
+            image.pop(name, None)
+        changes.append(Change(image, {**image, "layer": "long_term", "archived_at": None}))
+    if changes:
+        await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.promoted")
+        await record(tx, run, changes)
+    return len(changes)
+
+
+def _passes(row: Row, run: Run) -> bool:
+    return is_promoted(row["importance"], row["access_count"], row["last_used_at"], row["created_at"], run.now)

@@ -1,0 +1,189 @@
+-- What jobs do to the memories of one user, and the receipts of it.
+
+-- name: users_due
+-- Users of the tenant with work for a job, after one of them. Ids only.
+SELECT user_id FROM keeps.users_due($1, $2, $3, $4)
+
+-- name: memories_faded
+-- One's own short-term memories whose retention has fallen under the limit, the longest ago first; readings put it off.
+-- $3 now · $4 how many
+SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
+       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
+       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
+       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
+       memories.version, memories.created_at, memories.updated_at
+FROM keeps.memories LEFT JOIN keeps.memory_access
+  ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'short_term'
+  AND memories.archived_at IS NULL AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL
+  AND keeps.fades_at(memories.importance, 0, memories.updated_at) <= $3
+  AND keeps.fades_at(memories.importance, COALESCE(memory_access.access_count, 0),
+                     GREATEST(memories.updated_at, memory_access.last_accessed_at)) <= $3
+ORDER BY keeps.fades_at(memories.importance, 0, memories.updated_at)
+LIMIT $4
+FOR UPDATE OF memories
+
+-- name: memories_promotable
+-- One's own short-term memories that may pass the gate, with how they were read: important ones, and those that were
+-- recalled. In order of their ids, after $3. $4: important enough alone · $5: important enough if read · $6: created before · $7 how many
+SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
+       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
+       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
+       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
+       memories.version, memories.created_at, memories.updated_at,
+       COALESCE(memory_access.access_count, 0) AS access_count,
+       GREATEST(memories.updated_at, memory_access.last_accessed_at) AS last_used_at
+FROM keeps.memories LEFT JOIN keeps.memory_access
+  ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'short_term'
+  AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.created_at <= $6 AND memories.memory_id > $3
+  AND (memories.importance >= $4 OR (memories.importance >= $5 AND memory_access.access_count > 0))
+ORDER BY memories.memory_id
+LIMIT $7
+FOR UPDATE OF memories
+
+-- name: memories_expired
+-- One's own memories whose time is over.
+SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
+       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
+       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
+       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
+       memories.version, memories.created_at, memories.updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= $3
+ORDER BY expires_at
+LIMIT $4
+FOR UPDATE
+
+-- name: memories_lock_many
+-- Some of one's own memories, whatever became of them.
+SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
+       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
+       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
+       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
+       memories.version, memories.created_at, memories.updated_at
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND memory_id = ANY ($3::uuid[])
+FOR UPDATE
+
+-- name: session_notes_expire
+DELETE FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND expires_at <= $3
+
+-- name: operation_start
+-- The receipt of a run, at its first change.
+INSERT INTO keeps.operations (tenant_id, operation_id, job, status, counts, started_at) VALUES ($1, $2, $3, 'running', '{}', $4)
+ON CONFLICT DO NOTHING
+
+-- name: operation_finish
+INSERT INTO keeps.operations (tenant_id, operation_id, job, started_at, status, counts, error, finished_at)
+VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7, $8)
+ON CONFLICT (tenant_id, operation_id) DO UPDATE
+SET status = EXCLUDED.status, counts = EXCLUDED.counts, error = EXCLUDED.error, finished_at = EXCLUDED.finished_at
+RETURNING tenant_id, operation_id, job, status, counts, error, started_at, finished_at, undone_at, undone_by
+
+-- name: job_reschedule
+-- When a job of the tenant is next due.
+INSERT INTO keeps.tenant_jobs (tenant_id, job, due_at) VALUES ($1, $2, $3)
+ON CONFLICT (tenant_id, job) DO UPDATE SET due_at = EXCLUDED.due_at
+
+-- name: operation_changes_insert
+-- $4: how the changed fields were before, null for a memory that the operation made · $5: how it left them
+INSERT INTO keeps.operation_changes (tenant_id, operation_id, memory_id, user_id, before, after)
+SELECT $1, $2, change.memory_id, $6, change.before, change.after
+FROM unnest($3::uuid[], $4::jsonb[], $5::jsonb[]) AS change(memory_id, before, after)
+ON CONFLICT (tenant_id, operation_id, memory_id) DO UPDATE SET after = EXCLUDED.after
+
+-- name: operations_page
+-- Newest first. $2: of one job, or null · $3: of one status, or null · $4, $5: the last of the page before, or null
+SELECT tenant_id, operation_id, job, status, counts, error, started_at, finished_at, undone_at, undone_by
+FROM keeps.operations
+WHERE tenant_id = $1 AND ($2::text IS NULL OR job = $2) AND ($3::text IS NULL OR status = $3)
+  AND ($4::timestamptz IS NULL OR (started_at, operation_id) < ($4, $5::uuid))
+ORDER BY started_at DESC, operation_id DESC
+LIMIT $6
+
+-- name: operation_get
+SELECT tenant_id, operation_id, job, status, counts, error, started_at, finished_at, undone_at, undone_by
+FROM keeps.operations WHERE tenant_id = $1 AND operation_id = $2
+
+-- name: operation_lock
+SELECT tenant_id, operation_id, job, status, counts, error, started_at, finished_at, undone_at, undone_by
+FROM keeps.operations WHERE tenant_id = $1 AND operation_id = $2 FOR UPDATE
+
+-- name: operation_changes_of
+-- One's own changes of an operation, in order of ids, after $4.
+SELECT memory_id, before, after FROM keeps.operation_changes
+WHERE tenant_id = $1 AND user_id = $2 AND operation_id = $3 AND memory_id > $4
+ORDER BY memory_id
+LIMIT $5
+
+-- name: operation_undone
+UPDATE keeps.operations SET status = 'undone', undone_at = $3, undone_by = $4, counts = $5::jsonb WHERE tenant_id = $1 AND operation_id = $2
+
+-- name: operation_changes_close
+-- The window for undoing is over: what it needed goes.
+DELETE FROM keeps.operation_changes USING keeps.operations
+WHERE operation_changes.tenant_id = $1 AND operation_changes.user_id = $2
+  AND operations.tenant_id = $1 AND operations.operation_id = operation_changes.operation_id AND operations.started_at < $3
+
+-- name: operations_forget
+DELETE FROM keeps.operations WHERE tenant_id = $1 AND started_at < $2
+
+-- name: storage_sample
+-- What the tenant holds today.
+INSERT INTO keeps.storage_samples (tenant_id, day, memories, bytes, events)
+SELECT tenant_id, $2::date, memory_count, memory_bytes, last_sequence FROM keeps.tenants WHERE tenant_id = $1
+ON CONFLICT (tenant_id, day) DO UPDATE SET memories = EXCLUDED.memories, bytes = EXCLUDED.bytes, events = EXCLUDED.events
+
+-- name: facts_changed
+-- One's own lasting facts without a key that are new since $3, in order of their ids, with the vector of their meaning.
+SELECT memories.memory_id, memories.content, memories.namespace, memories.visibility, memory_vectors.embedding
+FROM keeps.memories JOIN keeps.memory_vectors
+  ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id
+WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.kind = 'semantic' AND memories.layer = 'long_term' AND memories.key IS NULL
+  AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.archived_at IS NULL AND memories.valid_to IS NULL
+  AND memories.updated_at > $3 AND memories.memory_id > $4
+ORDER BY memories.memory_id LIMIT $5
+
+-- name: facts_alike
+-- One's own lasting facts without a key whose meaning is nearest to $4, but for $3 itself.
+SELECT memories.memory_id, memories.content, memories.namespace, memories.visibility,
+       1 - (memory_vectors.embedding <=> $4::halfvec) AS similarity
+FROM keeps.memory_vectors JOIN keeps.memories
+  ON memories.tenant_id = $1 AND memories.memory_id = memory_vectors.memory_id
+WHERE memory_vectors.tenant_id = $1 AND memory_vectors.audience IN ($2, '') AND memory_vectors.life = 'current'
+  AND memories.user_id = $2 AND memories.kind = 'semantic' AND memories.layer = 'long_term' AND memories.key IS NULL
+  AND memories.valid_to IS NULL AND memories.memory_id <> $3
+ORDER BY memory_vectors.embedding <=> $4::halfvec
+LIMIT 5
+
+-- name: clusters_old
+-- What has faded and belongs to no conversation, by agent, kind of activity and week: those of five and more.
+SELECT COALESCE(agent_id, '') AS agent_id, content_type, date_trunc('week', valid_from, 'UTC') AS week, count(*) AS memories
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND layer = 'short_term' AND kind = 'episodic' AND session_id IS NULL AND archived_at IS NOT NULL AND archived_at > $3
+  AND deleted_at IS NULL AND superseded_by IS NULL AND content_type <> 'summary'
+GROUP BY 1, 2, 3 HAVING count(*) >= 5
+ORDER BY 3, 1, 2 LIMIT 100
+
+-- name: cluster_memories
+SELECT memory_id, content, role, valid_from FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND layer = 'short_term' AND kind = 'episodic' AND session_id IS NULL AND archived_at IS NOT NULL
+  AND deleted_at IS NULL AND superseded_by IS NULL AND content_type = $4 AND COALESCE(agent_id, '') = $3
+  AND valid_from >= $5 AND valid_from < $5 + interval '7 days'
+ORDER BY valid_from, memory_id LIMIT 500
+
+-- name: memories_stale
+-- Lasting facts of little weight that nobody read for half a year, and that are not flagged yet. $3: half a year ago
+SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
+       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
+       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
+       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
+       memories.version, memories.created_at, memories.updated_at
+FROM keeps.memories LEFT JOIN keeps.memory_access
+  ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.kind = 'semantic' AND memories.layer = 'long_term'
+  AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.importance < 0.6 AND NOT memories.metadata ? 'stale_since'
+  AND GREATEST(memories.updated_at, memory_access.last_accessed_at) < $3
+ORDER BY memories.memory_id LIMIT $4
+FOR UPDATE OF memories

@@ -1,0 +1,112 @@
+"""Runs a job over one tenant: user by user, batch by batch, each batch a transaction of its own with its changes recorded.
+
+A run that is killed leaves whole batches; the next one goes on, since what is done is no longer due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import get_args
+
+from keeps.clock import Clock, new_id
+from keeps.db.session import Database, Tx
+from keeps.lifecycle import consolidation, decay, expiry, promotion
+from keeps.lifecycle.operations import JOB_USER, QUERIES, OperationService, Run
+from keeps.memories.changes import Changes
+from keeps.scope import Scope
+from keeps_client.errors import KeepsError, ValidationFailedError
+from keeps_client.models import Operation
+from keeps_client.models.operations import JobName
+
+USERS_AT_ONCE = 500
+Progress = Callable[[int], None]
+UserJob = Callable[[Scope, Run], Awaitable[None]]
+
+PERIODS: dict[str, timedelta] = {
+    "sessions": timedelta(hours=1),
+    "promotion": timedelta(hours=1),
+    "decay": timedelta(hours=1),
+    "storage": timedelta(hours=1),
+    "expiry": timedelta(days=1),
+    "consolidation": timedelta(days=7),
+}
+"""How often each job of a tenant is due. `index` is due whenever something waits for a vector."""
+
+
+class Lifecycle:
+    """The jobs of a tenant. `more`: jobs of other parts, each for one user: those of sessions, of the index."""
+
+    def __init__(
+        self, database: Database, operations: OperationService, clock: Clock, more: dict[str, UserJob]
+    ) -> None:
+        self._database = database
+        self._operations = operations
+        self._clock = clock
+        changes = Changes("", clock)
+        self._jobs: dict[str, UserJob] = {
+            "decay": lambda scope, run: self._batches(scope, run, "archived", decay.archive_batch),
+            "promotion": lambda scope, run: promotion.promote_user(self._database, scope, run),
+            "expiry": lambda scope, run: expiry.expire_user(self._database, changes, scope, run),
+            "consolidation": lambda scope, run: consolidation.consolidate_user(self._database, changes, scope, run),
+            **more,
+        }
+
+    async def run(
+        self, tenant_id: str, job: str, *, progress: Progress | None = None, seconds: float = math.inf
+    ) -> Operation | None:
+        """Run one job over one tenant; None where there was nothing to do. What fails is in the receipt, and raised.
+
+        After `seconds` it leaves the rest to its next turn, which then is due at once. `progress` is told each user done.
+        """
+        check_job(job)
+        run = Run(new_id(), tenant_id, job, self._clock(), time.monotonic() + seconds)
+        try:
+            if job == "storage":
+                await self._sample(run)
+            else:
+                await self._users(run, self._jobs[job], progress)
+        except KeepsError as error:
+            await self._operations.finish(run, None, f"{error.code}: {error.detail}")
+            raise
+        except asyncio.CancelledError:
+            await asyncio.shield(self._operations.finish(run, run.now, "stopped; it goes on at its next turn"))
+            raise
+        period = PERIODS.get(job)
+        due_at = None if period is None else run.now if run.is_over else run.now + period
+        return await self._operations.finish(run, due_at)
+
+    async def _users(self, run: Run, job: UserJob, progress: Progress | None) -> None:
+        after = ""
+        scope = Scope(run.tenant_id, JOB_USER)
+        while not run.is_over:
+            async with self._database.scoped(scope) as tx:
+                rows = await tx.fetch(QUERIES["users_due"], run.job, run.now, after, USERS_AT_ONCE)
+            for row in rows:
+                await job(Scope(run.tenant_id, row["user_id"]), run)
+                if progress:
+                    progress(1)
+                if run.is_over:
+                    return
+            if len(rows) < USERS_AT_ONCE:
+                return
+            after = rows[-1]["user_id"]
+
+    async def _batches(self, scope: Scope, run: Run, what: str, batch: Callable[[Tx, Run], Awaitable[int]]) -> None:
+        while not run.is_over and (done := await self._database.write(scope, lambda tx: batch(tx, run))):
+            run.counts[what] += done
+
+    async def _sample(self, run: Run) -> None:
+        await self._database.write(
+            Scope(run.tenant_id, JOB_USER),
+            lambda tx: tx.execute(QUERIES["storage_sample"], run.tenant_id, run.now.date()),
+        )
+
+
+def check_job(job: str) -> None:
+    """Raise ValidationFailedError, which names those there are, for an unknown job."""
+    if job not in get_args(JobName):
+        raise ValidationFailedError(f"there is no job {job!r}; there are {', '.join(get_args(JobName))}")

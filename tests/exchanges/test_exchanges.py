@@ -1,0 +1,189 @@
+"""Conversations: what is said becomes memories, notes and facts; sessions end, and their essence stays."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps_client.errors import NotFoundError, ValidationFailedError
+from tests.lifecycle.conftest import MovingClock
+
+
+def said(*texts: str, role: str = "user") -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for text in texts]
+
+
+async def test_an_exchange_is_stored_as_memories_facts_and_notes(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice", "concierge"))
+    receipt = await alice.store_exchange(
+        [*said("I moved to Leeds last month. I'm allergic to peanuts."), *said("Noted! We decided on Thai food.", role="assistant")],
+        session_id="s1",
+    )  # fmt: skip
+    assert [each.status for each in receipt.messages] == ["created", "created"]
+    assert [each.memory.content for each in receipt.facts] == [
+        "The user lives in Leeds.",
+        "The user is allergic to peanuts.",
+    ]
+    stored = receipt.messages[0].memory
+    assert (stored.kind, stored.layer, stored.role, stored.session_id, stored.agent_id) == (
+        "episodic",
+        "short_term",
+        "user",
+        "s1",
+        "concierge",
+    )
+    assert receipt.facts[0].memory.layer == "long_term"
+    assert receipt.facts[0].memory.metadata["read_in"] == str(stored.memory_id)
+    assert [(note.kind, note.role) for note in receipt.notes.items] == [
+        ("message", "user"),
+        ("message", "assistant"),
+        ("decision", "assistant"),
+    ]
+    assert (await alice.recall("Where does she live?", layers=["long_term"])).hits[
+        0
+    ].memory.content == "The user lives in Leeds."
+    assert (await living.services.events.verify(alice.scope)).equal
+
+
+async def test_a_newer_statement_supersedes_the_older_which_stays_readable(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.store_exchange(said("I work at Acme."), session_id="s1")
+    clock.forward(days=3)
+    receipt = await alice.store_exchange(said("I now work for Globex."), session_id="s2")
+    (fact,) = receipt.facts
+    assert fact.status == "updated"
+    found = await alice.recall("Where does the user work?", layers=["long_term"])
+    assert [hit.memory.content for hit in found.hits] == ["The user works at Globex."]
+    both = await alice.recall("Where does the user work?", layers=["long_term"], include_superseded=True)
+    (older,) = [hit.memory for hit in both.hits if hit.memory.superseded_by]
+    assert (older.content, older.superseded_by, older.valid_to) == (
+        "The user works at Acme.",
+        fact.memory_id,
+        clock.now,
+    )
+    clock.forward(days=1)
+    await alice.store_exchange(said("I no longer work at Globex."), session_id="s2")
+    assert (await alice.recall("Where does the user work?", layers=["long_term"])).hits == []
+
+
+async def test_what_keeps_put_into_the_prompt_is_not_stored_again(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.remember("The office closes at six.")
+    receipt = await alice.store_exchange(
+        [
+            {"role": "system", "content": "<!-- keeps:context v1 -->\n- The office closes at six.\n<!-- /keeps:context -->"},
+            {"role": "user", "content": "When does it close? <!-- keeps:context v1 -->secret<!-- /keeps:context -->"},
+            {"role": "assistant", "content": "The office closes at six."},
+        ],
+        session_id="s1",
+    )  # fmt: skip
+    assert [each.status for each in receipt.messages] == ["unchanged", "created", "unchanged"]
+    assert receipt.messages[1].memory.content == "When does it close?"
+    assert (receipt.recalled, receipt.notes.message_count) == (2, 1)
+
+
+async def test_notes_roll_on_and_can_be_made_again_from_the_messages(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    for number in range(12):
+        clock.forward(minutes=1)
+        await alice.store_exchange(
+            said(f"We must pay the harbour fee number {number} by Friday." if number % 3 else "Nice weather, is it not?"),
+            session_id="s1",
+        )  # fmt: skip
+    notes = await alice.session_notes("s1")
+    assert notes.message_count == 12
+    assert "harbour fee number 1" in notes.summary
+    assert "weather" not in notes.summary
+    assert len(notes.items) <= 50
+    assert {note.kind for note in notes.items} == {"message", "action_item"}
+    clock.forward(hours=25)
+    again = await alice.session_notes("s1")
+    assert again.summary == notes.summary, "made again from what is stored"
+    assert await alice.session_notes("nobody-said-anything") is None
+
+
+async def test_two_agents_that_talk_at_once_lose_nothing(living: Keeps, tenant: str) -> None:
+    agents = [living.memory(Scope(tenant, "alice", f"agent-{number}")) for number in range(4)]
+    await asyncio.gather(
+        *(agent.store_exchange(said(f"Remark {number} of {agent.scope.agent_id}."), session_id="s1") for agent in agents for number in range(5))
+    )  # fmt: skip
+    assert (await agents[0].session_notes("s1")).message_count == 20
+
+
+async def test_ending_a_session_keeps_its_summary_and_an_hour_later_what_matters(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    first = await alice.store_exchange(
+        said("You must never give me peanuts: I am allergic to them.", "Lovely morning.", "We decided to sail on Friday.", "Ok.", "Bye!"),
+        session_id="s1",
+    )  # fmt: skip
+    ended = await alice.end_session("s1")
+    assert ended.memory.content_type == "session_summary"
+    assert "peanuts" in ended.memory.content
+    assert (await alice.get_session("s1")).ended_at == clock.now
+    assert await living.services.lifecycle.run(tenant, "sessions") is None, "an hour has not passed"
+    clock.forward(hours=2)
+    done = await living.services.lifecycle.run(tenant, "sessions")
+    assert done.counts["sessions"] == 1
+    kept = [await alice.get(each.memory_id) for each in first.messages]
+    assert [each.layer for each in kept] == ["long_term", "short_term", "short_term", "short_term", "short_term"]
+    assert await living.services.lifecycle.run(tenant, "sessions") is None, "running again changes nothing"
+    with pytest.raises(NotFoundError):
+        await alice.end_session("never-begun")
+
+
+async def test_a_conversation_that_was_left_is_consolidated_a_day_later(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.store_exchange(said("We agreed to meet on 4 May in Leeds."), session_id="left")
+    clock.forward(hours=25)
+    assert (await living.services.lifecycle.run(tenant, "sessions")).counts["sessions"] == 1
+    (summary,) = (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items
+    assert "4 May" in summary.content
+    assert (await living.services.lifecycle.run(tenant, "expiry")) is None
+
+
+async def test_others_see_nothing_of_a_conversation(living: Keeps, tenant: str) -> None:
+    await living.memory(Scope(tenant, "alice")).store_exchange(said("My password is tulip7."), session_id="s1")
+    for scope in (Scope(tenant, "bob"), Scope(f"{tenant}-other", "alice")):
+        memory = living.memory(scope)
+        assert await memory.session_notes("s1") is None
+        with pytest.raises(NotFoundError):
+            await memory.end_session("s1")
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [{"role": "user", "content": ""}],
+        [{"role": "king", "content": "x"}],
+        [{"role": "user", "content": "\x00"}],
+        "text",
+        said("x") * 101,
+    ],
+)
+async def test_bad_messages_are_refused_and_nothing_is_stored(living: Keeps, tenant: str, messages: object) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    with pytest.raises(ValidationFailedError):
+        await alice.store_exchange(messages, session_id="s1")
+    assert (await alice.list()).items == []
+
+
+async def test_what_an_agent_did_by_itself_weighs_little(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    receipt = await alice.log_activity("Checked the mail box: three new letters.", activity="heartbeat")
+    assert (receipt.memory.layer, receipt.memory.content_type, receipt.memory.importance) == (
+        "short_term",
+        "heartbeat",
+        0.3,
+    )

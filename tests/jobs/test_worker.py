@@ -1,0 +1,128 @@
+"""The worker, on a database of its own: what is due runs, what fails is tried again and then held, nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from keeps.db.embedded import EmbeddedPostgres
+from keeps.engine import Keeps
+from keeps.jobs.worker import MAX_ATTEMPTS, Worker, queue_on
+from keeps.scope import Scope
+from keeps_client.errors import NotFoundError, UnavailableError
+from tests.conftest import admin, until
+from tests.lifecycle.conftest import MovingClock
+
+
+@pytest.fixture
+async def own_database(server: EmbeddedPostgres, fresh_database: Callable[..., object]) -> str:
+    return await fresh_database()
+
+
+@pytest.fixture
+async def working(
+    server: EmbeddedPostgres, own_database: str, shared: object, clock: MovingClock
+) -> AsyncIterator[Keeps]:
+    async with Keeps.open(database_url=server.url("keeps_app", own_database), embedder=shared, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def clock() -> MovingClock:
+    return MovingClock()
+
+
+async def scheduled(server: EmbeddedPostgres, database: str, clock: MovingClock, hours: float) -> None:
+    """The schedule as if every tenant had been made by the test's clock."""
+    async with admin(server, database) as connection:
+        await connection.execute("UPDATE keeps.tenant_jobs SET due_at = $1", clock.now + timedelta(hours=hours))
+
+
+async def test_what_is_due_runs_and_is_due_again_a_period_later(
+    server: EmbeddedPostgres, own_database: str, working: Keeps, clock: MovingClock
+) -> None:
+    for number in range(3):
+        memory = working.memory(Scope(f"tenant-{number}", "alice"))
+        await memory.remember("The harbour is grey today, as so often.", kind="episodic")
+    clock.forward(days=10)
+    await scheduled(server, own_database, clock, hours=1)
+    worker = working.services.worker
+    worker.start()
+    clock.forward(hours=2)
+    async with working.database.dedicated_connection() as connection:
+        await worker.tick(queue_on(connection))
+    await until(lambda: worker.done >= 18, "six jobs of three tenants are done")
+    await worker.close()
+    for number in range(3):
+        done = await working.memory(Scope(f"tenant-{number}", "alice")).operations(job="decay")
+        assert [each.counts for each in done.items] == [{"archived": 1}]
+    async with admin(server, own_database) as connection:
+        due = dict(await connection.fetch("SELECT job, min(due_at) FROM keeps.tenant_jobs GROUP BY job"))
+    assert due["decay"] == clock.now + timedelta(hours=1)
+    assert due["consolidation"] == clock.now + timedelta(days=7)
+    assert await working.services.queue.status() == []
+
+
+class _Broken:
+    """A lifecycle whose database is never there."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def run(self, tenant_id: str, job: str, **_: object) -> None:
+        self.asked += 1
+        raise UnavailableError(f"no {job} for {tenant_id}")
+
+
+async def test_a_job_that_keeps_failing_is_held_until_somebody_retries_it(
+    server: EmbeddedPostgres, own_database: str, working: Keeps, clock: MovingClock
+) -> None:
+    await working.memory(Scope("tenant", "alice")).remember("Something.")
+    async with admin(server, own_database) as connection:
+        await connection.execute("UPDATE keeps.tenant_jobs SET due_at = 'infinity' WHERE job <> 'decay'")
+        await connection.execute("UPDATE keeps.tenant_jobs SET due_at = '-infinity' WHERE job = 'decay'")
+    broken = _Broken()
+    worker = Worker(working.database, broken, clock, first_pause=timedelta(milliseconds=1))
+    worker.start()
+    held = []
+    while not held:
+        await asyncio.sleep(0.05)
+        held = await working.services.queue.held()
+    await worker.close()
+    assert broken.asked == MAX_ATTEMPTS + 1
+    assert [(each.job, each.tenant_id) for each in held] == [("decay", "tenant")]
+    with pytest.raises(NotFoundError):
+        await working.services.queue.retry(held[0].id + 1)
+    assert await working.services.queue.retry(held[0].id) == 1
+    working.services.worker.start()
+    await until(lambda: working.services.worker.done >= 1, "the job runs again")
+    await working.services.worker.close()
+    assert await working.services.queue.held() == []
+
+
+async def test_a_run_that_is_stopped_goes_on_where_it_was(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    for part in range(3):
+        await alice.remember_many(
+            [{"content": f"Remark {part}/{number}.", "kind": "episodic"} for number in range(200)]
+        )
+    clock.forward(days=10)
+    first = await living.services.lifecycle.run(tenant, "decay", seconds=0.01)
+    second = await living.services.lifecycle.run(tenant, "decay")
+    assert first is None or first.counts["archived"] in (200, 400, 600)
+    assert (first.counts["archived"] if first else 0) + (second.counts["archived"] if second else 0) == 600
+    assert (await living.services.events.verify(alice.scope)).equal
+
+
+@pytest.fixture
+async def living(working: Keeps) -> Keeps:
+    return working
+
+
+async def test_the_queue_is_as_pgqueuer_declares_it(raw: asyncpg.Connection) -> None:
+    plan = await queue_on(raw).plan_upgrade()
+    assert plan.statements == (), "PgQueuer's schema has moved on: a new revision must follow it"

@@ -1,0 +1,131 @@
+"""Jobs over a tenant: what fades, what is promoted, what expires; and taking it back."""
+
+from __future__ import annotations
+
+import pytest
+
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from tests.lifecycle.conftest import MovingClock
+
+SMALL_TALK = "The weather is rather grey over the harbour today."
+ALLERGY = "Alice is allergic to peanuts and must never eat them."
+
+
+async def test_what_nobody_reads_is_archived_after_a_week(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    talk = await alice.remember(SMALL_TALK, kind="episodic", importance=0.5)
+    fact = await alice.remember("Alice lives in Leeds.")
+    clock.forward(days=6)
+    assert await living.services.lifecycle.run(tenant, "decay") is None
+    clock.forward(days=2)
+    done = await living.services.lifecycle.run(tenant, "decay")
+    assert done.counts == {"archived": 1}
+    assert (await alice.get(talk.memory_id)).archived_at == clock.now
+    assert (await alice.get(fact.memory_id)).archived_at is None, "long-term memories do not fade"
+    assert [hit.memory.memory_id for hit in (await alice.recall("weather at the harbour")).hits] == [fact.memory_id]
+    found = await alice.recall("weather at the harbour", include_archived=True, limit=1)
+    assert found.hits[0].memory.memory_id == talk.memory_id, "archived is not forgotten"
+    assert (await alice.history(talk.memory_id))[-1].type == "memory.archived"
+
+
+async def test_reading_puts_fading_off(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.remember(SMALL_TALK, kind="episodic", importance=0.5)
+    clock.forward(days=6)
+    await alice.recall("weather at the harbour")
+    await living._access.flush()
+    clock.forward(days=2)
+    assert await living.services.lifecycle.run(tenant, "decay") is None
+
+
+async def test_what_defines_somebody_is_promoted_and_small_talk_is_not(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    kept = await alice.remember(ALLERGY, kind="episodic", role="user")
+    talk = await alice.remember(SMALL_TALK, kind="episodic", role="user")
+    clock.forward(hours=2)
+    done = await living.services.lifecycle.run(tenant, "promotion")
+    assert done.counts == {"promoted": 1}
+    assert (await alice.get(kept.memory_id)).layer == "long_term"
+    assert (await alice.get(talk.memory_id)).layer == "short_term"
+    assert await living.services.lifecycle.run(tenant, "promotion") is None, "running again changes nothing"
+
+
+async def test_an_expired_memory_is_forgotten_then_removed(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    kept = await alice.remember("The door code is 4711.", ttl_days=1)
+    clock.forward(days=2)
+    assert (await living.services.lifecycle.run(tenant, "expiry")).counts == {"expired": 1}
+    assert (await alice.get(kept.memory_id)).deleted_at == clock.now
+    clock.forward(days=29)
+    assert await living.services.lifecycle.run(tenant, "expiry") is None
+    clock.forward(days=2)
+    assert (await living.services.lifecycle.run(tenant, "expiry")).counts == {"removed": 1}
+    with pytest.raises(NotFoundError):
+        await alice.get(kept.memory_id)
+    assert (await living.services.events.verify(alice.scope)).equal
+
+
+async def test_undoing_a_run_restores_every_row_exactly(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    users = [living.memory(Scope(tenant, name)) for name in ("alice", "bob")]
+    for user in users:
+        await user.remember_many(
+            [{"content": f"Remark {number} on the weather.", "kind": "episodic"} for number in range(250)]
+        )
+    before = [(await user.list(limit=200)).items for user in users]
+    clock.forward(days=30)
+    done = await living.services.lifecycle.run(tenant, "decay")
+    assert done.counts == {"archived": 500}
+    assert done.undoable
+    changed = await users[0].operation(done.operation_id)
+    assert len(changed.changes) == 250, "of others' memories nothing is shown"
+    undone = await users[1].undo(done.operation_id)
+    assert (undone.status, undone.counts) == ("undone", {"archived": 500, "undone": 500})
+    assert [(await user.list(limit=200)).items for user in users] == before
+    assert (await living.services.events.verify(users[0].scope)).equal
+    assert (await users[1].undo(done.operation_id)).undone_at == undone.undone_at, "undoing twice is once"
+
+
+async def test_undoing_leaves_alone_what_was_changed_since(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    kept = await alice.remember(ALLERGY, kind="episodic")
+    clock.forward(hours=2)
+    done = await living.services.lifecycle.run(tenant, "promotion")
+    await alice.forget(kept.memory_id)
+    await alice.restore(kept.memory_id)
+    assert (await alice.undo(done.operation_id)).counts == {"promoted": 1, "undone": 1}
+    clock.forward(hours=2)
+    again = await living.services.lifecycle.run(tenant, "promotion")
+    await alice.forget(kept.memory_id, hard=True)
+    assert (await alice.undo(again.operation_id)).counts == {"promoted": 1}, "what is gone stays gone"
+
+
+async def test_an_undo_has_its_time(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.remember(ALLERGY, kind="episodic")
+    clock.forward(hours=2)
+    done = await living.services.lifecycle.run(tenant, "promotion")
+    clock.forward(days=31)
+    with pytest.raises(ConflictError, match="older than 30 days"):
+        await alice.undo(done.operation_id)
+
+
+async def test_another_tenant_sees_and_undoes_nothing(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.remember(ALLERGY, kind="episodic")
+    clock.forward(hours=2)
+    done = await living.services.lifecycle.run(tenant, "promotion")
+    mallory = living.memory(Scope(f"{tenant}-other", "alice"))
+    assert (await mallory.operations()).items == []
+    for attempt in (mallory.operation, mallory.undo):
+        with pytest.raises(NotFoundError):
+            await attempt(done.operation_id)
+    assert [each.operation_id for each in (await alice.operations(job="promotion")).items] == [done.operation_id]
+
+
+async def test_an_unknown_job_says_which_there_are(living: Keeps, tenant: str) -> None:
+    with pytest.raises(ValidationFailedError, match="promotion"):
+        await living.services.lifecycle.run(tenant, "dreaming")

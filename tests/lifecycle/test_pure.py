@@ -1,0 +1,55 @@
+"""Retention and promotion, as DESIGN.md says them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keeps.lifecycle.promotion import is_promoted, promotion_score
+from keeps.memories.retention import fades_at, retention
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+importances = st.floats(0, 1)
+counts = st.integers(0, 10_000)
+hours = st.floats(0, 24 * 3_650)
+
+
+def test_an_ordinary_memory_that_nobody_reads_fades_in_seven_days() -> None:
+    assert fades_at(0.5, 0, START) - START == pytest.approx(timedelta(days=7), abs=timedelta(hours=1))
+
+
+def test_an_important_and_used_one_lasts_a_month() -> None:
+    assert fades_at(0.9, 10, START) - START == pytest.approx(timedelta(days=33), abs=timedelta(days=1))
+
+
+@given(importances, counts, hours, hours)
+def test_retention_only_falls_with_time(importance: float, count: int, one: float, other: float) -> None:
+    sooner, later = sorted((one, other))
+    at = [retention(importance, count, START, START + timedelta(hours=each)) for each in (sooner, later)]
+    assert 0 <= at[1] <= at[0] <= 1
+
+
+@given(importances, counts, hours)
+def test_importance_and_readings_only_help(importance: float, count: int, passed: float) -> None:
+    now = START + timedelta(hours=passed)
+    assert retention(importance, count + 1, START, now) >= retention(importance, count, START, now)
+    assert promotion_score(importance, count + 1, START, now) >= promotion_score(importance, count, START, now)
+
+
+def test_a_clock_that_jumped_back_archives_nothing() -> None:
+    assert retention(0.5, 0, START, START - timedelta(days=400)) == 1
+
+
+def test_nothing_is_promoted_in_its_first_hour() -> None:
+    assert not is_promoted(1.0, 100, START, START, START + timedelta(minutes=59))
+    assert is_promoted(1.0, 100, START, START, START + timedelta(minutes=61))
+
+
+async def test_sql_says_the_same(raw: asyncpg.Connection) -> None:
+    for importance, count in ((0.0, 0), (0.5, 0), (0.5, 3), (0.9, 10), (1.0, 100_000)):
+        told = await raw.fetchval("SELECT keeps.fades_at($1, $2, $3)", importance, count, START)
+        assert abs(told - fades_at(importance, count, START)) < timedelta(milliseconds=1)
