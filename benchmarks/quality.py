@@ -38,6 +38,9 @@ TARGETS = {
     ("locomo", "recall@10"): 0.71,
     ("locomo sessions", "recall_any@5"): 0.94,
     ("beam", "recall@10"): 0.45,
+    ("beam", "latest_wins@10"): 0.60,
+    ("facts-6k", "latest_first@10"): 0.95,
+    ("facts-32k", "latest_first@10"): 0.95,
     ("prefeval", "recall@5"): 0.35,
     ("scifact", "ndcg@10"): 0.70,
 }
@@ -108,11 +111,11 @@ def _load(name: str) -> Any:
             return importlib.import_module("prefeval_bench").load(scope="all")
         case "scifact":
             return importlib.import_module("scifact_bench").load()
-        case "facts":
-            return importlib.import_module("factconsolidation_bench").load()
+        case "facts-6k" | "facts-32k":
+            return importlib.import_module("factconsolidation_bench").load(name.removeprefix("facts-"))
         case _:
             raise SystemExit(
-                f"unknown benchmark {name!r}; there are locomo, beam, prefeval, prefeval-all, scifact, facts"
+                f"unknown benchmark {name!r}; there are locomo, beam, prefeval, prefeval-all, scifact, facts-6k, facts-32k"
             )
 
 
@@ -124,8 +127,8 @@ def _score(name: str, variant: str, bench: Any, search: Callable[..., list[str]]
     row = {"bench": name, "variant": variant, "queries": result["n"], **result["overall"], **result["latency_ms"]}
     if name == "beam":
         row["latest_wins@10"] = importlib.import_module("beam_bench").latest_wins(bench, search)[0]
-    if name == "facts":
-        row["latest_first"] = importlib.import_module("factconsolidation_bench").latest_first(bench, search)
+    if name.startswith("facts"):
+        row |= importlib.import_module("factconsolidation_bench").latest_first(bench, search)
     yield row
     if name == "locomo":
         sessions = benchlib.evaluate(bench, search, ks=(1, 5, 10), depth=200, level="session")

@@ -27,8 +27,11 @@ def register(app: typer.Typer) -> None:
 def quality(
     data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
     only: Annotated[
-        str, typer.Option(help="Which, joined by commas: locomo, beam, prefeval, prefeval-all, scifact, facts.")
-    ] = "locomo,prefeval,scifact,beam",
+        str,
+        typer.Option(
+            help="Which, joined by commas: locomo, beam, prefeval, prefeval-all, scifact, facts-6k, facts-32k."
+        ),
+    ] = "facts-6k,facts-32k,locomo,prefeval,scifact,beam",
     arms: Annotated[bool, typer.Option(help="Repeat with parts switched off.")] = False,
     home: Home = None,
     as_json: Json = False,

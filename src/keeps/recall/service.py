@@ -24,6 +24,7 @@ from keeps.recall.bm25 import TextMatches
 from keeps.recall.conditions import Selection, select
 from keeps.recall.fusion import Candidates, Part
 from keeps.recall.store import Candidate, read_sentences
+from keeps.recall.updates import Told, latest_first
 from keeps.scope import Scope
 from keeps.text.words import count_terms, stem, terms_of, words_of
 from keeps_client.errors import KeepsError
@@ -159,6 +160,11 @@ class RecallService:
         ]  # fmt: skip
         candidates = self._measure(current, request, query, found, turns)
         total, parts, order = fusion.rank(candidates)
+        told = [Told(row.memory_id, row.opening, row.role, row.speaker, row.valid_from) for row in current]
+        sentences = candidates.sentences
+        order = latest_first(
+            order, told, request.query, found.idf, lambda one, other: float(sentences[one] @ sentences[other])
+        )
         hits = [(current[position].memory_id, float(total[position]), position) for position in order[: request.limit]]
         dropped = len(rows) > len(current)
         return _Ranked(hits, parts, current, past, dropped=dropped, terms=_matched(request.query, found))

@@ -1,0 +1,190 @@
+"""What is said later about the same thing comes first. Pure.
+
+Two memories may both fit a question, and only the later one be true still. Where a text says the same of the same thing
+with another value ("The deadline of Apollo is | May", "… is | June"), the later one goes before the earlier, whatever
+their scores. And where a question asks how something stands now, a message that announces a change of a value of the
+asked kind goes before the older messages on the matter. Nothing is hidden: only the order among the best changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from keeps.text.words import terms_of
+
+STATEMENTS, ANNOUNCED, OUTDATED = 30, 10, 3
+"""How many of the best are looked at: for statements, for announcements, and for what those overtake."""
+SIMILARITY = 0.5
+COVERAGE = 0.3
+
+_LINKS = frozenset("is are was were by of in to with for at from on as".split())
+_COPULAS = frozenset(("is", "are", "was", "were"))
+_ARTICLES = frozenset(("the", "a", "an"))
+_PRONOUNS = frozenset(
+    "i it he she they we you this that these those there here what which who everything something one some all both and but so if when because also".split()
+)
+_NOWADAYS = re.compile(r"\b(?:now|currently|still|actually|these days|nowadays)\s+", re.IGNORECASE)
+_WORD = re.compile(r"[^\s,;:!\"“”()]+")
+MOST_WORDS, MOST_VALUE_WORDS = 30, 8
+
+_ASKS = re.compile(
+    r"^(?:(?:by|on|at|in|for|until)\s+)?(?:what|which|when|where|who|how\s+(?:many|much|long|often|old|big|large|far))\b",
+    re.IGNORECASE,
+)
+_ASKS_OF_THE_PAST = re.compile(
+    r"\b(?:was|were|had|used to|initially|originally|previous(?:ly)?|before|earlier|ago|history|over time)\b|^(?:when|where|who|why|how|what)\s+did\b",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(
+    r"\b(?:updat|increas|decreas|reduc|rais|lower|improv|adjust|chang|mov|switch|re-?schedul|postpon|extend|shorten|expand|reach|upgrad|revis|shift"
+    r"|delay|bump)(?:e?d|ing)\b|\b(?:grew|grown|push(?:ed|ing) back|cut to|(?:down|up) (?:to|from))\b",
+    re.IGNORECASE,
+)  # fmt: skip
+_MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+_NUMBER = r"\b\d[\d,.]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|hundred)\b"
+_KINDS: tuple[tuple[str, str, str], ...] = (
+    ("money", r"\b(?:budget|cost|price|salary|spen[dt]|pay|fees?|rent|amount|allocated|income|savings?)\b", r"[$€£]\s?\d[\d,.]*|\d[\d,.]*\s?(?:dollars|euros|usd)"),
+    ("percent", r"\b(?:percent(?:age)?|rate|accuracy|coverage|share)\b", r"\d[\d.]*\s?(?:%|percent)"),
+    ("time", r"\bwhat time\b", r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b\d{1,2}:\d\d\b"),
+    ("date", r"^when\b|\b(?:date|deadline|day)\b", rf"\b{_MONTH}\.? \d{{1,2}}\b|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b|\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}/\d{{1,2}}\b"),
+    ("number", r"\bhow (?:many|much|long|often|old|far|big|large)\b|\b(?:number|count|quota|target|goal|average|total|limit|size|score|duration|length)\b", _NUMBER),
+)  # fmt: skip
+_ASKED = {name: re.compile(asked, re.IGNORECASE) for name, asked, _ in _KINDS}
+_VALUES = {name: re.compile(value, re.IGNORECASE) for name, _, value in _KINDS}
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What of a candidate matters here: the beginning of its text, who said it, and when it began to be true."""
+
+    memory_id: UUID
+    opening: str
+    role: str | None
+    speaker: str | None
+    valid_from: datetime
+
+
+def latest_first(
+    order: Sequence[int], told: Sequence[Told], question: str, weights: Mapping[str, float], similarity: Callable[[int, int], float]
+) -> list[int]:  # fmt: skip
+    """The positions of candidates, best first, with later truths before the earlier ones on the same matter.
+
+    `weights`: how rare each word of the question is · `similarity`: of two candidates, by meaning.
+    """
+    best = _by_statement(list(order[:STATEMENTS]), told) + list(order[STATEMENTS:])
+    kinds = asked_kinds(question)
+    if kinds:
+        best = _by_announcement(best[:ANNOUNCED], told, kinds, question, weights, similarity) + best[ANNOUNCED:]
+    return best
+
+
+def same_statement(one: str, other: str) -> bool:
+    """Whether two texts say the same of the same thing, with different values: equal words up to a link such as `is` or `of`,
+    then something short and different."""
+    first, second = _statement(one), _statement(other)
+    if first is None or second is None:
+        return False
+    shared = 0
+    for left, right in zip(first, second, strict=False):
+        if left.lower() != right.lower():
+            break
+        shared += 1
+    rests = first[shared:], second[shared:]
+    if not all(rests) or any(
+        len(rest) > MOST_VALUE_WORDS or _COPULAS.intersection(map(str.lower, rest)) for rest in rests
+    ):
+        return False
+    head = [word.lower() for word in first[:shared]]
+    while head and head[-1] in _ARTICLES:
+        head.pop()
+    return len(head) >= 3 and head[-1] in _LINKS and not _LINKS.union(_ARTICLES).issuperset(head)
+
+
+def asked_kinds(question: str) -> list[str]:
+    """The kinds of value that a question about the present asks for; none for other questions."""
+    text = question.strip()
+    if not _ASKS.search(text) or _ASKS_OF_THE_PAST.search(text):
+        return []
+    found = [name for name, pattern in _ASKED.items() if pattern.search(text)]
+    return [name for name in found if name != "number"] if {"money", "percent", "time"} & set(found) else found
+
+
+def announces_change(opening: str) -> bool:
+    """Whether one of the first three sentences tells of a change, and of a number."""
+    return any(
+        _CHANGE.search(each) and re.search(_NUMBER, each, re.IGNORECASE) for each in _SENTENCE.split(opening)[:3]
+    )
+
+
+def values_in(opening: str, kinds: Sequence[str]) -> set[str]:
+    """The values of some kinds that a text holds, as they compare."""
+    return {re.sub(r"[,$\s]|[.]$", "", value.lower()) for kind in kinds for value in _VALUES[kind].findall(opening)}
+
+
+def _by_statement(best: list[int], told: Sequence[Told]) -> list[int]:
+    result = list(best)
+    for newer in best:
+        for older in best:
+            if (
+                _is_later(told[newer], told[older])
+                and result.index(older) < result.index(newer)
+                and same_statement(told[newer].opening, told[older].opening)
+            ):
+                result.remove(newer)
+                result.insert(result.index(older), newer)
+    return result
+
+
+def _by_announcement(
+    best: list[int], told: Sequence[Told], kinds: list[str], question: str, weights: Mapping[str, float], similarity: Callable[[int, int], float]
+) -> list[int]:  # fmt: skip
+    result = list(best)
+    for newer in best[1:]:
+        told_newer = told[newer]
+        if told_newer.role == "assistant" or not announces_change(told_newer.opening):
+            continue
+        if _coverage(question, told_newer.opening, weights) < COVERAGE:
+            continue
+        fresh = values_in(told_newer.opening, kinds)
+        for older in result[: min(OUTDATED, result.index(newer))]:
+            told_older = told[older]
+            known = values_in(told_older.opening, kinds)
+            if (
+                told_older.role != "assistant"
+                and (told_older.role, told_older.speaker) == (told_newer.role, told_newer.speaker)
+                and told_older.valid_from < told_newer.valid_from
+                and known
+                and fresh - known
+                and similarity(newer, older) >= SIMILARITY
+            ):
+                result.remove(newer)
+                result.insert(result.index(older), newer)
+                break
+    return result
+
+
+def _coverage(question: str, opening: str, weights: Mapping[str, float]) -> float:
+    """How much of a question's rare words a text holds, from 0 to 1."""
+    asked = set(terms_of(question))
+    total = sum(weights.get(term, 0.0) for term in asked)
+    return sum(weights.get(term, 0.0) for term in asked & set(terms_of(opening))) / total if total else 0.0
+
+
+def _statement(text: str) -> list[str] | None:
+    """The words of a text that is one short statement; None for anything else."""
+    if len(text) > 300 or "?" in text or "\n" in text.strip():
+        return None
+    words = _WORD.findall(_NOWADAYS.sub("", text.strip().rstrip(".!")))
+    if not 4 <= len(words) <= MOST_WORDS or words[0].lower().split("'")[0].split("’")[0] in _PRONOUNS:
+        return None
+    return words
+
+
+def _is_later(one: Told, other: Told) -> bool:
+    """Ids grow with time, so they tell the order of what was stored at once."""
+    return (one.valid_from, one.memory_id) > (other.valid_from, other.memory_id)
