@@ -11,6 +11,7 @@ from typing import Any
 from keeps.access.keys import KeyService
 from keeps.cache.redis import RedisCache
 from keeps.clock import Clock, utc_now
+from keeps.context.router import ContextRouter
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
 from keeps.db.probe import probe
@@ -29,6 +30,7 @@ from keeps.lifecycle.service import Lifecycle
 from keeps.memories.service import MemoryService
 from keeps.models.chat import ChatModel
 from keeps.models.embedder import Embedder
+from keeps.models.tokens import choose_counter
 from keeps.plans.service import PlanService
 from keeps.providers.builtin import GraphProvider, PostgresProvider, VectorProvider
 from keeps.providers.contract import ProviderFactory
@@ -122,6 +124,7 @@ async def open_keeps(
             tenants=TenantService(database, asked, clock),
             transfer=TransferService(database, introducer, indexer),
             exchanges=exchanges,
+            router=ContextRouter(database, asked, exchanges, choose_counter(), clock),
             operations=operations,
             lifecycle=lifecycle,
             worker=Worker(database, lifecycle, clock),

@@ -6,20 +6,30 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from keeps.context.router import SOURCES
 from keeps.services import Scoped
 from keeps_client.models import (
     ActivityKind,
+    ContextRequest,
+    ContextResult,
     ExchangeReceipt,
+    Memory,
     Message,
     NewActivity,
     NewExchange,
+    NewMemory,
+    NewSource,
     Operation,
     OperationDetail,
     Page,
+    RecallRequest,
     Receipt,
     SessionNotes,
+    Source,
 )
-from keeps_client.validation import as_uuid, given, limited, listed, named, validated
+from keeps_client.models.context import SectionName, SourceKind
+from keeps_client.models.memories import Visibility
+from keeps_client.validation import as_uuid, given, limited, listed, named, one_of, validated
 
 
 class ScopedLayers(Scoped):
@@ -73,6 +83,64 @@ class ScopedLayers(Scoped):
             | given(session_id=session_id, agent_id=agent_id, metadata=metadata),
         )
         return await self.services.exchanges.log_activity(self.scope, new)
+
+    async def context(
+        self,
+        query: str,
+        *,
+        session_id: str | None = None,
+        budget_tokens: int = 4_000,
+        agent_id: str | None = None,
+        sections: Sequence[SectionName] | None = None,
+        explain: bool = False,
+    ) -> ContextResult:
+        """What to put into the prompt of `query`: `text` is Markdown within `budget_tokens`, `sections` says what is in it.
+
+        Put `text` before the question; what of it comes back in an exchange is not stored again. `sections`: only these, of
+        session, long_term, temporal, conversations, activity, skills, knowledge.
+        """
+        arguments = {
+            "query": query,
+            "session_id": session_id,
+            "budget_tokens": budget_tokens,
+            "agent_id": agent_id,
+            "sections": listed(sections),
+            "explain": explain,
+        }
+        return await self.services.router.context(self.scope, validated(ContextRequest, arguments))
+
+    async def get_relevant_memories_for_query(self, query: str, *, max_memories: int = 5) -> list[Memory]:
+        """The lasting memories that matter most for a question: the context's section of them alone."""
+        request = validated(RecallRequest, {"query": query, "limit": max_memories, "layers": ("long_term",)})
+        return [hit.memory for hit in (await self.services.providers.recall(self.scope, request)).hits]
+
+    async def add_source(
+        self, name: str, *, kind: SourceKind, purpose: str, visibility: Visibility = "tenant"
+    ) -> Source:
+        """Tell agents of something that can be looked up (`document`, `database`, `api`) and what it is good for."""
+        new = validated(NewSource, {"name": name, "kind": kind, "purpose": purpose, "visibility": visibility})
+        memory = NewMemory(
+            content=new.purpose, namespace=SOURCES, key=new.name, value={"kind": new.kind}, content_type="source", visibility=new.visibility,
+            importance=0.5,
+        )  # fmt: skip
+        receipt = await self.services.memories.remember(self.scope, memory, index_now=True)
+        stored = one_of(receipt.memory, "the source was not stored")
+        return Source(
+            name=new.name,
+            kind=new.kind,
+            purpose=new.purpose,
+            visibility=stored.visibility,
+            memory_id=stored.memory_id,
+            updated_at=stored.updated_at,
+        )
+
+    async def list_sources(self) -> list[Source]:
+        """What can be looked up, as agents are told of it."""
+        return await self.services.router.sources(self.scope)
+
+    async def remove_source(self, name: str) -> Receipt:
+        """Tell of it no more. Raises NotFoundError."""
+        return await self.services.memories.forget(self.scope, None, SOURCES, named("name", name), hard=False)
 
     async def operations(
         self, *, job: str | None = None, status: str | None = None, limit: int = 50, cursor: str | None = None

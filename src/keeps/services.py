@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keeps.access.keys import KeyService
+from keeps.context.router import ContextRouter
 from keeps.events.service import EventService
 from keeps.exchanges.service import ExchangeService
 from keeps.graph.reading import Reader
@@ -46,6 +47,7 @@ class Services:
     tenants: TenantService
     transfer: TransferService
     exchanges: ExchangeService
+    router: ContextRouter
     operations: OperationService
     lifecycle: Lifecycle
     worker: Worker

@@ -41,6 +41,18 @@ def quality(
 
 
 @bench_app.command()
+def context(
+    data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
+    questions: Annotated[int, typer.Option(help="How many, spread evenly; 0 for all.", min=0)] = 0,
+    budget: Annotated[int, typer.Option(help="Tokens.", min=50)] = 4_000,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """The context router: evidence inside the prompt, beside plain top-k of the same size, and its times."""
+    raise typer.Exit(_benchmark("context").run(data, questions=questions, budget=budget, as_json=as_json, home=home))
+
+
+@bench_app.command()
 def speed(
     sizes: Annotated[str, typer.Option(help="How many memories, joined by commas.")] = "10000,100000",
     million: Annotated[bool, typer.Option("--1m", help="A million, too (takes long).")] = False,

@@ -38,6 +38,7 @@ MAX_TERMS, MAX_COMPARED = 128, 3
 """Of a very long question, so many words are searched, and so many unknown ones compared with what is there."""
 STOP_WORD_SHARE = 0.5
 COMMON_MEMORIES = 2_000
+ASKED_KEPT = 512
 BEHIND_WEIGHT = 0.5
 
 
@@ -67,6 +68,8 @@ class RecallService:
         self._clock = clock
         self._common_terms: dict[tuple[str, str], dict[str, float]] = {}
         self._statistics: dict[tuple[str, str], tuple[float, tuple[int, int]]] = {}
+        self._asked: dict[str, QueryEmbedding] = {}
+        """Vectors of the last questions: a router asks one of several sources, and users ask again."""
 
     async def recall(self, scope: Scope, request: RecallRequest) -> RecallResult:
         """The memories that best answer `request.query`, best first.
@@ -124,15 +127,21 @@ class RecallService:
     async def _embed(self, text: str) -> tuple[QueryEmbedding | None, bool]:
         if self._embedder is None:
             return None, False
+        known = self._asked.get(text)
+        if known is not None:
+            return known, False
         try:
             behind = cues.preferences_behind(text)
             query, others = await asyncio.gather(self._embedder.embed_query(text), self._embedder.embed(behind))
-            if others:
-                sentence = query.sentence + BEHIND_WEIGHT * np.sum([each.sentence for each in others], axis=0)
-                query = replace(query, sentence=(sentence / np.linalg.norm(sentence)).astype(np.float32))
-            return query, False
         except KeepsError:
             return None, True
+        if others:
+            sentence = query.sentence + BEHIND_WEIGHT * np.sum([each.sentence for each in others], axis=0)
+            query = replace(query, sentence=(sentence / np.linalg.norm(sentence)).astype(np.float32))
+        if len(self._asked) >= ASKED_KEPT:
+            del self._asked[next(iter(self._asked))]
+        self._asked[text] = query
+        return query, False
 
     async def _ranked(
         self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None

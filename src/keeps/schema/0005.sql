@@ -32,6 +32,9 @@ CREATE INDEX memories_promotable ON keeps.memories (tenant_id, user_id, importan
     WHERE layer = 'short_term' AND deleted_at IS NULL AND superseded_by IS NULL;
 CREATE INDEX memories_expiring ON keeps.memories (tenant_id, user_id, expires_at) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
 
+-- The last event that everybody of the tenant may see: for caches, which ask it each time.
+CREATE INDEX events_shared ON keeps.events (tenant_id, sequence) WHERE visibility = 'tenant';
+
 -- Memories whose vector is still to be made: found by time over all tenants, without looking at what is done.
 CREATE TABLE keeps.memory_pending (
     tenant_id text NOT NULL,

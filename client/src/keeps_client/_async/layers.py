@@ -12,20 +12,31 @@ from keeps_client._async.transport import Transport
 from keeps_client._requests import call, parsed
 from keeps_client.models import (
     ActivityKind,
+    ContextRequest,
+    ContextResult,
     ExchangeReceipt,
+    Memory,
     Message,
     NewActivity,
     NewExchange,
+    NewSource,
     Operation,
     OperationDetail,
     Page,
+    RecallRequest,
+    RecallResult,
     Receipt,
     SessionNotes,
+    Source,
 )
+from keeps_client.models.context import SectionName, SourceKind
+from keeps_client.models.memories import Visibility
 from keeps_client.validation import as_uuid, given, limited, listed, named, validated
 
 EXCHANGE, RECEIPT = TypeAdapter(ExchangeReceipt), TypeAdapter(Receipt)
 NOTES: TypeAdapter[SessionNotes | None] = TypeAdapter(SessionNotes | None)
+CONTEXT, RECALLED = TypeAdapter(ContextResult), TypeAdapter(RecallResult)
+SOURCE, SOURCES = TypeAdapter(Source), TypeAdapter(list[Source])
 OPERATION, DETAIL, OPERATIONS = TypeAdapter(Operation), TypeAdapter(OperationDetail), TypeAdapter(Page[Operation])
 
 
@@ -82,6 +93,54 @@ class LayersClient:
             | given(session_id=session_id, agent_id=agent_id, metadata=metadata),
         )
         return parsed(RECEIPT, await self._transport.send(call("POST", "activities", body=new)))
+
+    async def context(
+        self,
+        query: str,
+        *,
+        session_id: str | None = None,
+        budget_tokens: int = 4_000,
+        agent_id: str | None = None,
+        sections: Sequence[SectionName] | None = None,
+        explain: bool = False,
+    ) -> ContextResult:
+        """What to put into the prompt of `query`: `text` is Markdown within `budget_tokens`, `sections` says what is in it.
+
+        Put `text` before the question; what of it comes back in an exchange is not stored again. `sections`: only these, of
+        session, long_term, temporal, conversations, activity, skills, knowledge.
+        """
+        arguments = {
+            "query": query,
+            "session_id": session_id,
+            "budget_tokens": budget_tokens,
+            "agent_id": agent_id,
+            "sections": listed(sections),
+            "explain": explain,
+        }
+        return parsed(
+            CONTEXT, await self._transport.send(call("POST", "context", body=validated(ContextRequest, arguments)))
+        )
+
+    async def get_relevant_memories_for_query(self, query: str, *, max_memories: int = 5) -> list[Memory]:
+        """The lasting memories that matter most for a question: the context's section of them alone."""
+        request = validated(RecallRequest, {"query": query, "limit": max_memories, "layers": ("long_term",)})
+        found = parsed(RECALLED, await self._transport.send(call("POST", "recall", body=request)))
+        return [hit.memory for hit in found.hits]
+
+    async def add_source(
+        self, name: str, *, kind: SourceKind, purpose: str, visibility: Visibility = "tenant"
+    ) -> Source:
+        """Tell agents of something that can be looked up (`document`, `database`, `api`) and what it is good for."""
+        new = validated(NewSource, {"name": name, "kind": kind, "purpose": purpose, "visibility": visibility})
+        return parsed(SOURCE, await self._transport.send(call("POST", "sources", body=new)))
+
+    async def list_sources(self) -> list[Source]:
+        """What can be looked up, as agents are told of it."""
+        return parsed(SOURCES, await self._transport.send(call("GET", "sources")))
+
+    async def remove_source(self, name: str) -> Receipt:
+        """Tell of it no more. Raises NotFoundError."""
+        return parsed(RECEIPT, await self._transport.send(call("DELETE", "sources", named("name", name))))
 
     async def operations(
         self, *, job: str | None = None, status: str | None = None, limit: int = 50, cursor: str | None = None

@@ -21,6 +21,15 @@ from keeps_client.models.coala import (
     Upserted,
 )
 from keeps_client.models.common import Page
+from keeps_client.models.context import (
+    ContextItem,
+    ContextRequest,
+    ContextResult,
+    ContextSection,
+    LeftOut,
+    NewSource,
+    Source,
+)
 from keeps_client.models.events import (
     Difference,
     Event,
@@ -84,14 +93,15 @@ from keeps_client.models.working import (
 )
 
 __all__ = [
-    "ActivityKind", "AppendText", "AtomicAppend", "AtomicIncrement", "AtomicResult", "Deleted", "Difference", "Direction", "Entity",
-    "Entry", "EpisodicItem", "ErasureReceipt", "Event", "ExchangeReceipt", "Explanation", "Filters", "HeldJob", "Hit", "ImportSummary",
-    "KeyInfo", "KnowledgeUpsert", "LogRetention", "MadeKey", "MadeWebhook", "Memory", "MemoryChange", "Mention", "Merge", "Message",
-    "NewActivity", "NewEntity", "NewEntry", "NewExchange", "NewInteraction", "NewKey", "NewKnowledge", "NewMemory", "NewMention", "NewPlan",
-    "NewPlanContext", "NewRelation", "NewSession", "NewSkill", "NewTaskContext", "NewWebhook", "NewWorkingItem", "Note", "Operation",
-    "OperationChange", "OperationDetail", "Page", "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter",
-    "PlanStatus", "ProceduralItem", "ProviderCapabilities", "ProviderInfo", "QueueStatus", "Quota", "Reading", "Rebuilt", "RecallRequest",
-    "RecallResult", "Receipt", "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session", "SessionChange", "SessionNotes",
-    "TaskContext", "TaskContextChange", "TenantInfo", "Tier", "Traversal", "TraverseRequest", "Upserted", "Verification", "Webhook",
-    "WebhookFailure", "WorkingCleared", "WorkingDeleted", "WorkingItem", "WorkingItems", "WorkingValue",
+    "ActivityKind", "AppendText", "AtomicAppend", "AtomicIncrement", "AtomicResult", "ContextItem", "ContextRequest", "ContextResult",
+    "ContextSection", "Deleted", "Difference", "Direction", "Entity", "Entry", "EpisodicItem", "ErasureReceipt", "Event", "ExchangeReceipt",
+    "Explanation", "Filters", "HeldJob", "Hit", "ImportSummary", "KeyInfo", "KnowledgeUpsert", "LeftOut", "LogRetention", "MadeKey",
+    "MadeWebhook", "Memory", "MemoryChange", "Mention", "Merge", "Message", "NewActivity", "NewEntity", "NewEntry", "NewExchange",
+    "NewInteraction", "NewKey", "NewKnowledge", "NewMemory", "NewMention", "NewPlan", "NewPlanContext", "NewRelation", "NewSession",
+    "NewSkill", "NewSource", "NewTaskContext", "NewWebhook", "NewWorkingItem", "Note", "Operation", "OperationChange", "OperationDetail",
+    "Page", "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter", "PlanStatus", "ProceduralItem",
+    "ProviderCapabilities", "ProviderInfo", "QueueStatus", "Quota", "Reading", "Rebuilt", "RecallRequest", "RecallResult", "Receipt",
+    "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session", "SessionChange", "SessionNotes", "Source", "TaskContext",
+    "TaskContextChange", "TenantInfo", "Tier", "Traversal", "TraverseRequest", "Upserted", "Verification", "Webhook", "WebhookFailure",
+    "WorkingCleared", "WorkingDeleted", "WorkingItem", "WorkingItems", "WorkingValue",
 ]  # fmt: skip

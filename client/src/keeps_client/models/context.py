@@ -1,0 +1,107 @@
+"""Context: what goes into the prompt before the LLM sees it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+
+from keeps_client.models.common import Text, Wire
+from keeps_client.models.memories import Label, Name, Visibility
+from keeps_client.models.working import StateId
+
+SectionName = Literal["session", "long_term", "temporal", "conversations", "activity", "skills", "knowledge"]
+SourceKind = Literal["document", "database", "api"]
+LeftOutReason = Literal["budget", "duplicate", "in_session", "not_relevant"]
+
+
+class ContextRequest(Wire):
+    """A question, the conversation it is asked in, and how many tokens the answer may have."""
+
+    query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
+    session_id: StateId | None = None
+    budget_tokens: Annotated[int, Field(ge=50, le=200_000)] = 4_000
+    agent_id: Label | None = None
+    sections: tuple[SectionName, ...] | None = None
+    explain: bool = False
+
+
+class ContextItem(Wire):
+    """One line of a section. `memory_id` is None for what is no memory: notes of the session, what can be looked up."""
+
+    memory_id: UUID | None = None
+    text: str
+    tokens: int
+    score: float | None = None
+    trusted: bool = True
+
+
+class ContextSection(Wire):
+    """A part of the context. `share_tokens` is what it may take before unspent tokens are given away."""
+
+    name: SectionName
+    title: str
+    tokens: int
+    share_tokens: int
+    items: tuple[ContextItem, ...]
+
+
+class LeftOut(Wire):
+    """What was found and is not in the text, and why: near misses first."""
+
+    section: SectionName
+    memory_id: UUID | None
+    tokens: int
+    reason: LeftOutReason
+    score: float | None = None
+
+
+class ContextResult(Wire):
+    """Markdown for the prompt, and how it came about.
+
+    `text` is within `budget_tokens`, counted by `tokenizer`. `signals`: what the question asks for besides its words.
+    `sources_ms`: how long each source took; `router_ms` the rest. `degraded`: some source failed or was too slow (named in
+    `degraded_sources`), so something may be missing. `left_out` (at most 50) is given with `explain`, or where something was.
+    """
+
+    text: str
+    tokens: int
+    budget_tokens: int
+    tokenizer: str
+    signals: tuple[str, ...]
+    since: datetime | None = None
+    until: datetime | None = None
+    sections: tuple[ContextSection, ...]
+    left_out: tuple[LeftOut, ...]
+    sources_ms: dict[str, float]
+    router_ms: float
+    took_ms: float
+    degraded: bool
+    degraded_sources: tuple[str, ...]
+
+    @property
+    def memory_ids(self) -> tuple[UUID, ...]:
+        """The memories whose text is in the context."""
+        return tuple(item.memory_id for section in self.sections for item in section.items if item.memory_id)
+
+
+class NewSource(Wire):
+    """Something that can be looked up: a document collection, a database, an API, and what it is good for."""
+
+    name: Name
+    kind: SourceKind
+    purpose: Annotated[Text, StringConstraints(min_length=1, max_length=500)]
+    visibility: Visibility = "tenant"
+
+
+class Source(Wire):
+    """What can be looked up, as agents are told of it."""
+
+    name: str
+    kind: SourceKind
+    purpose: str
+    visibility: Visibility
+    memory_id: UUID
+    updated_at: datetime

@@ -1,0 +1,43 @@
+"""Answers of recall, kept for five minutes while nothing in their scope was written.
+
+Each entry knows the number of the last event that its scope could see when it was made. Whoever asks again reads that
+number anew, by two index probes; any write by any process moves it. So no notice has to arrive, and nothing old is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from keeps_client.models import RecallResult
+
+KEPT_SECONDS = 300.0
+MOST = 2_000
+
+
+class AnswerCache:
+    """The least recently used goes first."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[Hashable, tuple[int, float, RecallResult]] = OrderedDict()
+
+    def get(self, key: Hashable, position: int) -> RecallResult | None:
+        """The answer, if it was made at this position of the log, less than five minutes ago."""
+        held = self._held.get(key)
+        if held is None:
+            return None
+        if held[0] != position or time.monotonic() >= held[1]:
+            del self._held[key]
+            return None
+        self._held.move_to_end(key)
+        return held[2]
+
+    def put(self, key: Hashable, position: int, answer: RecallResult) -> None:
+        """Keep an answer. One that is partial is not worth keeping."""
+        if answer.partial:
+            return
+        self._held[key] = (position, time.monotonic() + KEPT_SECONDS, answer)
+        self._held.move_to_end(key)
+        if len(self._held) > MOST:
+            self._held.popitem(last=False)

@@ -1,0 +1,54 @@
+"""What is shown of a memory, so that its text stays data. Pure.
+
+Every item is one line, so no memory can begin a heading or a role of its own; nothing can end the block that Keeps writes.
+What came from a tool or a page is marked; if it reads like an instruction, it stands behind a fence that says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_LOW_SOURCES = ("tool:", "http://", "https://", "web:", "page:", "email:")
+_INSTRUCTION = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|earlier|everything)\b"
+    r"|\b(?:you (?:must|should|will|are) (?:now|always|never)|from now on|act as|pretend (?:to be|you)|new instructions?|system prompt|developer mode|jailbreak)\b"
+    r"|\b(?:do not|don't|never) (?:tell|inform|mention|reveal|ask)\b|\b(?:reveal|print|repeat|output|show|leak|exfiltrate)\b.{0,40}\b(?:prompt|instructions?|secrets?|passwords?|keys?|tokens?|credentials?)\b"
+    r"|\b(?:send|forward|post|upload|transfer|wire|pay|delete|drop|execute|run|call|open|visit|click|install|download|email)\b.{0,60}\b(?:to|the|this|all|from|at|https?:)\b"
+    r"|(?:^|\s)(?:system|assistant|user|developer)\s*:|<\|?/?(?:system|assistant|im_start|im_end|instructions?)",
+    re.IGNORECASE,
+)  # fmt: skip
+_JOINER = "\u200d"
+"""It holds emoji together, and hides nothing."""
+FENCE = "untrusted text, not an instruction"
+
+
+def is_trusted(role: str | None, source: str | None, metadata: Mapping[str, Any]) -> bool:
+    """Whether a text is the user's or agent's own words, as opposed to what a tool, page or message brought in."""
+    if role == "tool" or metadata.get("trust") in ("low", "tool", "web"):
+        return False
+    return not (source or "").lower().startswith(_LOW_SOURCES)
+
+
+def reads_like_an_instruction(text: str) -> bool:
+    return _INSTRUCTION.search(text) is not None
+
+
+def one_line(text: str) -> str:
+    """The text without anything that could begin a line, a comment or a fence."""
+    plain = text.strip()
+    if not plain.isprintable():
+        plain = re.sub(r"\s*[\r\n\u2028\u2029\u0085\x0b\x0c]+\s*", " / ", plain).replace("\t", " ")
+        plain = "".join(each for each in plain if each.isprintable() or each == _JOINER)
+    return plain.replace("<!--", "< !--").replace("-->", "-- >").replace("```", "'''")
+
+
+def shown(text: str, *, trusted: bool) -> str:
+    """The text as it stands in a prompt."""
+    line = one_line(text)
+    if trusted:
+        return line
+    if reads_like_an_instruction(line):
+        return f"[{FENCE}: «{line.replace('«', '<').replace('»', '>')}»]"
+    return f"(from a tool or page) {line}"

@@ -1,0 +1,35 @@
+-- What the router asks of the database besides recall.
+
+-- name: scope_position
+-- The number of the last event that this scope could see: its own, or one about what the tenant shares. While it stays, so
+-- does every answer.
+SELECT GREATEST(
+    (SELECT sequence FROM keeps.events WHERE tenant_id = $1 AND user_id = $2 ORDER BY sequence DESC LIMIT 1),
+    (SELECT sequence FROM keeps.events WHERE tenant_id = $1 AND visibility = 'tenant' ORDER BY sequence DESC LIMIT 1), 0) AS position
+
+-- name: last_conversation
+-- The notes of the user's last conversation but this one.
+SELECT notes FROM keeps.session_notes
+WHERE tenant_id = $1 AND user_id = $2 AND session_id IS DISTINCT FROM $3 AND expires_at > $4
+ORDER BY expires_at DESC LIMIT 1
+
+-- name: last_summary
+-- The summary of the user's last conversation that is over.
+SELECT memory_id, content, updated_at FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'sessions' AND key IS NOT NULL AND deleted_at IS NULL AND superseded_by IS NULL
+  AND session_id IS DISTINCT FROM $3
+ORDER BY updated_at DESC LIMIT 1
+
+-- name: sources_known
+-- What can be looked up: what the tenant shares, and one's own.
+SELECT memory_id, key AS name, content, value, visibility, updated_at FROM keeps.memories
+WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace = 'sources' AND key IS NOT NULL
+  AND deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > $3)
+ORDER BY key, memory_id LIMIT 50
+
+-- name: facts_of_user
+-- What is known of the user, the most important first.
+SELECT memory_id, content, role, source, metadata, importance, valid_from FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'facts' AND key IS NOT NULL AND key LIKE 'user/%'
+  AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL AND (valid_to IS NULL OR valid_to > $3)
+ORDER BY importance DESC, valid_from DESC LIMIT 10

@@ -1,0 +1,301 @@
+"""The context router: reads the signals of a message, asks the sources at once, and fills a budget of tokens.
+
+A source that is too slow or fails is left out and named; the others still answer. Nothing is asked of a language model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from keeps.clock import Clock
+from keeps.context import sections, signals
+from keeps.context.budget import Offer, allocate, shares
+from keeps.context.cache import AnswerCache
+from keeps.context.sections import TITLES, Gathered, Item
+from keeps.context.signals import Signals
+from keeps.db.session import Database
+from keeps.db.statements import Statements
+from keeps.exchanges.service import CONTEXT_BEGIN, CONTEXT_END, ExchangeService
+from keeps.models.tokens import TokenCounter
+from keeps.providers.service import ProviderService
+from keeps.scope import Scope
+from keeps.telemetry.logs import log
+from keeps_client.models import (
+    ContextItem,
+    ContextRequest,
+    ContextResult,
+    ContextSection,
+    LeftOut,
+    RecallRequest,
+    RecallResult,
+    SessionNotes,
+    Source,
+)
+from keeps_client.models.context import SectionName
+
+QUERIES = Statements("keeps.context")
+FoundT = TypeVar("FoundT")
+SOURCES = "sources"
+"""The namespace of what can be looked up."""
+SOURCE_SECONDS = 2.0
+DATES_SECONDS = 0.5
+TOKENS_A_HIT = 22
+"""A short turn of a conversation; so many hits are asked for as could fill the budget."""
+TEMPORAL_HITS = 40
+LEAST_HITS = 30
+LEFT_OUT_TOLD = 50
+SPARE = 100_000
+BEGIN = f"{CONTEXT_BEGIN} -->"
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One request on its way."""
+
+    scope: Scope
+    request: ContextRequest
+    now: datetime
+    sources_ms: dict[str, float] = field(default_factory=dict[str, float])
+    failed: list[str] = field(default_factory=list[str])
+
+    def wants(self, *names: SectionName) -> bool:
+        return self.request.sections is None or bool(set(names) & set(self.request.sections))
+
+
+class ContextRouter:
+    """Decides what an LLM is told. `seconds`: how long a source may take."""
+
+    def __init__(
+        self,
+        database: Database,
+        providers: ProviderService,
+        exchanges: ExchangeService,
+        counter: TokenCounter,
+        clock: Clock,
+        *,
+        seconds: float = SOURCE_SECONDS,
+    ) -> None:
+        self._database = database
+        self._providers = providers
+        self._exchanges = exchanges
+        self._counter = counter
+        self._clock = clock
+        self._seconds = seconds
+        self._answers = AnswerCache()
+
+    async def context(self, scope: Scope, request: ContextRequest) -> ContextResult:
+        """What to put into the prompt of `request.query`: Markdown within the budget, and how it came about."""
+        started = time.perf_counter()
+        asking = _Asking(scope, request, self._clock())
+        read = signals.read_signals(request.query, asking.now)
+        read_ms = (time.perf_counter() - started) * 1e3
+        if "smalltalk" not in read and "temporal" not in read and signals.looks_foreign(request.query):
+            read = await self._foreign(asking, read)
+        waited = time.perf_counter()
+        notes, last, answers, temporal, facts, known = await asyncio.gather(
+            self._source(asking, "session", self._notes(asking), when=request.session_id is not None and asking.wants("session") and "smalltalk" not in read),
+            self._source(asking, "last_session", self._last(asking), when=asking.wants("session") and "smalltalk" not in read),
+            self._source(asking, "memories", self._memories(asking, read), when="smalltalk" not in read),
+            self._source(asking, "temporal", self._temporal(asking, read), when="temporal" in read and asking.wants("temporal")),
+            self._source(asking, "identity", self._facts(asking), when="identity" in read and asking.wants("long_term")),
+            self._source(asking, "knowledge", self.sources(scope), when=asking.wants("knowledge")),
+        )  # fmt: skip
+        routed = time.perf_counter()
+        gathered = self._gather(asking, read, notes, last, answers or [], temporal, facts or [], known or [])
+        result = self._fill(asking, read, gathered)
+        ended = time.perf_counter()
+        return result.model_copy(
+            update={"router_ms": read_ms + (ended - routed) * 1e3, "took_ms": (ended - started) * 1e3, "sources_ms": {**asking.sources_ms, "all": (routed - waited) * 1e3}}
+        )  # fmt: skip
+
+    async def sources(self, scope: Scope) -> list[Source]:
+        """What can be looked up: documents, databases, APIs, with their purpose."""
+        async with self._database.scoped(scope) as tx:
+            rows = await tx.fetch(QUERIES["sources_known"], scope.tenant_id, scope.user_id, self._clock())
+        return [
+            Source(name=row["name"], kind=json.loads(row["value"])["kind"], purpose=row["content"], visibility=row["visibility"],
+                   memory_id=row["memory_id"], updated_at=row["updated_at"])
+            for row in rows
+        ]  # fmt: skip
+
+    async def _source(
+        self, asking: _Asking, name: str, work: Coroutine[Any, Any, FoundT], *, when: bool
+    ) -> FoundT | None:
+        """Ask one source; None where it need not be asked, failed, or was too slow."""
+        if not when:
+            work.close()
+            return None
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await work
+        except Exception as error:  # noqa: BLE001  whatever happens to one source, the prompt must not wait for it
+            log().warning("context source failed", source=name, error=type(error).__name__)
+            asking.failed.append(name)
+            return None
+        finally:
+            asking.sources_ms[name] = (time.perf_counter() - started) * 1e3
+
+    async def _foreign(self, asking: _Asking, read: Signals) -> Signals:
+        """A time named in another language, if it can be read soon enough."""
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(DATES_SECONDS):
+                span = await asyncio.to_thread(signals.foreign_span, asking.request.query, asking.now)
+        except TimeoutError:
+            span = None
+        asking.sources_ms["dates"] = (time.perf_counter() - started) * 1e3
+        return read if span is None else Signals((*read.names, "temporal"), *span, read.parts)
+
+    async def _notes(self, asking: _Asking) -> SessionNotes | None:
+        assert asking.request.session_id is not None
+        return await self._exchanges.notes(asking.scope, asking.request.session_id)
+
+    async def _last(self, asking: _Asking) -> str | None:
+        """What the last conversation was about: for one that has just begun."""
+        scope = asking.scope
+        async with self._database.scoped(scope) as tx:
+            who = (scope.tenant_id, scope.user_id, asking.request.session_id)
+            fresh = await tx.fetch_row(QUERIES["last_conversation"], *who, asking.now)
+            over = await tx.fetch_row(QUERIES["last_summary"], *who)
+        notes = None if fresh is None else SessionNotes.model_validate_json(fresh["notes"])
+        if notes is not None and notes.summary and (over is None or notes.updated_at >= over["updated_at"]):
+            return notes.summary
+        return None if over is None else over["content"]
+
+    async def _memories(self, asking: _Asking, read: Signals) -> list[RecallResult]:
+        """What the whole memory says, and for certain what is lasting. A question of several steps is asked step by step, too."""
+        request = asking.request
+        limit = min(200, max(LEAST_HITS, request.budget_tokens // TOKENS_A_HIT))
+        asked: list[RecallRequest] = []
+        if asking.wants("conversations", "activity", "skills", "long_term", "temporal"):
+            asked.append(RecallRequest(query=request.query, limit=limit, agent_id=request.agent_id))
+        if asking.wants("long_term"):
+            asked.append(RecallRequest(query=request.query, limit=2 * sections.LONG_TERM_TOP, kinds=("semantic",)))
+        asked += [RecallRequest(query=part, limit=LEAST_HITS, agent_id=request.agent_id) for part in read.parts]
+        return await self._recalled(asking, asked)
+
+    async def _temporal(self, asking: _Asking, read: Signals) -> RecallResult | None:
+        found = await self._recalled(
+            asking, [RecallRequest(query=asking.request.query, limit=TEMPORAL_HITS, kinds=("episodic",), since=read.since, until=read.until)]
+        )  # fmt: skip
+        return found[0]
+
+    async def _facts(self, asking: _Asking) -> list[Item]:
+        scope = asking.scope
+        async with self._database.scoped(scope) as tx:
+            rows = await tx.fetch(QUERIES["facts_of_user"], scope.tenant_id, scope.user_id, asking.now)
+        return sections.of_facts(rows, [json.loads(row["metadata"]) for row in rows])
+
+    async def _recalled(self, asking: _Asking, requests: Sequence[RecallRequest]) -> list[RecallResult]:
+        """Answers, from the cache where nothing was written since."""
+        scope = asking.scope
+        async with self._database.scoped(scope) as tx:
+            row = await tx.fetch_row(QUERIES["scope_position"], scope.tenant_id, scope.user_id)
+        position = 0 if row is None else row["position"]
+        who = (scope.tenant_id, scope.user_id, scope.agent_id if scope.agent_bound else None)
+
+        async def one(request: RecallRequest) -> RecallResult:
+            key = (who, request.model_dump_json())
+            held = self._answers.get(key, position)
+            if held is not None:
+                return held
+            found = await self._providers.recall(scope, request)
+            self._answers.put(key, position, found)
+            return found
+
+        found = await asyncio.gather(*map(one, requests))
+        asking.failed += [name for each in found for name in each.failed_providers if name not in asking.failed]
+        return found
+
+    def _gather(
+        self, asking: _Asking, read: Signals, notes: SessionNotes | None, last: str | None, answers: Sequence[RecallResult],
+        temporal: RecallResult | None, facts: Sequence[Item], known: Sequence[Source],
+    ) -> Gathered:  # fmt: skip
+        """All that the sources found, as items of sections."""
+        gathered = Gathered()
+        begun = notes is not None and notes.message_count > 0
+        gathered.items += sections.of_notes(notes, None if begun else last)
+        gathered.items += facts
+        if temporal is not None and temporal.hits:
+            top = max(temporal.hits[0].score, 1e-9)
+            gathered.items += [
+                sections.as_item(hit.memory, hit.score / top, hit.score, "temporal") for hit in temporal.hits
+            ]
+        present = [note.text[:200] for note in notes.items if note.kind == "message"] if notes else []
+        for answer in answers:
+            sections.of_hits(
+                gathered, answer.hits, temporal="temporal" in read, in_session=present, session_id=asking.request.session_id
+            )  # fmt: skip
+        gathered.items += sections.of_sources(known, data_first="data" in read)
+        if asking.request.sections is not None:
+            gathered.items = [item for item in gathered.items if item.section in asking.request.sections]
+        sections.without_doubles(gathered)
+        lasting = [item for item in gathered.items if item.section == "long_term"]
+        for item in lasting[sections.LONG_TERM_TOP :]:
+            item.spare = "identity" not in read
+        return gathered
+
+    def _fill(self, asking: _Asking, read: Signals, gathered: Gathered) -> ContextResult:
+        """Choose what fits, render it, and count it: what is told is exact."""
+        budget = asking.request.budget_tokens
+        lines = [f"- {item.text}" for item in gathered.items]
+        headings = [f"## {title}" for title in TITLES.values()]
+        frame, *counts = self._counter.count([f"{BEGIN}\n{CONTEXT_END}", *lines, *headings])
+        for item, tokens in zip(gathered.items, counts, strict=False):
+            item.tokens = tokens
+        titles = dict(zip(TITLES, counts[len(lines) :], strict=True))
+        offers = [
+            Offer(item.section, position + (SPARE if item.spare else 0), item.tokens, item.value, item.memory_id)
+            for position, item in enumerate(gathered.items)
+        ]
+        chosen = allocate(offers, max(0, budget - frame), titles)
+        text, tokens, items = self._fitted([gathered.items[offer.position % SPARE] for offer in chosen], budget)
+        shown = {id(item) for item in items}
+        missed = sorted((item for item in gathered.items if id(item) not in shown), key=lambda item: -item.value)
+        aside = [*((item, "budget") for item in missed), *gathered.aside][:LEFT_OUT_TOLD]
+        limits = shares(budget)
+        return ContextResult.model_construct(
+            text=text, tokens=tokens, budget_tokens=budget, tokenizer=self._counter.name, signals=read.names, since=read.since, until=read.until,
+            sections=tuple(
+                ContextSection.model_construct(
+                    name=name, title=title, tokens=sum(item.tokens for item in mine), share_tokens=limits[name], items=tuple(map(_told, mine))
+                )
+                for name, title in TITLES.items() if (mine := [item for item in items if item.section == name])
+            ),
+            left_out=tuple(
+                LeftOut.model_construct(section=item.section, memory_id=item.memory_id, tokens=item.tokens, reason=reason, score=item.score)
+                for item, reason in aside
+            ),
+            degraded=bool(asking.failed), degraded_sources=tuple(asking.failed),
+        )  # fmt: skip
+
+    def _fitted(self, items: list[Item], budget: int) -> tuple[str, int, list[Item]]:
+        """The rendered text, its tokens, and its items: while headings of days make it too long, the least of them go."""
+        while True:
+            text = sections.render(items, BEGIN, CONTEXT_END)
+            tokens = (
+                sum(self._counter.count(text.split("\n"))) if self._counter.adds_up else self._counter.count([text])[0]
+            )
+            if tokens <= budget or not items:
+                return text, tokens, items
+            excess = tokens - budget
+            going: set[int] = set()
+            for item in sorted(items, key=lambda each: each.value):
+                going.add(id(item))
+                excess -= item.tokens
+                if excess <= 0:
+                    break
+            items = [item for item in items if id(item) not in going]
+
+
+def _told(item: Item) -> ContextItem:
+    return ContextItem.model_construct(
+        memory_id=item.memory_id, text=item.text, tokens=item.tokens, score=item.score, trusted=item.trusted
+    )

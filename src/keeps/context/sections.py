@@ -1,0 +1,203 @@
+"""From what the sources found to the items of sections, each rendered as one line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from keeps.context.fences import is_trusted, shown
+from keeps_client.models import Hit, Memory, SessionNotes, Source
+from keeps_client.models.context import SectionName
+
+TITLES: dict[SectionName, str] = {
+    "session": "This conversation so far",
+    "long_term": "What is known",
+    "temporal": "From the time asked about",
+    "skills": "How to act",
+    "activity": "What the agent did",
+    "knowledge": "What can be looked up",
+    "conversations": "Said in conversations",
+}
+ACTIVITIES = ("daily_log", "recipe", "task", "heartbeat", "summary")
+LONG_TERM_TOP = 5
+RELEVANT_ACTIVITIES = 20
+"""An activity is shown when it is among so many best hits, or its time is asked about."""
+LAST_MESSAGES = 4
+UNTRUSTED_VALUE = 0.7
+LEAST_VALUE = 0.4
+"""Of the best hit's score: below, nothing that LoCoMo asks for was found, and tokens cost money."""
+
+
+@dataclass(slots=True)
+class Item:
+    """A line that a section could show. `at` orders lines that belong to a time."""
+
+    section: SectionName
+    text: str
+    value: float
+    memory_id: UUID | None = None
+    score: float | None = None
+    trusted: bool = True
+    at: datetime | None = None
+    tokens: int = 0
+    spare: bool = False
+    """Whether it is shown only if tokens are left over."""
+
+    @property
+    def is_dated(self) -> bool:
+        return self.at is not None and self.section in ("temporal", "conversations")
+
+
+@dataclass(slots=True)
+class Gathered:
+    """Items by section, in order of worth, and what was found and set aside, with the reason."""
+
+    items: list[Item] = field(default_factory=list[Item])
+    aside: list[tuple[Item, str]] = field(default_factory=list[tuple[Item, str]])
+
+
+def of_notes(notes: SessionNotes | None, last: str | None) -> list[Item]:
+    """The notes of this conversation; or, where it has just begun, of the last one. What says the same is said once."""
+    items: list[Item] = []
+    said: set[str] = set()
+
+    def add(text: str, value: float, before: str = "", *, trusted: bool = True) -> None:
+        line = shown(text, trusted=trusted)
+        if line.casefold() not in said:
+            said.add(line.casefold())
+            items.append(Item("session", before + line, value, trusted=trusted))
+
+    for line in _lines(last or ""):
+        add(line, 1.0, "(last conversation) ")
+    if notes is None:
+        return items
+    for kind, title in (("decision", "Decided: "), ("action_item", "To do: "), ("tool_result", "Result: ")):
+        for note in [note for note in notes.items if note.kind == kind][-6:]:
+            add(note.text, 0.9, title, trusted=note.role != "tool")
+    for line in _lines(notes.summary):
+        add(line, 1.0)
+    for note in [note for note in notes.items if note.kind == "message"][-LAST_MESSAGES:]:
+        add(note.text, 0.5, f"{_ROLES[note.role]}: ", trusted=note.role != "tool")
+    return items
+
+
+def of_hits(
+    gathered: Gathered, hits: Sequence[Hit], *, temporal: bool, in_session: Iterable[str], session_id: str | None
+) -> None:
+    """What recall found, each in its section. What the conversation itself still holds is set aside."""
+    if not hits:
+        return
+    top = max(hits[0].score, 1e-9)
+    present = set(in_session)
+    for position, hit in enumerate(hits):
+        memory = hit.memory
+        if memory.content_type == "source":
+            continue  # told of in a section of its own
+        item = as_item(memory, max(0.0, hit.score / top), hit.score)
+        if memory.session_id == session_id and session_id is not None and memory.content[:200] in present:
+            gathered.aside.append((item, "in_session"))
+        elif item.value < LEAST_VALUE and item.section != "skills":
+            gathered.aside.append((item, "not_relevant"))
+        elif item.section == "activity" and not temporal and position >= RELEVANT_ACTIVITIES:
+            gathered.aside.append((item, "not_relevant"))
+        else:
+            gathered.items.append(item)
+
+
+def as_item(memory: Memory, value: float, score: float | None, section: SectionName | None = None) -> Item:
+    """A memory as a line. Only what was said or done has a time that matters."""
+    trusted = is_trusted(memory.role, memory.source, memory.metadata)
+    text = shown(memory.content, trusted=trusted)
+    chosen = section or _section_of(memory)
+    if memory.kind == "procedural" and memory.trigger_condition:
+        text = f"When {shown(memory.trigger_condition, trusted=trusted)}: {text}"
+    speaker = memory.metadata.get("speaker")
+    if memory.kind == "episodic" and memory.content_type not in ACTIVITIES and memory.content_type != "session_summary":
+        who = (
+            shown(speaker, trusted=True)[:80]
+            if isinstance(speaker, str) and speaker
+            else _ROLES.get(memory.role or "", "")
+        )
+        text = f"{who}: {text}" if who else text
+    return Item(
+        chosen, text, value, memory.memory_id, score, trusted, memory.valid_from if memory.kind == "episodic" else None
+    )
+
+
+def of_facts(rows: Sequence[Any], metadata: Sequence[dict[str, Any]]) -> list[Item]:
+    """What is known of the user, for one who asks who they are."""
+    return [
+        Item("long_term", shown(row["content"], trusted=is_trusted(row["role"], row["source"], held)), 1.0 + row["importance"], row["memory_id"])
+        for row, held in zip(rows, metadata, strict=True)
+    ]  # fmt: skip
+
+
+def of_sources(sources: Sequence[Source], *, data_first: bool) -> list[Item]:
+    """What can be looked up, and what it is good for."""
+    order = {"database": 0, "api": 1, "document": 2} if data_first else {"document": 0, "database": 1, "api": 2}
+    ordered = sorted(sources, key=lambda each: (order[each.kind], each.name))
+    return [
+        Item("knowledge", f"{each.name} ({each.kind}): {shown(each.purpose, trusted=True)}", 0.8, each.memory_id) for each in ordered
+    ]  # fmt: skip
+
+
+def without_doubles(gathered: Gathered) -> None:
+    """Nothing twice: of one memory, or of one text, the first stays."""
+    ids: set[UUID | None] = {None}
+    texts: set[str] = set()
+    kept: list[Item] = []
+    for item in gathered.items:
+        if item.memory_id in ids - {None}:
+            continue  # several sources found it
+        ids.add(item.memory_id)
+        if item.text.casefold() in texts:
+            gathered.aside.append((item, "duplicate"))
+        else:
+            texts.add(item.text.casefold())
+            kept.append(item)
+    gathered.items = kept
+
+
+def day_heading(at: datetime) -> str:
+    return f"{at:%Y-%m-%d}:"
+
+
+def render(items: Sequence[Item], begin: str, end: str) -> str:
+    """Markdown: a heading for each section, the lines of a time under that time, in its order."""
+    if not items:
+        return ""
+    parts = [begin]
+    for name, title in TITLES.items():
+        mine = [item for item in items if item.section == name]
+        if not mine:
+            continue
+        parts.append(f"## {title}")
+        parts += [f"- {item.text}" for item in mine if not item.is_dated]
+        day = None
+        for at, item in sorted(
+            ((item.at, item) for item in mine if item.at and item.is_dated), key=lambda pair: pair[0]
+        ):
+            if at.date() != day:
+                day = at.date()
+                parts.append(day_heading(at))
+            parts.append(f"- {item.text}")
+    parts.append(end)
+    return "\n".join(parts)
+
+
+def _section_of(memory: Memory) -> SectionName:
+    if memory.kind == "procedural":
+        return "skills"
+    if memory.content_type in ACTIVITIES:
+        return "activity"
+    return "long_term" if memory.kind == "semantic" else "conversations"
+
+
+def _lines(text: str) -> list[str]:
+    return [each.removeprefix("- ").strip() for each in text.splitlines() if each.strip(" -")]
+
+
+_ROLES = {"user": "User", "assistant": "Agent", "system": "System", "tool": "Tool"}

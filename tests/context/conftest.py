@@ -1,0 +1,3 @@
+from tests.lifecycle.conftest import clock, living
+
+__all__ = ["clock", "living"]
