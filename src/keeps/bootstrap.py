@@ -24,6 +24,7 @@ from keeps.exchanges.service import ExchangeService
 from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
+from keeps.insights.service import InsightService
 from keeps.jobs.worker import JobQueue, Worker
 from keeps.lifecycle.operations import OperationService, Run
 from keeps.lifecycle.service import Lifecycle
@@ -125,6 +126,7 @@ async def open_keeps(
             transfer=TransferService(database, introducer, indexer),
             exchanges=exchanges,
             router=ContextRouter(database, asked, exchanges, choose_counter(), clock),
+            insights=InsightService(database, clock),
             operations=operations,
             lifecycle=lifecycle,
             worker=Worker(database, lifecycle, clock),

@@ -13,6 +13,8 @@ from keeps_client.models import (
     ContextRequest,
     ContextResult,
     ExchangeReceipt,
+    Insights,
+    JunkAudit,
     Memory,
     Message,
     NewActivity,
@@ -141,6 +143,14 @@ class ScopedLayers(Scoped):
     async def remove_source(self, name: str) -> Receipt:
         """Tell of it no more. Raises NotFoundError."""
         return await self.services.memories.forget(self.scope, None, SOURCES, named("name", name), hard=False)
+
+    async def insights(self) -> Insights:
+        """One's own memory in numbers: totals, growth, what is used and what is not, decay ahead, junk, storage, index lag."""
+        return await self.services.insights.insights(self.scope)
+
+    async def audit_junk(self) -> JunkAudit:
+        """What a promotion run would promote now, and the share of small talk and mere questions in it. Changes nothing."""
+        return await self.services.insights.audit_junk(self.scope)
 
     async def operations(
         self, *, job: str | None = None, status: str | None = None, limit: int = 50, cursor: str | None = None

@@ -11,6 +11,7 @@ from keeps.exchanges.service import ExchangeService
 from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
+from keeps.insights.service import InsightService
 from keeps.jobs.worker import JobQueue, Worker
 from keeps.lifecycle.operations import OperationService
 from keeps.lifecycle.service import Lifecycle
@@ -48,6 +49,7 @@ class Services:
     transfer: TransferService
     exchanges: ExchangeService
     router: ContextRouter
+    insights: InsightService
     operations: OperationService
     lifecycle: Lifecycle
     worker: Worker

@@ -9,10 +9,12 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from keeps.clock import new_id, utc_now
 from keeps.db.pool import open_pool
 from keeps.db.probe import probe
 from keeps.db.session import Database
 from keeps.engine import Keeps
+from keeps.lifecycle.operations import Change, Run, record
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 
@@ -40,6 +42,11 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
     await alice.add_relation(leeds, await alice.add_entity("England"), "lies_in")
     await alice.add_mention(private.memory_id, leeds.entity_id)
     await alice.read_entities()
+    await alice.store_exchange([{"role": "user", "content": "The spare key lies under the mat."}], session_id="talk")
+    run = Run(new_id(), tenant, "promotion", utc_now())
+    await keeps.database.write(
+        alice.scope, lambda tx: record(tx, run, [Change(None, {"memory_id": str(private.memory_id), "version": 1})])
+    )
     await raw.execute("BEGIN")
     await become(raw, tenant, "alice")
     await raw.execute(
@@ -59,6 +66,16 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
     )
     await raw.execute(
         "INSERT INTO keeps.webhook_failures (tenant_id, webhook_id, sequence, attempts, error, failed_at) VALUES ($1, $2, 1, 1, 'HTTP 500', now())",
+        tenant,
+        private.memory_id,
+    )
+    await raw.execute(
+        "INSERT INTO keeps.storage_samples (tenant_id, day, memories, bytes, events) VALUES ($1, now(), 1, 1, 1)",
+        tenant,
+    )
+    await raw.execute("INSERT INTO keeps.llm_usage (tenant_id, day, tokens) VALUES ($1, now(), 1)", tenant)
+    await raw.execute(
+        "INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id) VALUES ($1, $2, 'alice') ON CONFLICT DO NOTHING",
         tenant,
         private.memory_id,
     )
@@ -109,7 +126,7 @@ async def test_another_tenant_sees_no_row(
     await superuser.close()
     assert held > 0, "the test would prove nothing on an empty table"
     async with raw.transaction():
-        await become(raw, "somebody-else", "alice", every_term)
+        await become(raw, "a-stranger", "alice", every_term)
         assert await count(raw, table) == 0
         assert await raw.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", planted["tenant"]) == 0
 

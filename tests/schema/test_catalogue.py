@@ -13,7 +13,7 @@ from keeps.schema.files import HEAD, read_sql_file
 
 PACKAGES = (
     "keeps.db", "keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing", "keeps.working", "keeps.sessions",
-    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer", "keeps.webhooks", "keeps.graph", "keeps.providers", "keeps.lifecycle", "keeps.jobs", "keeps.exchanges", "keeps.context",
+    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer", "keeps.webhooks", "keeps.graph", "keeps.providers", "keeps.lifecycle", "keeps.jobs", "keeps.exchanges", "keeps.context", "keeps.insights",
 )  # fmt: skip
 TABLES = [
     "api_keys", "entities", "entity_names", "events", "idempotency_keys", "llm_usage", "memories", "memory_access",

@@ -7,13 +7,18 @@ Alice's may be in any answer, and not a byte of her rows may change. A route wit
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import aiohttp
 import asyncpg
 import pytest
 
+from keeps.clock import new_id, utc_now
 from keeps.engine import Keeps
+from keeps.lifecycle.operations import Run
+from keeps.lifecycle.promotion import promote_user
 from keeps.scope import Scope
 from keeps.server.app import create_app
 from keeps.settings import Settings
@@ -24,7 +29,7 @@ MARK = "swordfish"
 ROLES = ("reader", "writer", "admin")
 STATE_TABLES = (
     "memories", "memory_terms", "memory_vectors", "sessions", "plans", "plan_correlations", "task_contexts", "task_subtasks", "working_memory",
-    "api_keys", "users", "webhooks", "entities", "entity_names", "relations", "mentions",
+    "session_notes", "operation_changes", "api_keys", "users", "webhooks", "entities", "entity_names", "relations", "mentions",
 )  # fmt: skip
 OWN = {200, 201, 403}
 """The stranger works on rows of their own, or may not for want of a role."""
@@ -100,6 +105,22 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/providers/{provider_id}/entries/{entry_key}": ({}, HIDDEN, False),
     "delete /v1/providers/{provider_id}/entries/{entry_key}": ({}, HIDDEN, False),
     "post /v1/providers/{provider_id}/rebuild": ({}, OWN, False),
+    "post /v1/context": ({"json": {"query": MARK, "session_id": "{session_id}"}}, OWN, False),
+    "post /v1/sources": ({"json": {"name": "alices", "kind": "api", "purpose": "mine"}}, OWN, False),
+    "get /v1/sources": ({}, OWN, False),
+    "delete /v1/sources/{name}": ({}, HIDDEN, False),
+    "post /v1/exchanges": ({"json": {"session_id": "{session_id}", "messages": [{"role": "user", "content": "mine"}]}}, OWN, False),
+    "post /v1/activities": ({"json": {"content": "mine", "session_id": "{session_id}"}}, OWN, False),
+    "get /v1/sessions/{session_id}/notes": ({}, OWN, False),
+    "post /v1/sessions/{session_id}/end": ({}, HIDDEN, False),
+    "get /v1/insights": ({}, OWN, False),
+    "get /v1/insights/junk": ({}, OWN, False),
+    "get /v1/operations": ({}, OWN, False),
+    "get /v1/operations/{operation_id}": ({}, HIDDEN, True),
+    "post /v1/operations/{operation_id}/undo": ({}, HIDDEN, True),
+    "get /v1/admin/jobs": ({}, {403}, True),
+    "get /v1/admin/jobs/held": ({}, {403}, True),
+    "post /v1/admin/jobs/retry": ({}, {403}, True),
     "get /v1/events": ({"params": {"limit": "200"}}, OWN, False),
     "get /v1/events/stream": ({"params": {"after": "0"}}, OWN, False),
     # Administrators of Alice's own tenant may manage it: for these, only the other tenant's are strangers in that role.
@@ -153,16 +174,32 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     key = await alice.services.keys.make(alice.scope, _new_key())
     webhook = await alice.services.webhooks.add(alice.scope, NewWebhook(url=f"https://{MARK}.example.com"))
     await alice.write_entry("working", "alices", MARK)
+    await alice.store_exchange([{"role": "user", "content": f"My password is {MARK}."}], session_id="alices")
+    await alice.add_source("the-source", kind="api", purpose=f"{MARK} by day", visibility="private")
+    operation = await _promoted(keeps, alice)
     anna = await alice.add_entity(f"{MARK} entity", entity_type="person", properties={"secret": MARK})
     other = await alice.add_entity("other")
     relation = await alice.add_relation(anna, other, "knows", properties={"secret": MARK})
     await alice.add_mention(memory.memory_id, anna.entity_id)
     return {
-        "provider_id": "working", "entry_key": "alices",
+        "provider_id": "working", "entry_key": "alices", "operation_id": str(operation), "name": "the-source",
         "entity_id": str(anna.entity_id), "relation_id": str(relation.relation_id),
         "tenant_id": tenant, "user_id": "alice-the-owner", "memory_id": str(memory.memory_id), "key_id": str(key.key_id), "webhook_id": str(webhook.webhook_id),
         **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id", "correlation_id", "session_id"), "alices"),
     }  # fmt: skip
+
+
+async def _promoted(keeps: Keeps, alice: Any) -> UUID:
+    """An operation that kept one of Alice's remarks for long."""
+    told = await alice.remember(f"Alice's remark is {MARK}.", kind="episodic", importance=1.0)
+    run = Run(new_id(), alice.scope.tenant_id, "promotion", utc_now() + timedelta(hours=2))
+    await promote_user(keeps.database, alice.scope, run)
+    done = await alice.services.operations.finish(run, None)
+    assert done.counts["promoted"] >= 1
+    assert str(told.memory_id) in {
+        str(change.memory_id) for change in (await alice.operation(run.operation_id)).changes
+    }
+    return run.operation_id
 
 
 def filled(request: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
@@ -254,7 +291,7 @@ async def test_without_credentials_every_route_is_closed(secured_url: str, alice
 
 async def test_others_rows_and_absent_rows_look_the_same(secured_url: str, alices: dict[str, str]) -> None:
     absent = {**alices, **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id", "correlation_id", "session_id"), "absent"),
-              "memory_id": "01a20000-0000-7000-8000-000000000000", "key_id": "01a20000-0000-7000-8000-000000000000", "webhook_id": "01a20000-0000-7000-8000-000000000000",
+              "operation_id": "01a20000-0000-7000-8000-000000000000", "name": "absent", "memory_id": "01a20000-0000-7000-8000-000000000000", "key_id": "01a20000-0000-7000-8000-000000000000", "webhook_id": "01a20000-0000-7000-8000-000000000000",
               "entity_id": "01a20000-0000-7000-8000-000000000000", "relation_id": "01a20000-0000-7000-8000-000000000000"}  # fmt: skip
     headers = {"Authorization": f"Bearer {token('somebody-else', 'alice-the-owner', 'admin')}"}
     async with aiohttp.ClientSession(headers=headers) as http:

@@ -19,7 +19,7 @@ from keeps.server.edge import PUBLIC
 from keeps.server.examples import ANSWERS, BODIES
 from keeps.settings import Settings
 from keeps_client import MemoryClient, sync
-from keeps_client._async import admin, client, graph, log, providers, state
+from keeps_client._async import admin, client, graph, layers, log, providers, state
 
 APP = create_app(Settings(home=Path("unused")), lambda: None)  # type: ignore[arg-type]
 DOCUMENT = APP.openapi()
@@ -94,7 +94,7 @@ def test_the_table_of_roles_is_what_the_routes_ask() -> None:
 def test_every_route_is_reachable_from_the_sdk() -> None:
     """Each route's segments stand in a call of the client, in order."""
     calls: list[tuple[str, list[str]]] = []
-    for module in (client, state, graph, providers, log, admin):
+    for module in (client, state, graph, providers, log, layers, admin):
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "call":
                 method, *fixed = [each.value for each in node.args if isinstance(each, ast.Constant)]

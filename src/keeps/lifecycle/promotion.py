@@ -66,6 +66,24 @@ async def promote_user(database: Database, scope: Scope, run: Run) -> None:
         after = last
 
 
+async def would_promote(tx: Tx, now: datetime) -> list[str]:
+    """The texts of what a run would promote now, in order of ids; at most 2,000."""
+    found: list[str] = []
+    after = NOWHERE
+    while len(found) < 2_000:
+        rows = await tx.fetch(
+            QUERIES["memories_may_pass"], tx.scope.tenant_id, tx.scope.user_id, after, ALONE, LEAST_IMPORTANCE, now - MIN_AGE, BATCH
+        )  # fmt: skip
+        found += [
+            row["content"] for row in rows
+            if is_promoted(row["importance"], row["access_count"], row["last_used_at"], row["created_at"], now)
+        ]  # fmt: skip
+        if len(rows) < BATCH:
+            break
+        after = rows[-1]["memory_id"]
+    return found
+
+
 async def promote(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
     """Move locked rows to the long-term layer; what had faded already is brought back."""
     changes: list[Change] = []

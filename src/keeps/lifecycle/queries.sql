@@ -42,6 +42,20 @@ ORDER BY memories.memory_id
 LIMIT $7
 FOR UPDATE OF memories
 
+-- name: memories_may_pass
+-- The same without locks, for looking only: one's own short-term memories that may pass the gate, with how they were read: important ones, and those that were
+-- recalled. In order of their ids, after $3. $4: important enough alone · $5: important enough if read · $6: created before · $7 how many
+SELECT memories.memory_id, memories.content, memories.importance, memories.created_at,
+       COALESCE(memory_access.access_count, 0) AS access_count,
+       GREATEST(memories.updated_at, memory_access.last_accessed_at) AS last_used_at
+FROM keeps.memories LEFT JOIN keeps.memory_access
+  ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'short_term'
+  AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.created_at <= $6 AND memories.memory_id > $3
+  AND (memories.importance >= $4 OR (memories.importance >= $5 AND memory_access.access_count > 0))
+ORDER BY memories.memory_id
+LIMIT $7
+
 -- name: memories_expired
 -- One's own memories whose time is over.
 SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,

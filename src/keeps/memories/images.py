@@ -43,7 +43,7 @@ def new_image(new: NewMemory, scope: Scope, memory_id: UUID, now: datetime) -> I
         "metadata": new.metadata,
         "tags": list(dict.fromkeys(new.tags)),
         "source": new.source,
-        "importance": estimate_importance(new.content) if new.importance is None else new.importance,
+        "importance": estimate_importance(new.content, new.role) if new.importance is None else new.importance,
         "visibility": new.visibility,
         "valid_from": (new.valid_from or now).isoformat(),
         "valid_to": None,

@@ -25,10 +25,12 @@ from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
 from keeps.server.routes import (
     admin,
+    context,
     events,
     exchanges,
     graph,
     health,
+    insights,
     knowledge,
     memories,
     operations,
@@ -94,6 +96,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
         for each in (
             working,
             memories,
+            context,
             exchanges,
             knowledge,
             state,
@@ -101,6 +104,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
             providers,
             events,
             operations,
+            insights,
             admin,
             health,
         )

@@ -59,6 +59,24 @@ _TENANT = {
     "max_bytes": None,
     "created_at": _TIME,
 }
+_NOTES = {"session_id": "session-1", "summary": "- I'm allergic to peanuts.", "items": [{"kind": "decision", "text": "We decided to sail on Friday.",
+          "role": "user", "at": _TIME}], "message_count": 5, "updated_at": _TIME, "expires_at": "2026-11-23T09:00:00Z"}  # fmt: skip
+_OPERATION = {"operation_id": _ID, "tenant_id": "acme", "job": "decay", "status": "completed", "counts": {"archived": 12}, "error": None,
+              "undoable": True, "started_at": _TIME, "finished_at": _TIME, "undone_at": None, "undone_by": None}  # fmt: skip
+_SOURCE = {"name": "metrics", "kind": "database", "purpose": "Users, orders and revenue by day", "visibility": "tenant", "memory_id": _ID,
+           "updated_at": _TIME}  # fmt: skip
+_BUILT = {"text": "<!-- keeps:context -->\n## What is known\n- Alice is allergic to peanuts.\n<!-- /keeps:context -->", "tokens": 31, "budget_tokens": 4_000,
+          "tokenizer": "wordpiece", "signals": [], "since": None, "until": None,
+          "sections": [{"name": "long_term", "title": "What is known", "tokens": 9, "share_tokens": 800,
+                        "items": [{"memory_id": _ID, "text": "Alice is allergic to peanuts.", "tokens": 9, "score": 1.8, "trusted": True}]}],
+          "left_out": [], "sources_ms": {"memories": 9.1, "all": 9.3}, "router_ms": 1.2, "took_ms": 10.6, "degraded": False, "degraded_sources": []}  # fmt: skip
+_INSIGHTS = {"total_memories": 156, "important_memories": 42, "by_kind": {"semantic": 56, "episodic": 100}, "by_layer": {"long_term": 60, "short_term": 96},
+             "by_namespace": {"": 150, "facts": 6}, "common_tags": {"health": 3}, "most_accessed_namespace": "facts",
+             "most_used": [{"memory_id": _ID, "content": "Alice is allergic to peanuts.", "access_count": 9, "last_accessed_at": _TIME}], "never_used": 90,
+             "growth": [{"week": "2026-11-16", "memories": 31}], "growth_trend": "increasing",
+             "decay": {"within_a_day": 2, "within_a_week": 14, "within_a_month": 60, "archived": 8}, "superseded": 5, "forgotten": 1, "stale": 0, "promoted": 4,
+             "junk_share": 0.0, "index_pending": 0, "index_lag_seconds": 0.0,
+             "storage": [{"day": "2026-11-22", "memories": 156, "bytes": 40_000, "events": 412}]}  # fmt: skip
 _DELETED = {"success": True, "deleted": True, "message": "it is deleted"}
 _ATOMIC = {"plan_id": "plan-1", "path": "state.actions", "key": "state", "value": ["search"], "version": 2}
 
@@ -66,6 +84,7 @@ PARAMETERS: dict[str, Any] = {
     "plan_id": "plan-1", "key": "summary", "task_id": "task-1", "sub_task_id": "sub-1", "correlation_id": "c-1", "session_id": "session-1",
     "agent_id": "concierge", "q": "when does the office close?", "query": "when does the office close?", "memory_id": _ID, "key_id": _ID,
     "user_id": "alice", "tenant_id": "acme", "provider_id": "working", "entry_key": "notes/plan", "webhook_id": _ID, "older_than_days": 365, "entity_id": _ID, "relation_id": _ID,
+    "operation_id": _ID, "name": "metrics",
 }  # fmt: skip
 
 BODIES: dict[str, Any] = {
@@ -92,6 +111,11 @@ BODIES: dict[str, Any] = {
     "post /v1/memories/batch": {"items": [{"content": "Alice is allergic to peanuts."}], "index": "later"},
     "patch /v1/memories/{memory_id}": {"content": "Alice is allergic to peanuts and cashews."},
     "post /v1/recall": {"query": "what must she not eat?", "limit": 5},
+    "post /v1/context": {"query": "what should she order?", "session_id": "session-1", "budget_tokens": 4_000},
+    "post /v1/sources": {"name": "metrics", "kind": "database", "purpose": "Users, orders and revenue by day"},
+    "post /v1/exchanges": {"session_id": "session-1", "messages": [{"role": "user", "content": "I'm allergic to peanuts."},
+                                                                   {"role": "assistant", "content": "Noted."}]},
+    "post /v1/activities": {"content": "Checked the mail box: three new letters.", "activity": "heartbeat"},
     "post /v1/graph/entities": {"name": "Alice", "entity_type": "person", "aliases": ["Al"], "properties": {"born": 1990}},
     "post /v1/graph/entities/{entity_id}/merge": {"merged_id": _ID},
     "post /v1/graph/relations": {"source": "Alice", "target": "Acme", "relation_type": "works_at", "exclusive": True},
@@ -130,6 +154,17 @@ ANSWERS: dict[str, Any] = {
     "post /v1/memories/{memory_id}/restore": {**_RECEIPT, "status": "restored"}, "get /v1/memories/{memory_id}/history": [_EVENT],
     "post /v1/recall": {"hits": [{"memory": _MEMORY, "score": 0.93, "provider_id": "postgres", "tier": "indexed"}], "took_ms": 7.1,
                         "partial": False, "failed_providers": []},
+    "post /v1/context": _BUILT, "post /v1/sources": _SOURCE, "get /v1/sources": [_SOURCE],
+    "delete /v1/sources/{name}": {"status": "forgotten", "memory_id": _ID, "event_id": _ID, "indexed": False},
+    "post /v1/exchanges": {"session_id": "session-1", "messages": [_RECEIPT], "facts": [_RECEIPT], "recalled": 0, "notes": _NOTES},
+    "post /v1/activities": _RECEIPT, "get /v1/sessions/{session_id}/notes": _NOTES, "post /v1/sessions/{session_id}/end": _RECEIPT,
+    "get /v1/insights": _INSIGHTS,
+    "get /v1/insights/junk": {"would_promote": 4, "would_promote_junk": 0, "promoted": 40, "promoted_junk": 1, "junk_share": 0.02, "examples": ["Ok then!"]},
+    "get /v1/operations": {"items": [_OPERATION], "next_cursor": None},
+    "get /v1/operations/{operation_id}": {**_OPERATION, "changes": [{"memory_id": _ID, "before": {"archived_at": None}, "after": {"archived_at": _TIME}}]},
+    "post /v1/operations/{operation_id}/undo": {**_OPERATION, "status": "undone", "undoable": False, "undone_at": _TIME, "undone_by": "alice"},
+    "get /v1/admin/jobs": [{"job": "decay", "status": "queued", "jobs": 3, "oldest": _TIME}],
+    "get /v1/admin/jobs/held": [{"id": 7, "job": "decay", "tenant_id": "acme", "attempts": 5, "failed_at": _TIME}], "post /v1/admin/jobs/retry": 1,
     "post /v1/graph/entities": _ENTITY, "get /v1/graph/entities": {"items": [_ENTITY], "next_cursor": None},
     "get /v1/graph/entities/{entity_id}": _ENTITY, "delete /v1/graph/entities/{entity_id}": {**_ENTITY, "deleted_at": _TIME},
     "get /v1/graph/entities/{entity_id}/relations": [_RELATION], "post /v1/graph/entities/{entity_id}/merge": _ENTITY,

@@ -1,43 +1,83 @@
 """How important a memory is when nobody says. Pure, and only a guess: give `importance` where you know better.
 
-Half by default. What binds or defines a person (health, obligations, names, preferences, decisions, dates) raises
-it; greetings, thanks and very short replies lower it. The result stays between 0.1 and 0.9: only a caller may say
-that something is worth nothing or everything.
+Half by default. What binds or defines a person (health, obligations, preferences, decisions, the people and things of
+theirs), and what is concrete (names, dates, numbers), raises it; greetings, praise, questions and very short replies lower
+it, and so does an agent saying it. The result stays between 0.1 and 0.9: only a caller may say that something is worth
+nothing or everything.
+
+The weights are rounded from what tells the turns that questions of LoCoMo need from its other turns (area under the
+curve 0.81; 0.55 for the cues of meaning alone); English only.
 """
 
 from __future__ import annotations
 
 import re
 
-_RAISES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
+_MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
+_DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_CUES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), points)
     for pattern, points in (
-        (r"\b(allerg\w*|medication|diagnos\w*|emergency|pregnan\w*|disease|insulin)\b", 0.30),
-        (r"\b(must(n't)?|never|always|deadline|due|required|important|critical|do not|don't ever)\b", 0.15),
-        (r"\b(prefer\w*|favou?rite|love[sd]?|hate[sd]?|dislike\w*|wants?|goal|plan(s|ned|ning)?)\b", 0.10),
-        (r"\b(decided|decision|agreed|approved|promised|signed|moved|married|hired|quit|bought)\b", 0.10),
+        (r"\b(allerg\w*|medication|diagnos\w*|emergency|pregnan\w*|disease|insulin)\b", 0.40),
+        (r"\b(surgery|hospital|doctor|therapy|illness|accident)\b", 0.10),
+        (r"\b(must(n't)?|never|deadline|due|required|critical|do not|don't ever)\b", 0.12),
+        (r"\b(prefer\w*|favou?rite|love[sd]?|hate[sd]?|dislike\w*|goal)\b", 0.06),
         (
-            r"\b(my|our|his|her|their) (name|birthday|address|wife|husband|partner|son|daughter|mother|father|team|boss)\b",
-            0.10,
+            r"\b(decided|decision|agreed|approved|promised|signed|moved|married|hired|quit|bought|joined|started|launched|adopted|accepted|enrolled"
+            r"|won|finished|completed|passed|booked|planning)\b",
+            0.08,
         ),
         (
-            r"\b\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b|\b(january|february|march|april|june|july|august|september|october|november|december)\b",
-            0.05,
+            r"\b(?:my|our|his|her|their) (?:name|birthday|address|wife|husband|partner|girlfriend|boyfriend|son|daughter|kids?|children|mother|father|mom|dad|sister"
+            r"|brother|family|friend|team|boss|dog|cat|car|house|job|budget)\b",
+            0.08,
         ),
+        (rf"\b(?:{_MONTHS}|{_DAYS}|yesterday|tomorrow|tonight|(?:last|next) (?:week|month|year|night|summer|weekend)|ago)\b|\b\d{{1,4}}[-/.]\d{{1,2}}[-/.]\d{{1,4}}\b", 0.11),
     )
+)  # fmt: skip
+_NUMBER = re.compile(r"\b\d+\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|twice|dozen|hundred)\b", re.IGNORECASE)
+_NAME = re.compile(r"(?<![.!?:,]\s)(?<!^)\b(?!I\b|I'|I’)[A-Z][a-z]{2,}")
+_FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|[Ww]e|[Ww]e['’]ve|[Mm]y|[Oo]ur)\b")
+_SECOND_PERSON = re.compile(r"\b(?:you|your|you['’]re|you['’]ve)\b", re.IGNORECASE)
+_REPLY = re.compile(
+    r"^\W*(?:wow|that['’]?s|that is|congrat\w*|sounds|thanks?|thank you|yeah|yes|great|glad|no problem|awesome|cool|nice|aw+|oh|absolutely|definitely"
+    r"|for sure|hey|hi|hello|you['’]re|totally|so true|good|agreed|i['’]m glad|happy to)\b",
+    re.IGNORECASE,
 )
 _CHATTER = re.compile(
     r"^\W*(ok(ay)?|thanks?( you| a lot)?|thx|hi|hello|hey|bye|good(bye| morning| night)|lol|haha+|yes|yeah|yep|no|nope|sure|cool|great|nice|wow)"
     r"(\W+\w+){0,2}\W*$",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
-def estimate_importance(content: str) -> float:
-    """An importance between 0.1 and 0.9 for `content`, to two decimals."""
-    if _CHATTER.match(content):
+def estimate_importance(content: str, role: str | None = None) -> float:
+    """An importance between 0.1 and 0.9 for `content`, to two decimals. `role`: who said it, if anybody did."""
+    if is_chatter(content):
         return 0.2
-    points = 0.5 + sum(gain for pattern, gain in _RAISES if pattern.search(content[:2_000]))
-    if len(content) < 20:
-        points -= 0.1
+    text = content[:2_000]
+    words = len(text.split())
+    first, second = len(_FIRST_PERSON.findall(text)), len(_SECOND_PERSON.findall(text))
+    points = 0.45 + sum(gain for pattern, gain in _CUES if pattern.search(text))
+    points += 0.06 * bool(_NUMBER.search(text)) + 0.06 * min(2, len(_NAME.findall(text)))
+    points += 0.03 * bool(first) + 0.02 * (first >= 3) + 0.03 * (words > 40)
+    points -= 0.08 * (second > first) + 0.06 * bool(_REPLY.match(text))
+    if role is not None:  # of what is said, the short says little; a fact is short by nature
+        points -= 0.06 * (words < 8) + 0.05 * (words < 16)
+    if asks_only(text):
+        points -= 0.2
+    if role in ("assistant", "system", "tool"):
+        points -= 0.12
     return round(min(0.9, max(0.1, points)), 2)
+
+
+def is_chatter(content: str) -> bool:
+    """Whether a text is only a greeting, thanks or assent."""
+    return _CHATTER.match(content) is not None
+
+
+def asks_only(content: str) -> bool:
+    """Whether every sentence of a text is a question."""
+    sentences = [each for each in _SENTENCE.split(content.strip()) if each]
+    return bool(sentences) and all(each.rstrip("\"'” ").endswith("?") for each in sentences)

@@ -14,6 +14,7 @@ from keeps_client._async.transport import Transport
 from keeps_client._requests import Call, call, error_of, parsed
 from keeps_client.models import (
     ErasureReceipt,
+    HeldJob,
     ImportSummary,
     KeyInfo,
     LogRetention,
@@ -21,6 +22,7 @@ from keeps_client.models import (
     MadeWebhook,
     NewKey,
     NewWebhook,
+    QueueStatus,
     Quota,
     ReplayedTable,
     RoleName,
@@ -36,6 +38,7 @@ ERASED, TENANT, TENANTS = TypeAdapter(ErasureReceipt), TypeAdapter(TenantInfo), 
 IMPORTED = TypeAdapter(ImportSummary)
 VERIFIED, REPLAYED, RETIRED = TypeAdapter(Verification), TypeAdapter(list[ReplayedTable]), TypeAdapter(LogRetention)
 MADE_WEBHOOK, WEBHOOK, WEBHOOKS = TypeAdapter(MadeWebhook), TypeAdapter(Webhook), TypeAdapter(list[Webhook])
+QUEUE, HELD, COUNT = TypeAdapter(list[QueueStatus]), TypeAdapter(list[HeldJob]), TypeAdapter(int)
 FAILURES = TypeAdapter(list[WebhookFailure])
 
 
@@ -111,6 +114,19 @@ class AdminClient:
         return parsed(
             MADE_WEBHOOK, await self._transport.send(call("POST", "admin", "webhooks", body=new, repeatable=False))
         )
+
+    async def list_jobs(self) -> builtins.list[QueueStatus]:
+        """What the worker's queue holds: counts (role operator)."""
+        return parsed(QUEUE, await self._transport.send(call("GET", "admin", "jobs")))
+
+    async def list_held_jobs(self) -> builtins.list[HeldJob]:
+        """Dead letters: jobs that failed after all attempts (role operator)."""
+        return parsed(HELD, await self._transport.send(call("GET", "admin", "jobs", "held")))
+
+    async def retry_jobs(self, job_id: int | None = None) -> int:
+        """Queue one dead letter again, or all of them; how many (role operator)."""
+        query = {"job_id": job_id}
+        return parsed(COUNT, await self._transport.send(call("POST", "admin", "jobs", "retry", query=query)))
 
     async def list_webhooks(self) -> builtins.list[Webhook]:
         """The tenant's webhooks, newest first."""

@@ -15,6 +15,8 @@ from keeps_client.models import (
     ContextRequest,
     ContextResult,
     ExchangeReceipt,
+    Insights,
+    JunkAudit,
     Memory,
     Message,
     NewActivity,
@@ -37,6 +39,7 @@ EXCHANGE, RECEIPT = TypeAdapter(ExchangeReceipt), TypeAdapter(Receipt)
 NOTES: TypeAdapter[SessionNotes | None] = TypeAdapter(SessionNotes | None)
 CONTEXT, RECALLED = TypeAdapter(ContextResult), TypeAdapter(RecallResult)
 SOURCE, SOURCES = TypeAdapter(Source), TypeAdapter(list[Source])
+INSIGHTS, JUNK = TypeAdapter(Insights), TypeAdapter(JunkAudit)
 OPERATION, DETAIL, OPERATIONS = TypeAdapter(Operation), TypeAdapter(OperationDetail), TypeAdapter(Page[Operation])
 
 
@@ -141,6 +144,14 @@ class LayersClient:
     async def remove_source(self, name: str) -> Receipt:
         """Tell of it no more. Raises NotFoundError."""
         return parsed(RECEIPT, await self._transport.send(call("DELETE", "sources", named("name", name))))
+
+    async def insights(self) -> Insights:
+        """One's own memory in numbers: totals, growth, what is used and what is not, decay ahead, junk, storage, index lag."""
+        return parsed(INSIGHTS, await self._transport.send(call("GET", "insights")))
+
+    async def audit_junk(self) -> JunkAudit:
+        """What a promotion run would promote now, and the share of small talk and mere questions in it. Changes nothing."""
+        return parsed(JUNK, await self._transport.send(call("GET", "insights", "junk")))
 
     async def operations(
         self, *, job: str | None = None, status: str | None = None, limit: int = 50, cursor: str | None = None

@@ -15,6 +15,7 @@ from keeps_client._requests import Call, call, error_of, parsed
 from keeps_client._sync.transport import Transport
 from keeps_client.models import (
     ErasureReceipt,
+    HeldJob,
     ImportSummary,
     KeyInfo,
     LogRetention,
@@ -22,6 +23,7 @@ from keeps_client.models import (
     MadeWebhook,
     NewKey,
     NewWebhook,
+    QueueStatus,
     Quota,
     ReplayedTable,
     RoleName,
@@ -37,6 +39,7 @@ ERASED, TENANT, TENANTS = TypeAdapter(ErasureReceipt), TypeAdapter(TenantInfo), 
 IMPORTED = TypeAdapter(ImportSummary)
 VERIFIED, REPLAYED, RETIRED = TypeAdapter(Verification), TypeAdapter(list[ReplayedTable]), TypeAdapter(LogRetention)
 MADE_WEBHOOK, WEBHOOK, WEBHOOKS = TypeAdapter(MadeWebhook), TypeAdapter(Webhook), TypeAdapter(list[Webhook])
+QUEUE, HELD, COUNT = TypeAdapter(list[QueueStatus]), TypeAdapter(list[HeldJob]), TypeAdapter(int)
 FAILURES = TypeAdapter(list[WebhookFailure])
 
 
@@ -110,6 +113,19 @@ class AdminClient:
         """Send the tenant's events to a URL, signed with the secret in the answer, which is shown this once."""
         new = validated(NewWebhook, {"url": url, "types": listed(types)})
         return parsed(MADE_WEBHOOK, self._transport.send(call("POST", "admin", "webhooks", body=new, repeatable=False)))
+
+    def list_jobs(self) -> builtins.list[QueueStatus]:
+        """What the worker's queue holds: counts (role operator)."""
+        return parsed(QUEUE, self._transport.send(call("GET", "admin", "jobs")))
+
+    def list_held_jobs(self) -> builtins.list[HeldJob]:
+        """Dead letters: jobs that failed after all attempts (role operator)."""
+        return parsed(HELD, self._transport.send(call("GET", "admin", "jobs", "held")))
+
+    def retry_jobs(self, job_id: int | None = None) -> int:
+        """Queue one dead letter again, or all of them; how many (role operator)."""
+        query = {"job_id": job_id}
+        return parsed(COUNT, self._transport.send(call("POST", "admin", "jobs", "retry", query=query)))
 
     def list_webhooks(self) -> builtins.list[Webhook]:
         """The tenant's webhooks, newest first."""

@@ -64,6 +64,7 @@ from keeps_client.models.graph import (
     Traversal,
     TraverseRequest,
 )
+from keeps_client.models.insights import Insights, JunkAudit
 from keeps_client.models.memories import Memory, MemoryChange, NewMemory, Receipt
 from keeps_client.models.operations import HeldJob, Operation, OperationChange, OperationDetail, QueueStatus
 from keeps_client.models.plans import (
@@ -95,13 +96,13 @@ from keeps_client.models.working import (
 __all__ = [
     "ActivityKind", "AppendText", "AtomicAppend", "AtomicIncrement", "AtomicResult", "ContextItem", "ContextRequest", "ContextResult",
     "ContextSection", "Deleted", "Difference", "Direction", "Entity", "Entry", "EpisodicItem", "ErasureReceipt", "Event", "ExchangeReceipt",
-    "Explanation", "Filters", "HeldJob", "Hit", "ImportSummary", "KeyInfo", "KnowledgeUpsert", "LeftOut", "LogRetention", "MadeKey",
-    "MadeWebhook", "Memory", "MemoryChange", "Mention", "Merge", "Message", "NewActivity", "NewEntity", "NewEntry", "NewExchange",
-    "NewInteraction", "NewKey", "NewKnowledge", "NewMemory", "NewMention", "NewPlan", "NewPlanContext", "NewRelation", "NewSession",
-    "NewSkill", "NewSource", "NewTaskContext", "NewWebhook", "NewWorkingItem", "Note", "Operation", "OperationChange", "OperationDetail",
-    "Page", "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter", "PlanStatus", "ProceduralItem",
-    "ProviderCapabilities", "ProviderInfo", "QueueStatus", "Quota", "Reading", "Rebuilt", "RecallRequest", "RecallResult", "Receipt",
-    "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session", "SessionChange", "SessionNotes", "Source", "TaskContext",
-    "TaskContextChange", "TenantInfo", "Tier", "Traversal", "TraverseRequest", "Upserted", "Verification", "Webhook", "WebhookFailure",
-    "WorkingCleared", "WorkingDeleted", "WorkingItem", "WorkingItems", "WorkingValue",
+    "Explanation", "Filters", "HeldJob", "Hit", "ImportSummary", "Insights", "JunkAudit", "KeyInfo", "KnowledgeUpsert", "LeftOut",
+    "LogRetention", "MadeKey", "MadeWebhook", "Memory", "MemoryChange", "Mention", "Merge", "Message", "NewActivity", "NewEntity",
+    "NewEntry", "NewExchange", "NewInteraction", "NewKey", "NewKnowledge", "NewMemory", "NewMention", "NewPlan", "NewPlanContext",
+    "NewRelation", "NewSession", "NewSkill", "NewSource", "NewTaskContext", "NewWebhook", "NewWorkingItem", "Note", "Operation",
+    "OperationChange", "OperationDetail", "Page", "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter",
+    "PlanStatus", "ProceduralItem", "ProviderCapabilities", "ProviderInfo", "QueueStatus", "Quota", "Reading", "Rebuilt", "RecallRequest",
+    "RecallResult", "Receipt", "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session", "SessionChange", "SessionNotes",
+    "Source", "TaskContext", "TaskContextChange", "TenantInfo", "Tier", "Traversal", "TraverseRequest", "Upserted", "Verification",
+    "Webhook", "WebhookFailure", "WorkingCleared", "WorkingDeleted", "WorkingItem", "WorkingItems", "WorkingValue",
 ]  # fmt: skip

@@ -1,0 +1,86 @@
+"""Insights: what a user's memory holds, how it grows and is used, and what lies ahead."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from uuid import UUID
+
+from keeps_client.models.common import Wire
+
+
+class Used(Wire):
+    """A memory that was recalled often."""
+
+    memory_id: UUID
+    content: str
+    access_count: int
+    last_accessed_at: datetime
+
+
+class Week(Wire):
+    """How many memories were made in the week that begins on `week`."""
+
+    week: date
+    memories: int
+
+
+class StorageSample(Wire):
+    """What the tenant held at the end of a day."""
+
+    day: date
+    memories: int
+    bytes: int
+    events: int
+
+
+class Decay(Wire):
+    """How many short-term memories fade within so many days unless they are read, and how many have."""
+
+    within_a_day: int
+    within_a_week: int
+    within_a_month: int
+    archived: int
+
+
+class Insights(Wire):
+    """One's own memory in numbers. Counts are of current memories where nothing else is said.
+
+    `growth_trend`: increasing, decreasing or steady, of the last four weeks against the four before. `junk_share`: of
+    what is kept for long after it was said or experienced, the share that is small talk or a mere question. `index_pending`
+    wait for a vector, the oldest for `index_lag_seconds`. `storage` is of the tenant, the last 30 days.
+    """
+
+    total_memories: int
+    important_memories: int
+    by_kind: dict[str, int]
+    by_layer: dict[str, int]
+    by_namespace: dict[str, int]
+    common_tags: dict[str, int]
+    most_accessed_namespace: str | None
+    most_used: tuple[Used, ...]
+    never_used: int
+    growth: tuple[Week, ...]
+    growth_trend: str
+    decay: Decay
+    superseded: int
+    forgotten: int
+    stale: int
+    promoted: int
+    junk_share: float
+    index_pending: int
+    index_lag_seconds: float
+    storage: tuple[StorageSample, ...]
+
+
+class JunkAudit(Wire):
+    """What a promotion run would promote now, and what of it (and of what was promoted before) is junk.
+
+    `examples`: up to 10 texts of the asking user that were promoted and look like junk.
+    """
+
+    would_promote: int
+    would_promote_junk: int
+    promoted: int
+    promoted_junk: int
+    junk_share: float
+    examples: tuple[str, ...]

@@ -1,0 +1,1 @@
+"""What a memory says about itself: totals, growth, use, decay ahead, junk, storage."""
