@@ -125,7 +125,7 @@ async def open_keeps(
             tenants=TenantService(database, asked, clock),
             transfer=TransferService(database, introducer, indexer),
             exchanges=exchanges,
-            router=ContextRouter(database, asked, exchanges, choose_counter(), clock),
+            router=ContextRouter(database, asked, exchanges, choose_counter(), access, clock),
             insights=InsightService(database, clock),
             operations=operations,
             lifecycle=lifecycle,

@@ -53,6 +53,16 @@ def context(
 
 
 @bench_app.command()
+def behaviour(
+    data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """30 scenarios: isolation, deletion, updates, order, unicode. Exit code 1 where fewer than 84 of 86 checks pass."""
+    raise typer.Exit(_benchmark("behaviour").run(data, as_json=as_json, home=home))
+
+
+@bench_app.command()
 def speed(
     sizes: Annotated[str, typer.Option(help="How many memories, joined by commas.")] = "10000,100000",
     million: Annotated[bool, typer.Option("--1m", help="A million, too (takes long).")] = False,

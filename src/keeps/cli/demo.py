@@ -7,13 +7,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from keeps.cli.context import DatabaseUrl, Home, Target, out, run
 from keeps.cli.memories import print_hit
+from keeps.clock import new_id
 
 QUESTIONS = (
     "What is Alice allergic to?",
@@ -31,13 +33,29 @@ def register(app: typer.Typer) -> None:
     app.command()(demo)
 
 
-def demo(home: Home = None, database_url: DatabaseUrl = None) -> None:
+def demo(
+    story: Annotated[
+        bool, typer.Option("--story", help="Three conversations over three simulated weeks instead.")
+    ] = False,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> None:
     """Store three months of conversations, ask, explain, correct, forget, and try to look over the wall."""
     from keeps.settings import load_settings
 
     settings = load_settings(home=home, database_url=database_url)
     place = settings.home if home or settings.database_url else settings.home.with_name(settings.home.name + "-demo")
-    run(lambda: _demo(Target(place, database_url)))
+    if story:
+        run(lambda: _story(place, database_url))
+    else:
+        run(lambda: _demo(Target(place, database_url)))
+
+
+async def _story(place: Path, database_url: str | None) -> int:
+    """In a tenant of its own, so it can be told again."""
+    from keeps.cli.story import tell
+
+    return await tell(Target(place, database_url, tenant=f"story-{new_id().hex[-8:]}"))
 
 
 async def _demo(target: Target) -> None:

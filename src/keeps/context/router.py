@@ -24,6 +24,7 @@ from keeps.db.statements import Statements
 from keeps.exchanges.service import CONTEXT_BEGIN, CONTEXT_END, ExchangeService
 from keeps.models.tokens import TokenCounter
 from keeps.providers.service import ProviderService
+from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
 from keeps_client.models import (
@@ -50,6 +51,8 @@ TOKENS_A_HIT = 22
 TEMPORAL_HITS = 40
 LEAST_HITS = 30
 LEFT_OUT_TOLD = 50
+COUNTED = 10
+"""So many of what is shown have been read by it; what only fills the budget keeps fading."""
 SPARE = 100_000
 BEGIN = f"{CONTEXT_BEGIN} -->"
 
@@ -77,6 +80,7 @@ class ContextRouter:
         providers: ProviderService,
         exchanges: ExchangeService,
         counter: TokenCounter,
+        access: AccessBuffer,
         clock: Clock,
         *,
         seconds: float = SOURCE_SECONDS,
@@ -85,6 +89,7 @@ class ContextRouter:
         self._providers = providers
         self._exchanges = exchanges
         self._counter = counter
+        self._access = access
         self._clock = clock
         self._seconds = seconds
         self._answers = AnswerCache()
@@ -109,6 +114,7 @@ class ContextRouter:
         routed = time.perf_counter()
         gathered = self._gather(asking, read, notes, last, answers or [], temporal, facts or [], known or [])
         result = self._fill(asking, read, gathered)
+        self._access.add(scope, result.memory_ids[:COUNTED], asking.now)
         ended = time.perf_counter()
         return result.model_copy(
             update={"router_ms": read_ms + (ended - routed) * 1e3, "took_ms": (ended - started) * 1e3, "sources_ms": {**asking.sources_ms, "all": (routed - waited) * 1e3}}
@@ -206,7 +212,7 @@ class ContextRouter:
             held = self._answers.get(key, position)
             if held is not None:
                 return held
-            found = await self._providers.recall(scope, request)
+            found = await self._providers.recall(scope, request, counted=False)
             self._answers.put(key, position, found)
             return found
 
@@ -221,7 +227,8 @@ class ContextRouter:
         """All that the sources found, as items of sections."""
         gathered = Gathered()
         begun = notes is not None and notes.message_count > 0
-        gathered.items += sections.of_notes(notes, None if begun else last)
+        shown_last = None if begun else last
+        gathered.items += sections.of_notes(notes, shown_last)
         gathered.items += facts
         if temporal is not None and temporal.hits:
             top = max(temporal.hits[0].score, 1e-9)
@@ -231,7 +238,8 @@ class ContextRouter:
         present = [note.text[:200] for note in notes.items if note.kind == "message"] if notes else []
         for answer in answers:
             sections.of_hits(
-                gathered, answer.hits, temporal="temporal" in read, in_session=present, session_id=asking.request.session_id
+                gathered, [hit for hit in answer.hits if hit.memory.content != shown_last], temporal="temporal" in read, in_session=present,
+                session_id=asking.request.session_id,
             )  # fmt: skip
         gathered.items += sections.of_sources(known, data_first="data" in read)
         if asking.request.sections is not None:

@@ -99,7 +99,7 @@ def of_hits(
         item = as_item(memory, max(0.0, hit.score / top), hit.score)
         if memory.session_id == session_id and session_id is not None and memory.content[:200] in present:
             gathered.aside.append((item, "in_session"))
-        elif (item.value < LEAST_VALUE and item.section != "skills") or (
+        elif (item.value < LEAST_VALUE and item.section not in ("skills", "long_term")) or (
             item.section == "activity" and not temporal and position >= RELEVANT_ACTIVITIES
         ):
             gathered.aside.append((item, "not_relevant"))

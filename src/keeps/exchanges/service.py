@@ -215,7 +215,7 @@ class ExchangeService:
         memory = NewMemory(
             content=content, kind="episodic", content_type="tool_result" if message.role == "tool" else "message", role=message.role,
             session_id=new.session_id, agent_id=new.agent_id, metadata=metadata, source=f"tool:{message.tool}"[:255] if message.tool else None,
-            valid_from=message.occurred_at or now + timedelta(microseconds=position),
+            valid_from=message.occurred_at or now - timedelta(microseconds=len(new.messages) - 1 - position),
         )  # fmt: skip
         return _Said(message, memory)
 

@@ -88,17 +88,17 @@ WHERE tenant_id = $1 AND namespace = $2 AND key = $3 AND deleted_at IS NULL AND 
 LIMIT 10
 
 -- name: recall_neighbours
--- The two turns before and after each of some turns, nearest first, in their conversations.
+-- The two turns before and after each of some turns, nearest first, in their conversations. $3: the lives that are asked for
 SELECT turn.memory_id,
        ARRAY(SELECT other.memory_id FROM keeps.memories AS other
              WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
                AND (other.valid_from, other.memory_id) < (turn.valid_from, turn.memory_id)
-               AND other.deleted_at IS NULL AND other.superseded_by IS NULL
+               AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($3::text[])
              ORDER BY other.valid_from DESC, other.memory_id DESC LIMIT 2) AS before,
        ARRAY(SELECT other.memory_id FROM keeps.memories AS other
              WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
                AND (other.valid_from, other.memory_id) > (turn.valid_from, turn.memory_id)
-               AND other.deleted_at IS NULL AND other.superseded_by IS NULL
+               AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($3::text[])
              ORDER BY other.valid_from, other.memory_id LIMIT 2) AS after
 FROM keeps.memories AS turn
 WHERE turn.tenant_id = $1 AND turn.memory_id = ANY ($2::uuid[]) AND turn.session_id IS NOT NULL

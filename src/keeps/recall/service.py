@@ -71,8 +71,8 @@ class RecallService:
         self._asked: dict[str, QueryEmbedding] = {}
         """Vectors of the last questions: a router asks one of several sources, and users ask again."""
 
-    async def recall(self, scope: Scope, request: RecallRequest) -> RecallResult:
-        """The memories that best answer `request.query`, best first.
+    async def recall(self, scope: Scope, request: RecallRequest, *, counted: bool = True) -> RecallResult:
+        """The memories that best answer `request.query`, best first. `counted`: whether each hit has been read by that.
 
         Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`.
         """
@@ -101,7 +101,8 @@ class RecallService:
             for memory_id, score, position in ranked.hits
             if memory_id in memories
         ]  # fmt: skip
-        self._access.add(scope, [hit.memory.memory_id for hit in hits], now)
+        if counted:
+            self._access.add(scope, [hit.memory.memory_id for hit in hits], now)
         return RecallResult.model_construct(
             hits=hits,
             took_ms=(time.perf_counter() - started) * 1e3,
@@ -149,7 +150,7 @@ class RecallService:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         found = await self._arms(tx, request, selection, query, depth)
         first = _first_stage(found, depth)
-        turns = await store.neighbours(tx, first[:EXPANDED]) if first else {}
+        turns = await store.neighbours(tx, first[:EXPANDED], selection.lives) if first else {}
         around = {other for before, after in turns.values() for other in (*before, *after)} - set(first)
         condition = selection.condition(3)
         if around and condition is not None:

@@ -102,9 +102,11 @@ async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
     return [row["memory_id"] for row in await tx.fetch(QUERIES["recall_key"], tx.scope.tenant_id, namespace, key)]
 
 
-async def neighbours(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, tuple[list[UUID], list[UUID]]]:
+async def neighbours(
+    tx: Tx, memory_ids: Sequence[UUID], lives: Sequence[str]
+) -> dict[UUID, tuple[list[UUID], list[UUID]]]:
     """For turns of a conversation: up to two turns before and two after, nearest first."""
-    rows = await tx.fetch(QUERIES["recall_neighbours"], tx.scope.tenant_id, list(memory_ids))
+    rows = await tx.fetch(QUERIES["recall_neighbours"], tx.scope.tenant_id, list(memory_ids), list(lives))
     return {row["memory_id"]: (row["before"], row["after"]) for row in rows}
 
 

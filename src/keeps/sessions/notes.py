@@ -31,7 +31,7 @@ _DECISION = re.compile(
     re.IGNORECASE,
 )
 _ACTION = re.compile(
-    r"\b(?:to-?do|action item|remind me|don't forget|need(?:s)? to|has to|have to|must|follow up|by (?:monday|tuesday|wednesday|thursday|friday"
+    r"\b(?:to-?do|action item|remind me|don't forget|(?:needs? to|has to|have to|must)(?! (?:not|never))|follow up|by (?:monday|tuesday|wednesday|thursday|friday"
     r"|saturday|sunday|tomorrow|tonight|next week|the end of)|deadline|due (?:on|by|date))\b",
     re.IGNORECASE,
 )
