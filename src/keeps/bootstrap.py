@@ -133,7 +133,7 @@ async def open_keeps(
             queue=JobQueue(database),
         )
         await services.events.make_partitions()
-        keeps = Keeps(database, services, access, closing, server.url("postgres") if server else None)
+        keeps = Keeps(database, services, access, closing, server.url("postgres") if server else None, cache)
         undo.pop_all()
         return keeps
 

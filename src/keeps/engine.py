@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from keeps.cache.redis import RedisCache
 from keeps.db.session import Database
 from keeps.indexing.service import IndexStatus
 from keeps.recall.access import AccessBuffer
@@ -29,12 +30,15 @@ class Keeps:
         access: AccessBuffer,
         closing: Sequence[Any],
         admin_url: str | None = None,
+        cache: RedisCache | None = None,
     ) -> None:
         self.database = database
         self.services = services
         self.indexer = services.indexer
         self._access = access
         self._closing = closing
+        self.cache = cache
+        """Redis or Valkey, where one is configured."""
         self.admin_url = admin_url
         """PostgreSQL's administrator, of an embedded database only."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ from limits.aio.strategies import FixedWindowRateLimiter
 from limits.errors import StorageError
 from limits.storage import storage_from_string
 
+from keeps.cache.breaker import Breaker
+from keeps.cache.redis import TIMEOUT_SECONDS
 from keeps.scope import Scope
-from keeps_client.errors import NotConfiguredError, RateLimitedError, UnavailableError
+from keeps_client.errors import NotConfiguredError, RateLimitedError
 
 TENANT_SHARE = 20
 """A tenant may ask so many times as often as one of its users."""
@@ -30,17 +33,19 @@ class Allowance:
 
 
 class Rates:
-    """Counts requests by user and by tenant, in windows of a minute."""
+    """Counts requests by user and by tenant, in windows of a minute. While Redis is away each process counts for itself."""
 
     def __init__(self, *, reads_per_minute: int, writes_per_minute: int, redis_url: str | None = None) -> None:
         self._redis = _connections(redis_url) if redis_url else None
+        self._own = FixedWindowRateLimiter(storage_from_string("async+memory://"))  # pyright: ignore[reportArgumentType]
         options: dict[str, Any] = {"implementation": "redispy", "wrap_exceptions": True, "connection_pool": self._redis}
-        storage = (
-            storage_from_string(f"async+{redis_url}", **options)
+        self._shared = (
+            FixedWindowRateLimiter(storage_from_string(f"async+{redis_url}", **options))  # pyright: ignore[reportArgumentType]
             if redis_url
-            else storage_from_string("async+memory://")
+            else None
         )
-        self._limiter = FixedWindowRateLimiter(storage)  # pyright: ignore[reportArgumentType]
+        self.breaker = Breaker()
+        """Replaced by that of the process's cache, which speaks to the same server."""
         self._items = {
             "read": (RateLimitItemPerMinute(reads_per_minute), RateLimitItemPerMinute(reads_per_minute * TENANT_SHARE)),
             "write": (
@@ -55,22 +60,33 @@ class Rates:
 
     async def take(self, scope: Scope, kind: str) -> Allowance:
         """Count one request. Raises RateLimitedError when the user's or the tenant's minute is used up."""
+        if self._shared is not None and not self.breaker.is_open():
+            try:
+                async with asyncio.timeout(TIMEOUT_SECONDS):
+                    allowance = await self._take(self._shared, scope, kind)
+            except (StorageError, TimeoutError):
+                self.breaker.failed()
+            else:
+                self.breaker.succeeded()
+                return allowance
+        return await self._take(self._own, scope, kind)
+
+    async def _take(self, limiter: FixedWindowRateLimiter, scope: Scope, kind: str) -> Allowance:
         user, tenant = self._items[kind]
         # `limits` joins its parts with slashes, which an id may hold, too.
         tenant_id = quote(scope.tenant_id, safe="")
         who = (kind, tenant_id, quote(scope.user_id, safe=""))
-        try:
-            if not await self._limiter.hit(user, *who):
-                raise await self._refusal(user, who, "you")
-            if not await self._limiter.hit(tenant, kind, tenant_id):
-                raise await self._refusal(tenant, (kind, tenant_id), "your tenant")
-            stats = await self._limiter.get_window_stats(user, *who)
-        except StorageError as error:
-            raise UnavailableError("the rate limiter's Redis cannot be reached; try again") from error
+        if not await limiter.hit(user, *who):
+            raise await self._refusal(limiter, user, who, "you")
+        if not await limiter.hit(tenant, kind, tenant_id):
+            raise await self._refusal(limiter, tenant, (kind, tenant_id), "your tenant")
+        stats = await limiter.get_window_stats(user, *who)
         return Allowance(user.amount, stats.remaining, max(1, math.ceil(stats.reset_time - time.time())))
 
-    async def _refusal(self, item: RateLimitItemPerMinute, who: tuple[str, ...], whose: str) -> RateLimitedError:
-        stats = await self._limiter.get_window_stats(item, *who)
+    async def _refusal(
+        self, limiter: FixedWindowRateLimiter, item: RateLimitItemPerMinute, who: tuple[str, ...], whose: str
+    ) -> RateLimitedError:
+        stats = await limiter.get_window_stats(item, *who)
         wait = max(1, math.ceil(stats.reset_time - time.time()))
         return RateLimitedError(
             f"{whose} may {who[0]} {item.amount} times a minute; try again in {wait} s", retry_after_seconds=wait
@@ -82,4 +98,4 @@ def _connections(redis_url: str) -> Any:
         from redis.asyncio import ConnectionPool
     except ImportError:
         raise NotConfiguredError("KEEPS_REDIS_URL needs the package redis: pip install redis") from None
-    return ConnectionPool.from_url(redis_url)
+    return ConnectionPool.from_url(redis_url, socket_timeout=TIMEOUT_SECONDS, socket_connect_timeout=TIMEOUT_SECONDS)

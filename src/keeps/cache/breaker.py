@@ -11,7 +11,8 @@ REST_SECONDS = 10.0
 class Breaker:
     """Counts failures in a row. While it is open nobody is asked; after the rest, one may try."""
 
-    def __init__(self) -> None:
+    def __init__(self, rest_seconds: float = REST_SECONDS) -> None:
+        self.rest_seconds = rest_seconds
         self._failures = 0
         self._until = 0.0
 
@@ -25,4 +26,4 @@ class Breaker:
     def failed(self) -> None:
         self._failures += 1
         if self._failures >= FAILURES:
-            self._until = time.monotonic() + REST_SECONDS
+            self._until = time.monotonic() + self.rest_seconds

@@ -110,6 +110,17 @@ def events(
     raise typer.Exit(_benchmark("events").run(operations=operations, writers=writers, as_json=as_json))
 
 
+@bench_app.command()
+def scale(
+    tenants: Annotated[int, typer.Option(help="How many.", min=10)] = 10_000,
+    rows: Annotated[int, typer.Option(help="Short-term memories of all together.", min=100)] = 1_000_000,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Hourly jobs of many tenants, by one worker. Exit code 1 where an hour is not enough, or an undo is not exact."""
+    raise typer.Exit(_benchmark("scale").run(tenants=tenants, rows=rows, as_json=as_json, home=home))
+
+
 def _benchmark(name: str) -> Any:
     """A module of the repository's benchmarks folder, which is not part of the installed package."""
     root = Path(__file__).parents[3]

@@ -25,7 +25,7 @@ from keeps_client.models.operations import JobName
 QUERIES = Statements("keeps.jobs")
 QUEUE_SCHEMA = "keeps_jobs"
 TICK = "keeps.tick"
-TAKEN_AT_ONCE = 2_000
+TAKEN_AT_ONCE = 5_000
 SLICE_SECONDS = 60.0
 MAX_ATTEMPTS = 5
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)

@@ -69,6 +69,8 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with opening() as keeps:
             app.state.keeps = keeps
+            if app.state.rates is not None and keeps.cache is not None:
+                app.state.rates.breaker = keeps.cache.breaker
             app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
             app.state.gauges = Gauges(keeps, app.state.metrics)
             keeps.services.webhooks.start()

@@ -1,0 +1,96 @@
+"""Valkey is killed under load and brought back: nobody notices but the clock, and nothing old is read afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import redis
+
+from keeps.access.rates import Rates
+from keeps.cache.redis import session_key
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from tests.conftest import until
+from tests.valkey import Valkey
+
+
+@pytest.fixture
+def valkey(tmp_path: Path) -> Valkey:
+    server = Valkey(tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def cached(app_url: str, shared: object, valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> Keeps:
+    monkeypatch.setenv("KEEPS_REDIS_URL", valkey.url)
+    async with Keeps.open(database_url=app_url, embedder=shared) as opened:
+        opened.cache.breaker.rest_seconds = 0.2
+        yield opened
+
+
+async def test_killed_and_brought_back_no_request_fails_and_nothing_old_is_read(
+    cached: Keeps, valkey: Valkey, tenant: str
+) -> None:
+    users = [cached.memory(Scope(tenant, f"user-{number}")) for number in range(4)]
+    said = [0] * len(users)
+    stopping = asyncio.Event()
+
+    async def talk(number: int) -> None:
+        while not stopping.is_set():
+            said[number] += 1
+            receipt = await users[number].store_exchange(
+                [{"role": "user", "content": f"Remark {said[number]}."}], session_id="s"
+            )
+            assert receipt.notes.message_count == said[number]
+            assert (await users[number].session_notes("s")).message_count == said[number]
+
+    talks = [asyncio.create_task(talk(number)) for number in range(len(users))]
+    await until(lambda: min(said) >= 5, "all have talked")
+    client = redis.Redis(port=valkey.port)
+    assert client.exists(session_key(tenant, "user-0", "s")), "the cache is used"
+    client.close()
+    valkey.kill()
+    before = list(said)
+    await until(lambda: all(now > then + 5 for now, then in zip(said, before, strict=True)), "they talk on without it")
+    assert cached.cache.breaker.is_open()
+    valkey.start()
+    before = list(said)
+    await until(lambda: all(now > then + 10 for now, then in zip(said, before, strict=True)), "and after it came back")
+    await until(lambda: not cached.cache.breaker.is_open(), "the cache is used again")
+    stopping.set()
+    await asyncio.gather(*talks)
+    for number, user in enumerate(users):
+        assert (await user.session_notes("s")).message_count == said[number]
+
+
+async def test_a_copy_that_could_not_be_renewed_is_not_read_afterwards(
+    cached: Keeps, valkey: Valkey, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = cached.memory(Scope(tenant, "alice"))
+    await alice.store_exchange([{"role": "user", "content": "Before."}], session_id="s")
+    real = cached.cache._redis
+    cached.cache._redis = redis.asyncio.Redis(port=1)  # nobody answers there: as a network that is cut
+    await alice.store_exchange([{"role": "user", "content": "While it was cut."}], session_id="s")
+    await cached.cache._redis.aclose()
+    cached.cache._redis = real
+    cached.cache.breaker.succeeded()
+    assert (await alice.session_notes("s")).message_count == 2
+
+
+async def test_another_users_conversation_of_the_same_id_is_another(cached: Keeps, tenant: str) -> None:
+    for user, text in (("alice", "I live in Leeds."), ("bob", "I live in Hull.")):
+        await cached.memory(Scope(tenant, user)).store_exchange([{"role": "user", "content": text}], session_id="s")
+    assert "Hull" not in str(await cached.memory(Scope(tenant, "alice")).session_notes("s"))
+    assert session_key("a:b", "c", "d") != session_key("a", "b:c", "d")
+
+
+async def test_rates_are_counted_while_valkey_is_away(valkey: Valkey) -> None:
+    rates = Rates(reads_per_minute=3, writes_per_minute=3, redis_url=valkey.url)
+    assert (await rates.take(Scope("t", "u"), "read")).remaining == 2
+    valkey.kill()
+    assert [(await rates.take(Scope("t", "u"), "read")).remaining for _ in range(3)] == [2, 1, 0]
+    await rates.close()
