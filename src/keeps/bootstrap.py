@@ -59,12 +59,13 @@ async def open_keeps(
     *,
     clock: Clock = utc_now,
     embedder: Embedder | None = None,
+    chat: ChatModel | None = None,
     providers: Mapping[str, ProviderFactory] | None = None,
     provider_timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> Keeps:
     """Open the database, refuse it unless it keeps tenants apart, and put the engine together.
 
-    `embedder` replaces the one that the settings name. `providers` come beside those of installed packages; each answers
+    `embedder` and `chat` replace those that the settings name. `providers` come beside those of installed packages; each answers
     a recall within `provider_timeout_seconds`, or is left out.
     """
     async with AsyncExitStack() as undo:
@@ -78,7 +79,7 @@ async def open_keeps(
         undo.push_async_callback(database.close)
         await probe(database)
         chosen = embedder or choose_embedder(settings)
-        chat = choose_chat(settings)
+        chat = chat or choose_chat(settings)
         access = AccessBuffer(database)
         indexer = Indexer(database, chosen, clock)
         closing: list[Any] = [part for part in (chosen, chat, database, server) if part is not None]

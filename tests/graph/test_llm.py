@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
@@ -16,42 +14,11 @@ from keeps.models.chat import OpenAIChat
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import NotConfiguredError, UnavailableError
+from tests.scripted_llm import Script, script
+
+__all__ = ["script"]
 
 TEXT = "Alice works at Acme in Lisbon."
-
-
-class Script:
-    """Answers as it is told, one after another; the last one again and again."""
-
-    def __init__(self) -> None:
-        self.answers: list[Any] = [{}]
-        self.asked: list[str] = []
-        self.url = ""
-
-    async def complete(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        self.asked.append(body["messages"][1]["content"])
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, int):
-            return web.json_response({"error": {"message": "no"}}, status=answer)
-        text = answer if isinstance(answer, str) else json.dumps(answer)
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-        return web.json_response(
-            {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
-        )
-
-
-@pytest.fixture
-async def script() -> AsyncIterator[Script]:
-    found = Script()
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", found.complete)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    found.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    yield found
-    await runner.cleanup()
 
 
 @pytest.fixture

@@ -110,6 +110,12 @@ def events(
     raise typer.Exit(_benchmark("events").run(operations=operations, writers=writers, as_json=as_json))
 
 
+@bench_app.command("llm")
+def local_llm(as_json: Json = False) -> None:
+    """The protocol with a small real model on this machine. Exit code 1 where a fact is kept that nobody said."""
+    raise typer.Exit(_benchmark("llm").run(as_json=as_json))
+
+
 @bench_app.command()
 def scale(
     tenants: Annotated[int, typer.Option(help="How many.", min=10)] = 10_000,

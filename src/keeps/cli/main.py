@@ -10,7 +10,20 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
 
-from keeps.cli import administration, bench, demo, graph, importing, jobs, log, memories, operations, providers, serving
+from keeps.cli import (
+    administration,
+    bench,
+    demo,
+    graph,
+    importing,
+    jobs,
+    layers,
+    log,
+    memories,
+    operations,
+    providers,
+    serving,
+)
 from keeps.cli.context import err
 from keeps_client.errors import KeepsError, ValidationFailedError
 
@@ -29,7 +42,20 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (demo, serving, memories, importing, graph, providers, log, jobs, administration, operations, bench):
+for module in (
+    demo,
+    serving,
+    memories,
+    layers,
+    importing,
+    graph,
+    providers,
+    log,
+    jobs,
+    administration,
+    operations,
+    bench,
+):
     module.register(app)
 
 

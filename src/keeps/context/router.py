@@ -171,8 +171,8 @@ class ContextRouter:
             fresh = await tx.fetch_row(QUERIES["last_conversation"], *who, asking.now)
             over = await tx.fetch_row(QUERIES["last_summary"], *who)
         notes = None if fresh is None else SessionNotes.model_validate_json(fresh["notes"])
-        if notes is not None and notes.summary and (over is None or notes.updated_at >= over["updated_at"]):
-            return notes.summary
+        if notes is not None and notes.message_count and (over is None or notes.updated_at >= over["updated_at"]):
+            return sections.digest(notes)
         return None if over is None else over["content"]
 
     async def _memories(self, asking: _Asking, read: Signals) -> list[RecallResult]:

@@ -59,6 +59,16 @@ class Gathered:
     aside: list[tuple[Item, str]] = field(default_factory=list[tuple[Item, str]])
 
 
+def digest(notes: SessionNotes) -> str:
+    """A conversation in a few lines: its summary, what was decided and is to do; or else what was said last."""
+    lines = _lines(notes.summary)
+    for kind, title in (("decision", "Decided: "), ("action_item", "To do: ")):
+        lines += [title + note.text for note in notes.items if note.kind == kind and note.text not in lines]
+    if not lines:
+        lines = [f"{_ROLES[note.role]}: {note.text}" for note in notes.items if note.kind == "message"][-LAST_MESSAGES:]
+    return "\n".join(lines)
+
+
 def of_notes(notes: SessionNotes | None, last: str | None) -> list[Item]:
     """The notes of this conversation; or, where it has just begun, of the last one. What says the same is said once."""
     items: list[Item] = []

@@ -1,13 +1,13 @@
 """The job `sessions`: what is kept of a conversation that ended an hour ago, or was left a day ago.
 
-Its summary becomes a memory, what an LLM reads in it becomes facts, what matters is promoted. With no LLM, or none that
-answers, the rest is done all the same; with one that is away the conversation is read at its next turn.
+Its summary becomes a memory, what an LLM reads in it becomes facts, what matters is promoted. With no LLM the rest is done
+all the same. While one is away, or over its budget, the conversation waits as it is: its messages are stored anyway.
 """
 
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
 from keeps.db.session import Database, Tx
@@ -30,6 +30,9 @@ from keeps_client.models import Note, Receipt, SessionNotes
 QUERIES = Statements("keeps.exchanges")
 AT_ONCE = 20
 READ_MESSAGES, KNOWN_FACTS = 60, 40
+ASKED_AGAIN = timedelta(minutes=30)
+WAITED = timedelta(days=3)
+"""So long after its notes expire a conversation waits for an LLM that is away; then rules must do."""
 
 
 class SessionConsolidation:
@@ -61,7 +64,11 @@ class SessionConsolidation:
         await promotion.promote_user(self._database, scope, run)
 
     async def _consolidate(self, scope: Scope, run: Run, notes: SessionNotes) -> None:
-        found, summary = await self._read(scope, run, notes.session_id)
+        read = await self._read(scope, run, notes.session_id)
+        if isinstance(read, datetime) and run.now < notes.expires_at + WAITED:
+            await self._database.write(scope, lambda tx: sessions.put_notes(tx, notes, read))
+            return
+        found, summary = ([], "") if isinstance(read, datetime) else read
         if summary:
             notes = notes.model_copy(update={"summary": summary})
 
@@ -87,8 +94,11 @@ class SessionConsolidation:
         if facts:
             run.counts["facts"] += len(facts)
 
-    async def _read(self, scope: Scope, run: Run, session_id: str) -> tuple[list[tuple[Read, UUID, Note]], str]:
-        """What the LLM reads in the last messages; nothing where there is none, or the day's budget is spent."""
+    async def _read(
+        self, scope: Scope, run: Run, session_id: str
+    ) -> tuple[list[tuple[Read, UUID, Note]], str] | datetime:
+        """What the LLM reads in the last messages; nothing where there is no LLM. While it is away, or the day's budget is
+        spent: when to ask again."""
         if self._chat is None:
             return [], ""
         day = run.now.date()
@@ -98,15 +108,15 @@ class SessionConsolidation:
             rows = await tx.fetch(QUERIES["facts_known"], scope.tenant_id, scope.user_id, NAMESPACE, KNOWN_FACTS)
         if spent is not None and spent["tokens"] >= self._tokens_a_day:
             run.counts["over_llm_budget"] += 1
-            return [], ""
+            return datetime.combine(day + timedelta(days=1), time(), UTC)
         known = [_as_fact(json.loads(row["value"])) for row in rows if row["value"]]
         used: list[int] = []
         try:
             found, summary = await llm.read(self._chat, [note for _, note in said], known, used.append)
         except KeepsError as error:
-            log().warning("a conversation is consolidated by rules only", error=error.code)
+            log().warning("the LLM did not read a conversation; it is asked again later", error=error.code)
             run.counts["llm_away"] += 1
-            return [], ""
+            return run.now + ASKED_AGAIN
         finally:
             await self._spent(scope, day, sum(used))
         return [(each, *said[each.position]) for each in found], summary

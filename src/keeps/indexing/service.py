@@ -16,6 +16,7 @@ from keeps_client.errors import KeepsError
 
 BATCH = 64
 RETRY_SECONDS = 5.0
+SETTLE_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,10 @@ class Indexer:
         return await store.storage_bytes(self._database)
 
     async def close(self) -> None:
+        """Let what was noticed be indexed, if that takes no longer than some seconds; the rest waits for a worker, or for the
+        next process that notices it."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait({self._task}, timeout=SETTLE_SECONDS)
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -81,7 +81,8 @@ WHERE tenant_id = $1 AND user_id = $2 AND memory_id = ANY ($3::uuid[])
 FOR UPDATE
 
 -- name: session_notes_expire
-DELETE FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND expires_at <= $3
+-- Those that still wait to be consolidated stay.
+DELETE FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND expires_at <= $3 AND consolidate_at IS NULL
 
 -- name: operation_start
 -- The receipt of a run, at its first change.

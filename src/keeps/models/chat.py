@@ -13,6 +13,7 @@ from keeps_client.errors import NotConfiguredError, UnavailableError
 
 TIMEOUT_SECONDS = 60.0
 RETRIES = 2
+MAX_ANSWER_TOKENS = 2_000
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Spend = Callable[[int], None]
 
@@ -33,7 +34,9 @@ class ChatModel(Protocol):
 class OpenAIChat:
     """The remote LLM. What it says is checked against the shape; nothing else of it is used."""
 
-    def __init__(self, model: str, *, base_url: str, api_key: str | None = None) -> None:
+    def __init__(
+        self, model: str, *, base_url: str, api_key: str | None = None, timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
         try:
             import openai
         except ImportError:
@@ -41,10 +44,11 @@ class OpenAIChat:
                 "KEEPS_LLM_BASE_URL needs the package openai: pip install 'keeps[openai]'"
             ) from None
         self._client: Any = openai.AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", timeout=TIMEOUT_SECONDS, max_retries=RETRIES
+            base_url=base_url, api_key=api_key or "none", timeout=timeout_seconds, max_retries=RETRIES
         )
         self._errors = openai
         self._model = model
+        self._knows_schemas = True
 
     async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
         forbid_inside_transaction("the LLM")
@@ -54,7 +58,7 @@ class OpenAIChat:
             {"role": "user", "content": text},
         ]  # fmt: skip
         for _ in range(2):
-            said = await self._ask(messages, spend)
+            said = await self._ask(messages, shape, spend)
             try:
                 return shape.model_validate_json(_object_in(said))
             except ValidationError:
@@ -70,11 +74,9 @@ class OpenAIChat:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _ask(self, messages: list[dict[str, str]], spend: Spend | None) -> str:
+    async def _ask(self, messages: list[dict[str, str]], shape: type[BaseModel], spend: Spend | None) -> str:
         try:
-            answer = await self._client.chat.completions.create(
-                model=self._model, messages=messages, temperature=0, response_format={"type": "json_object"}
-            )
+            answer = await self._complete(messages, shape)
             if spend is not None and answer.usage is not None:
                 spend(answer.usage.total_tokens)
             return answer.choices[0].message.content or ""
@@ -86,6 +88,22 @@ class OpenAIChat:
             raise UnavailableError(f"the LLM cannot be reached ({type(error).__name__})") from None
         except (AttributeError, IndexError, TypeError):
             raise UnavailableError("the LLM's answer is none of OpenAI's API") from None
+
+    async def _complete(self, messages: list[dict[str, str]], shape: type[BaseModel]) -> Any:
+        """With the schema as structured output; from a server that does not know that, with JSON of any form."""
+        while True:
+            wanted: dict[str, Any] = {"type": "json_object"}
+            if self._knows_schemas:
+                schema = {"name": shape.__name__.strip("_"), "schema": shape.model_json_schema()}
+                wanted = {"type": "json_schema", "json_schema": schema}
+            try:
+                return await self._client.chat.completions.create(
+                    model=self._model, messages=messages, temperature=0, response_format=wanted, max_tokens=MAX_ANSWER_TOKENS
+                )  # fmt: skip
+            except (self._errors.BadRequestError, self._errors.UnprocessableEntityError):
+                if not self._knows_schemas:
+                    raise
+                self._knows_schemas = False
 
 
 def _object_in(text: str) -> str:

@@ -172,7 +172,7 @@ BEGIN
               OR EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id
                   AND deleted_at IS NOT NULL AND deleted_at < moment - interval '30 days')
               OR EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant AND session_notes.user_id = users.user_id
-                  AND session_notes.expires_at <= moment)
+                  AND session_notes.expires_at <= moment AND consolidate_at IS NULL)
           WHEN 'sessions' THEN EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant AND session_notes.user_id = users.user_id
               AND consolidate_at IS NOT NULL AND consolidate_at <= moment)
           WHEN 'index' THEN EXISTS (SELECT FROM memory_pending WHERE memory_pending.tenant_id = tenant AND memory_pending.user_id = users.user_id)

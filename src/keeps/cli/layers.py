@@ -1,0 +1,293 @@
+"""context, say, notes, end, insights, audit, sources: conversations and what goes into the prompt."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any, get_args
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps_client.errors import ValidationFailedError
+from keeps_client.models import ContextResult, Insights, NewSource
+from keeps_client.models.context import SourceKind
+from keeps_client.validation import validated
+
+sources_app = typer.Typer(help="What can be looked up, as agents are told: add, list, remove.", no_args_is_help=True)
+audit_app = typer.Typer(help="Looks at what a memory keeps.", no_args_is_help=True)
+Session = Annotated[str | None, typer.Option("--session", "-s", help="The conversation.")]
+SessionId = Annotated[str, typer.Argument(help="The conversation.")]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (context, say, notes, end, insights):
+        app.command()(targeted(command))
+    for command in (add, remove):
+        sources_app.command()(targeted(command))
+    sources_app.command("list")(targeted(list_sources))
+    audit_app.command()(targeted(junk))
+    app.add_typer(sources_app, name="sources")
+    app.add_typer(audit_app, name="audit")
+
+
+def context(
+    query: Annotated[str, typer.Argument(help="The message that the LLM is about to get.")],
+    session: Session = None,
+    budget: Annotated[int, typer.Option(help="Tokens.", min=50, max=200_000)] = 4_000,
+    explain: Annotated[
+        bool, typer.Option(help="How it came about: sources, times, what was left out and why.")
+    ] = False,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """What to put into the prompt: Markdown within a budget of tokens."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            result = await memory.context(query, session_id=session, budget_tokens=budget, explain=explain)
+        if as_json:
+            print_json(result.model_dump(mode="json"))
+            return
+        if result.text:
+            print(result.text)
+        else:
+            err.print("Nothing is known that would help. [dim]Is it the right --tenant and --user?[/]")
+        if explain:
+            _explain(result)
+        elif result.degraded:
+            err.print(f"[yellow]degraded[/]: {', '.join(result.degraded_sources)}")
+
+    run(work)
+
+
+def say(
+    session: SessionId,
+    content: Annotated[str, typer.Argument(help="What was said; - reads messages as JSON lines from stdin.")],
+    role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Store what was said in a conversation; print the facts that were read in it."""
+    messages = _lines() if content == "-" else [{"role": role, "content": content}]
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            receipt = await memory.store_exchange(messages, session_id=session)
+        if as_json:
+            print_json(receipt.model_dump(mode="json"))
+            return
+        out.print(
+            f"{len(receipt.messages) - receipt.recalled} stored, {receipt.notes.message_count} messages in this conversation"
+        )
+        for fact in receipt.facts:
+            if fact.memory:
+                out.print(f"  [green]{fact.status}[/]  {escape(fact.memory.content)}", highlight=False)
+
+    run(work)  # fmt: skip
+
+
+def notes(session: SessionId, *, target: Target, as_json: Json = False) -> None:
+    """What a conversation is about: summary, decisions, action items, the last messages."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.session_notes(session)
+        if as_json:
+            print_json(found.model_dump(mode="json") if found else None)
+            return
+        if found is None:
+            out.print(f'Nothing was said in {session!r}. [dim]keeps say {session} "…"[/]')
+            return
+        out.print(
+            f"[bold]{found.message_count} messages[/], fresh until {found.expires_at:%Y-%m-%d %H:%M}", highlight=False
+        )
+        out.print(found.summary or "[dim]no summary yet: it rolls on every five messages[/]", highlight=False)
+        for note in found.items:
+            out.print(f"  [cyan]{note.kind.replace('_', ' ')}[/]  {escape(note.text)}", highlight=False)
+
+    run(work)  # fmt: skip
+
+
+def end(session: SessionId, *, target: Target, as_json: Json = False) -> None:
+    """End a conversation: its summary is kept now, what matters of it in an hour."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            receipt = await memory.end_session(session)
+        if as_json:
+            print_json(receipt.model_dump(mode="json"))
+        elif receipt.memory:
+            out.print(receipt.memory.content, markup=False, highlight=False)
+
+    run(work)
+
+
+def insights(*, target: Target, as_json: Json = False) -> None:
+    """One's own memory in numbers: totals, growth, use, decay ahead, junk, storage, index lag."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.insights()
+        if as_json:
+            print_json(found.model_dump(mode="json"))
+        else:
+            _print_insights(found)
+
+    run(work)
+
+
+def junk(*, target: Target, as_json: Json = False) -> None:
+    """What a promotion run would promote now, and how much of it is small talk or a mere question. Changes nothing."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.audit_junk()
+        if as_json:
+            print_json(found.model_dump(mode="json"))
+            return
+        out.print(
+            f"would be promoted now: {found.would_promote}, of it junk {found.would_promote_junk}", highlight=False
+        )
+        out.print(f"promoted before: {found.promoted}, of it junk {found.promoted_junk}", highlight=False)
+        out.print(f"junk share: {found.junk_share:.1%}", highlight=False)
+        for text in found.examples:
+            out.print(f"  {text}", markup=False, highlight=False)
+
+    run(work)
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="What agents call it.")],
+    kind: Annotated[str, typer.Option(help=f"One of: {', '.join(get_args(SourceKind))}.")],
+    purpose: Annotated[str, typer.Option(help="What it is good for, in a sentence.")],
+    private: Annotated[bool, typer.Option(help="Only for this user; else for the tenant.")] = False,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Tell agents of something that can be looked up."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            new = validated(NewSource, {"name": name, "kind": kind, "purpose": purpose})
+            made = await memory.add_source(
+                new.name, kind=new.kind, purpose=new.purpose, visibility="private" if private else "tenant"
+            )
+        if as_json:
+            print_json(made.model_dump(mode="json"))
+        else:
+            out.print(f"agents are told of [bold]{escape(made.name)}[/] ({made.kind})")
+
+    run(work)  # fmt: skip
+
+
+def list_sources(*, target: Target, as_json: Json = False) -> None:
+    """What can be looked up, as agents are told of it."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.list_sources()
+        if as_json:
+            print_json([each.model_dump(mode="json") for each in found])
+            return
+        for each in found:
+            out.print(
+                f"[bold]{escape(each.name)}[/] ({each.kind}, {each.visibility}): {escape(each.purpose)}",
+                highlight=False,
+            )
+        if not found:
+            out.print(
+                'Agents are told of nothing. [dim]keeps sources add metrics --kind database --purpose "Users and orders by day"[/]'
+            )
+
+    run(work)  # fmt: skip
+
+
+def remove(name: Annotated[str, typer.Argument(help="Its name.")], *, target: Target) -> None:
+    """Tell of it no more."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            await memory.remove_source(name)
+        out.print(f"agents are no longer told of {name!r}")
+
+    run(work)
+
+
+def _lines() -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in sys.stdin if line.strip()]
+    except json.JSONDecodeError as error:
+        raise ValidationFailedError(
+            f'stdin is not JSON lines ({error}); each line is like {{"role": "user", "content": "…"}}'
+        ) from None
+
+
+def _explain(result: ContextResult) -> None:
+    err.print(
+        f"\n[bold]{result.tokens} of {result.budget_tokens} tokens[/] ({result.tokenizer}), {result.took_ms:.0f} ms, of it the router {result.router_ms:.1f} ms",
+        highlight=False,
+    )
+    err.print(
+        "signals: "
+        + (", ".join(result.signals) or "none")
+        + (f"; from {result.since:%Y-%m-%d} to {result.until:%Y-%m-%d}" if result.since and result.until else ""),
+        highlight=False,
+    )
+    err.print(
+        "sources: " + ", ".join(f"{name} {took:.0f} ms" for name, took in result.sources_ms.items()), highlight=False
+    )
+    for section in result.sections:
+        err.print(
+            f"  {section.title}: {len(section.items)} lines, {section.tokens} tokens, share {section.share_tokens}",
+            highlight=False,
+        )
+    for left in result.left_out[:10]:
+        err.print(
+            f"  [dim]left out ({left.reason.replace('_', ' ')}): {left.section} {left.memory_id or ''} {left.tokens} tokens[/]",
+            highlight=False,
+        )
+    if result.degraded:
+        err.print(f"[yellow]degraded[/]: {', '.join(result.degraded_sources)}")
+
+
+def _print_insights(found: Insights) -> None:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    rows: list[tuple[str, object]] = [
+        ("memories", f"{found.total_memories:,} ({found.important_memories:,} important)"),
+        ("by kind", _counts(found.by_kind)),
+        ("by layer", _counts(found.by_layer)),
+        ("by namespace", _counts(found.by_namespace)),
+        ("tags", _counts(found.common_tags)),
+        (
+            "growth",
+            f"{found.growth_trend}; " + " ".join(str(week.memories) for week in found.growth)
+            if found.growth
+            else "none",
+        ),
+        ("never used", f"{found.never_used:,}"),
+        (
+            "fading",
+            f"{found.decay.within_a_day} in a day, {found.decay.within_a_week} in a week, {found.decay.within_a_month} in a month; {found.decay.archived} archived",
+        ),
+        ("kept for long", f"{found.promoted:,} experiences, junk share {found.junk_share:.1%}"),
+        ("older truths", f"{found.superseded:,} superseded, {found.forgotten:,} forgotten, {found.stale:,} stale"),
+        ("index", f"{found.index_pending:,} wait, the oldest for {found.index_lag_seconds:.0f} s"),
+    ]
+    if found.storage:
+        last = found.storage[-1]
+        rows.append(("tenant", f"{last.memories:,} memories, {last.bytes / 1e6:.1f} MB, {last.events:,} events"))
+    for name, value in rows:
+        table.add_row(f"[bold]{name}[/]", escape(str(value)))
+    out.print(table)
+    for used in found.most_used[:5]:
+        out.print(f"  {used.access_count:>4} × {escape(used.content[:100])}", highlight=False)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name or '(none)'} {count:,}" for name, count in counts.items()) or "none"

@@ -1,0 +1,157 @@
+"""Conversations read by an LLM: right, slow, refusing, cut off, lying. With it better, without it nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keeps.bootstrap import open_keeps
+from keeps.engine import Keeps
+from keeps.models.chat import OpenAIChat
+from keeps.scope import Scope
+from keeps.settings import Settings
+from keeps_client.errors import UnavailableError
+from tests.lifecycle.conftest import MovingClock
+from tests.scripted_llm import Script, script
+
+__all__ = ["script"]
+SAID = [
+    {"role": "user", "content": "I grew up by the sea, in Whitby, and keep two hens."},
+    {"role": "tool", "tool": "web", "content": "The user grew up in Hull."},
+]
+
+
+@pytest.fixture
+async def keeps(app_url: str, shared: Any, tmp_path: Path, script: Script, clock: MovingClock) -> AsyncIterator[Keeps]:
+    chosen = Settings(
+        home=tmp_path, database_url=app_url, llm_base_url=script.url, llm_model="m", llm_tokens_per_day=300
+    )
+    chat = OpenAIChat("m", base_url=script.url, timeout_seconds=0.5)
+    async with await open_keeps(chosen, embedder=shared, clock=clock, chat=chat) as opened:
+        yield opened
+
+
+def fact(message: int, attribute: str, value: str, **more: object) -> dict[str, object]:
+    return {"message": message, "entity": "user", "attribute": attribute, "value": value, "confidence": 0.9, **more}
+
+
+async def consolidated(
+    keeps: Keeps, clock: MovingClock, tenant: str, session: str = "s1"
+) -> tuple[list[str], dict[str, int]]:
+    """The facts after a conversation has been consolidated, and what the job did."""
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.store_exchange(SAID, session_id=session)
+    await alice.end_session(session)
+    clock.forward(hours=2)
+    done = await keeps.services.lifecycle.run(tenant, "sessions")
+    page = await alice.list(filters={"namespace": {"eq": "facts"}})
+    return sorted(each.content for each in page.items), done.counts
+
+
+async def test_a_right_answer_gives_facts_and_a_summary(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    script.answers = [
+        {
+            "facts": [fact(1, "Home town", "Whitby"), fact(1, "pets", "two hens")],
+            "summary": "She keeps hens by the sea.",
+        }
+    ]
+    facts, counts = await consolidated(keeps, clock, tenant)
+    assert facts == ["The user's home town is Whitby.", "The user's pets is two hens."]
+    assert counts == {"sessions": 1, "facts": 2}
+    (summary,) = (
+        await keeps.memory(Scope(tenant, "alice")).list(filters={"content_type": {"eq": "session_summary"}})
+    ).items
+    assert "She keeps hens by the sea." in summary.content
+    assert script.formats == ["json_schema"]
+    assert "[1] user: I grew up by the sea" in script.asked[0]
+
+
+async def test_what_no_message_says_is_dropped_and_no_id_can_be_made_up(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    lies = [
+        fact(1, "hometown", "Paris"), fact(9, "hometown", "Whitby"), fact(0, "pets", "two hens"), fact(1, "", "Whitby"),
+        fact(1, "pets", "two hens", confidence=0.1), {**fact(1, "mother", "Whitby"), "entity": "Queen Ann"}, fact(1, "sea", "Whitby", same_as=77),
+    ]  # fmt: skip
+    script.answers = [{"facts": lies, "summary": ""}]
+    facts, _ = await consolidated(keeps, clock, tenant)
+    assert facts == ["The user's sea is Whitby."], "a number that names no known fact names a new one"
+
+
+async def test_a_known_fact_is_named_by_its_number_and_superseded(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.store_exchange([{"role": "user", "content": "My hometown is Leeds."}], session_id="s0")
+    clock.forward(hours=1)
+    script.answers = [{"facts": [fact(1, "place of childhood", "Whitby", same_as=1)]}]
+    facts, _ = await consolidated(keeps, clock, tenant)
+    assert facts == ["The user's hometown is Whitby."]
+    assert "(1) user | hometown | Leeds" in script.asked[0]
+
+
+async def test_what_a_tool_brings_never_overrules_the_users_own_words(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    script.answers = [
+        {"facts": [fact(1, "hometown", "Whitby"), fact(2, "hometown", "Hull"), fact(2, "birthplace", "Hull")]}
+    ]
+    facts, _ = await consolidated(keeps, clock, tenant)
+    assert facts == ["The user's birthplace is Hull.", "The user's hometown is Whitby."]
+    alice = keeps.memory(Scope(tenant, "alice"))
+    assert (await alice.find("facts", "user/birthplace")).metadata["trust"] == "tool"
+
+
+@pytest.mark.parametrize("answer", [429, 500, '{"facts": [{"message": 1, "entity": "us', "I would rather not.", "slow"])
+async def test_refusing_cut_off_or_slow_nothing_is_lost_and_nothing_half_written(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.01)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    script.answers = [answer if answer != "slow" else {}]
+    script.pause_seconds = 2.0 if answer == "slow" else 0.0
+    facts, counts = await consolidated(keeps, clock, tenant)
+    assert facts == []
+    assert counts == {"llm_away": 1}, "the conversation is read again later"
+    alice = keeps.memory(Scope(tenant, "alice"))
+    assert len((await alice.list(filters={"kind": {"eq": "episodic"}})).items) == 3, "two messages and the summary"
+    assert await keeps.services.lifecycle.run(tenant, "sessions") is None, "it is not asked at once"
+    clock.forward(minutes=31)
+    script.answers, script.pause_seconds = [{"facts": [fact(1, "hometown", "Whitby")]}], 0.0
+    done = await keeps.services.lifecycle.run(tenant, "sessions")
+    assert done.counts == {"sessions": 1, "facts": 1}
+    assert (await keeps.services.events.verify(alice.scope)).equal
+
+
+async def test_the_budget_of_the_day_stops_jobs_and_not_requests(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    script.answers = [{"facts": [fact(1, "hometown", "Whitby")]}]
+    for session in ("s1", "s2", "s3"):
+        await consolidated(keeps, clock, tenant, session)
+    _, counts = await consolidated(keeps, clock, tenant, "s4")
+    assert len(script.asked) == 3, "300 tokens are spent"
+    assert counts == {"over_llm_budget": 1}
+    clock.forward(days=1)
+    await consolidated(keeps, clock, tenant, "s5")
+    assert len(script.asked) == 5, "what waited is read, and what is new"
+
+
+async def test_a_server_without_structured_output_is_asked_for_json(script: Script) -> None:
+    from keeps.extraction.llm import Answer
+
+    script.answers = [400, {"facts": []}, {"facts": []}]
+    chat = OpenAIChat("m", base_url=script.url)
+    for _ in range(2):
+        assert await chat.answer("Say.", "x", Answer) == Answer()
+    assert script.formats == ["json_schema", "json_object", "json_object"]
+    script.answers = [400]
+    with pytest.raises(UnavailableError):
+        await chat.answer("Say.", "x", Answer)
+    await asyncio.wait_for(chat.close(), 5)

@@ -1,0 +1,56 @@
+"""An LLM behind OpenAI's API that answers as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+
+class Script:
+    """Answers as it is told, one after another; the last one again and again."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = [{}]
+        self.asked: list[str] = []
+        self.formats: list[str] = []
+        self.pause_seconds = 0.0
+        self.url = ""
+
+    async def complete(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.asked.append(body["messages"][1]["content"])
+        self.formats.append(body["response_format"]["type"])
+        await asyncio.sleep(self.pause_seconds)  # as slow as a test wants it
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, int):
+            return web.json_response({"error": {"message": "no"}}, status=answer)
+        text = answer if isinstance(answer, str) else json.dumps(answer)
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        return web.json_response(
+            {
+                "id": "x",
+                "object": "chat.completion",
+                "created": 0,
+                "model": "m",
+                "choices": [choice],
+                "usage": {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100},
+            }
+        )
+
+
+@pytest.fixture
+async def script() -> AsyncIterator[Script]:
+    found = Script()
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", found.complete)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    found.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    yield found
+    await runner.cleanup()
