@@ -110,6 +110,12 @@ def events(
     raise typer.Exit(_benchmark("events").run(operations=operations, writers=writers, as_json=as_json))
 
 
+@bench_app.command()
+def population(users: Annotated[int, typer.Option(help="How many.", min=10)] = 10_000, as_json: Json = False) -> None:
+    """A year of synthetic users: how many memories are archived, promoted, lost though later asked for."""
+    raise typer.Exit(_benchmark("population").run(users=users, as_json=as_json))
+
+
 @bench_app.command("llm")
 def local_llm(as_json: Json = False) -> None:
     """The protocol with a small real model on this machine. Exit code 1 where a fact is kept that nobody said."""
