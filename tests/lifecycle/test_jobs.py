@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from keeps.engine import Keeps
+from keeps.engine import Keeps, ScopedMemory
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from keeps_client.models import Memory
 from tests.lifecycle.conftest import MovingClock
 
 SMALL_TALK = "The weather is rather grey over the harbour today."
 ALLERGY = "Alice is allergic to peanuts and must never eat them."
+
+
+async def whole(memory: ScopedMemory) -> list[Memory]:
+    """What is stored, without how it fades: that moves with the clock."""
+    return [each.model_copy(update={"life": None}) for each in (await memory.list(limit=200)).items]
 
 
 async def test_what_nobody_reads_is_archived_after_a_week(living: Keeps, clock: MovingClock, tenant: str) -> None:
@@ -19,6 +27,11 @@ async def test_what_nobody_reads_is_archived_after_a_week(living: Keeps, clock: 
     fact = await alice.remember("Alice lives in Leeds.")
     clock.forward(days=6)
     assert await living.services.lifecycle.run(tenant, "decay") is None
+    life = (await alice.get(talk.memory_id)).life
+    assert life is not None
+    assert 0.3 < life.retention < 0.4
+    assert timedelta(days=1) < life.fades_at - clock.now < timedelta(days=1, hours=1)
+    assert (await alice.get(fact.memory_id)).life.retention is None
     clock.forward(days=2)
     done = await living.services.lifecycle.run(tenant, "decay")
     assert done.counts == {"archived": 1}
@@ -75,7 +88,7 @@ async def test_undoing_a_run_restores_every_row_exactly(living: Keeps, clock: Mo
         await user.remember_many(
             [{"content": f"Remark {number} on the weather.", "kind": "episodic"} for number in range(250)]
         )
-    before = [(await user.list(limit=200)).items for user in users]
+    before = [await whole(user) for user in users]
     clock.forward(days=30)
     done = await living.services.lifecycle.run(tenant, "decay")
     assert done.counts == {"archived": 500}
@@ -84,7 +97,7 @@ async def test_undoing_a_run_restores_every_row_exactly(living: Keeps, clock: Mo
     assert len(changed.changes) == 250, "of others' memories nothing is shown"
     undone = await users[1].undo(done.operation_id)
     assert (undone.status, undone.counts) == ("undone", {"archived": 500, "undone": 500})
-    assert [(await user.list(limit=200)).items for user in users] == before
+    assert [await whole(user) for user in users] == before
     assert (await living.services.events.verify(users[0].scope)).equal
     assert (await users[1].undo(done.operation_id)).undone_at == undone.undone_at, "undoing twice is once"
 

@@ -107,7 +107,7 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
         graph=np.zeros(count),
         keys=[bytes([n]) * 16 for n in range(count)], text=array(), vector=np.where(unknown, np.nan, array()), tokens=np.where(unknown, np.nan, array()),
         token_counts=random.integers(0, 300, count).astype(float), session=array(), stated=np.round(array()), speaker=np.round(array()),
-        date=np.round(array()), importance=array(), age_days=array() * 400, key_match=np.zeros(count),
+        date=np.round(array()), importance=array(), retention=array(), age_days=array() * 400, key_match=np.zeros(count),
         valid_from=[datetime(2026, 1, 1 + n % 28, tzinfo=UTC) for n in range(count)], sentences=random.normal(size=(count, 8)).astype(np.float32),
         neighbours={0: [(1, 0.2)], 1: [(0, 0.2)]} if count > 1 else {},
     )  # fmt: skip

@@ -141,12 +141,16 @@ ON CONFLICT DO NOTHING
 SELECT EXISTS (SELECT FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = $2 AND model = $3) AS indexed
 
 -- name: memory_get
--- One memory that this scope may see, forgotten or not.
-SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
-FROM keeps.memories
-WHERE tenant_id = $1 AND memory_id = $2
+-- One memory that this scope may see, forgotten or not, and how it was read.
+SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
+    memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
+    memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
+    memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id, memories.version,
+    memories.created_at, memories.updated_at,
+    memory_access.access_count, memory_access.last_accessed_at
+FROM keeps.memories LEFT JOIN keeps.memory_access
+  ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+WHERE memories.tenant_id = $1 AND memories.memory_id = $2
 
 -- name: memory_get_as_of
 -- One memory as its owner's last event up to $3 told it; nothing where it was not known yet, or is erased.
@@ -226,6 +230,8 @@ LIMIT 1
 -- name: memories_list
 -- One keyset page of what this scope may see, newest first: two index ranges, one's own and what others share, merged.
 -- $2 user · $3, $4: the last row of the page before, or null · $5 limit · $6 now · $7: lives asked for by filters
+SELECT page.*, memory_access.access_count, memory_access.last_accessed_at
+FROM (
 (SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
     role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
     superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
@@ -251,6 +257,8 @@ ORDER BY created_at DESC, memory_id DESC
 LIMIT $5)
 ORDER BY created_at DESC, memory_id DESC
 LIMIT $5
+) AS page LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = page.memory_id
+ORDER BY page.created_at DESC, page.memory_id DESC
 
 -- name: memories_overdue
 -- One's own memories that were forgotten longer ago than they can be restored.

@@ -87,7 +87,9 @@ class MemoryService:
         async with self._database.scoped(scope) as tx:
             if as_of is not None:
                 await events.check_reachable(tx, as_of)
-            memory = await (store.get(tx, memory_id) if as_of is None else store.get_as_of(tx, memory_id, as_of))
+            memory = await (
+                store.get(tx, memory_id, self._clock()) if as_of is None else store.get_as_of(tx, memory_id, as_of)
+            )
         if memory is None:
             raise NotFoundError(f"no memory {memory_id}" + (f" known at {as_of.isoformat()}" if as_of else ""))
         return memory

@@ -15,10 +15,12 @@ from keeps.clock import new_id
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.images import Image, audience_of, life_of, searched_terms
+from keeps.memories.retention import fades_at, retention
 from keeps.models.embedder import Embedding
 from keeps.text.packing import EVERY_MEMORY, hash_term, pack, salt_of
 from keeps_client.errors import PayloadTooLargeError
 from keeps_client.models import Memory
+from keeps_client.models.memories import Life
 
 QUERIES = Statements("keeps.memories")
 MAX_BATCH_CHARACTERS = 64 << 20
@@ -104,9 +106,9 @@ async def is_indexed(tx: Tx, memory_id: UUID, model: str) -> bool:
     return row is not None and row["indexed"]
 
 
-async def get(tx: Tx, memory_id: UUID) -> Memory | None:
+async def get(tx: Tx, memory_id: UUID, now: datetime | None = None) -> Memory | None:
     row = await tx.fetch_row(QUERIES["memory_get"], tx.scope.tenant_id, memory_id)
-    return None if row is None else memory_from_row(row)
+    return None if row is None else memory_from_row(row, now)
 
 
 async def get_as_of(tx: Tx, memory_id: UUID, as_of: datetime) -> Memory | None:
@@ -165,7 +167,7 @@ async def page(
         list(lives),
         *condition.values,
     )
-    return [memory_from_row(row) for row in rows]
+    return [memory_from_row(row, now) for row in rows]
 
 
 async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
@@ -210,9 +212,12 @@ async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
     )
 
 
-def memory_from_row(row: Row | dict[str, Any]) -> Memory:
-    """A row as the model that callers see. It was validated when it was written."""
+def memory_from_row(row: Row | dict[str, Any], now: datetime | None = None) -> Memory:
+    """A row as the model that callers see. It was validated when it was written. With `now`, and how it was read: its life."""
     values = dict(row)
+    count, last_accessed_at = values.pop("access_count", None), values.pop("last_accessed_at", None)
+    if now is not None:
+        values["life"] = _life_of(values, count or 0, last_accessed_at, now)
     values.pop("content_hash", None)
     values["metadata"] = json.loads(values["metadata"])
     values["value"] = None if values["value"] is None else json.loads(values["value"])
@@ -229,6 +234,18 @@ def memory_from_image(image: Image) -> Memory:
         values[name] = None if values[name] is None else UUID(values[name])
     values["tags"] = tuple(values["tags"])
     return Memory.model_construct(**values)
+
+
+def _life_of(values: dict[str, Any], count: int, last_accessed_at: datetime | None, now: datetime) -> Life:
+    if values["layer"] != "short_term":
+        return Life.model_construct(
+            access_count=count, last_accessed_at=last_accessed_at, retention=None, fades_at=None
+        )
+    used = max(values["updated_at"], last_accessed_at) if last_accessed_at else values["updated_at"]
+    return Life.model_construct(
+        access_count=count, last_accessed_at=last_accessed_at, retention=retention(values["importance"], count, used, now),
+        fades_at=fades_at(values["importance"], count, used),
+    )  # fmt: skip
 
 
 def image_from_row(row: Row) -> Image:

@@ -32,6 +32,8 @@ SESSION_WEIGHT = 0.2
 SPEAKER_WEIGHT = 0.1
 DATE_WEIGHT = 0.2
 IMPORTANCE_WEIGHT = 0.1
+RETENTION_WEIGHT = 0.05
+"""What fades is ranked lower before it is archived; what does not fade counts in full."""
 RECENCY_WEIGHT = 0.02
 RECENCY_DAYS = 30.0
 KEY_WEIGHT = 2.0
@@ -55,6 +57,7 @@ class Candidates:
     speaker: Scores
     date: Scores
     importance: Scores
+    retention: Scores
     age_days: Scores
     key_match: Scores
     graph: Scores
@@ -113,6 +116,7 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
         _part("speaker", candidates.speaker, candidates.speaker, SPEAKER_WEIGHT),
         _part("date", candidates.date, candidates.date, DATE_WEIGHT),
         _part("importance", candidates.importance, candidates.importance, IMPORTANCE_WEIGHT),
+        _part("retention", candidates.retention, candidates.retention, RETENTION_WEIGHT),
         _part("recency", candidates.age_days, np.exp(-candidates.age_days / RECENCY_DAYS), RECENCY_WEIGHT),
         _part("key", candidates.key_match, candidates.key_match, KEY_WEIGHT),
         _part("graph", candidates.graph, normalise(candidates.graph), GRAPH_WEIGHT),

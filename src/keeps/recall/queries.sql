@@ -107,8 +107,11 @@ WHERE turn.tenant_id = $1 AND turn.memory_id = ANY ($2::uuid[]) AND turn.session
 -- What scoring needs of each candidate.
 SELECT memories.memory_id, memories.session_id, memories.kind, memories.role, memories.metadata ->> 'speaker' AS speaker,
        memories.valid_from, memories.valid_to, memories.expires_at, memories.updated_at, memories.importance,
+       memories.layer, COALESCE(memory_access.access_count, 0) AS access_count,
+       GREATEST(memories.updated_at, memory_access.last_accessed_at) AS last_used_at,
        left(memories.content, 400) AS opening, halfvec_send(memory_vectors.embedding) AS sentence, memory_vectors.tokens
 FROM keeps.memories
+LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
 LEFT JOIN keeps.memory_vectors
   ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id AND memory_vectors.model = $3
 WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
@@ -119,12 +122,16 @@ SELECT memories.memory_id FROM keeps.memories
 WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[]) AND /*:condition*/ true
 
 -- name: recall_memories
--- The hits, whole.
-SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type, role,
-       trigger_condition, procedure_type, metadata, tags, source, importance, visibility, valid_from, valid_to, superseded_by,
-       expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
-FROM keeps.memories
-WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
+-- The hits, whole, and how they were read.
+SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer,
+       memories.namespace, memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition,
+       memories.procedure_type, memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.valid_from,
+       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
+       memories.version, memories.created_at, memories.updated_at,
+       memory_access.access_count, memory_access.last_accessed_at
+FROM keeps.memories LEFT JOIN keeps.memory_access
+  ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
 
 -- name: recall_as_of
 -- Memories as they were known at $3, found by rows ($2) that say the same today: under the id of the row itself, or of the

@@ -16,6 +16,7 @@ import numpy as np
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
+from keeps.memories.retention import retention
 from keeps.models.embedder import Embedder, QueryEmbedding
 from keeps.models.token_vectors import TOKEN_BYTES, max_similarity
 from keeps.recall import bm25, cues, fusion, store
@@ -92,7 +93,7 @@ class RecallService:
             ):
                 # Rows whose time is over filled the arms: ask again with the time as a filter, before the limits.
                 ranked = await self._ranked(tx, request, select(request, scope, now, always=True), query)
-            memories = ranked.past or await store.memories(tx, [memory_id for memory_id, _, _ in ranked.hits])
+            memories = ranked.past or await store.memories(tx, [memory_id for memory_id, _, _ in ranked.hits], now)
         hits = [
             Hit.model_construct(
                 memory=memories[memory_id], score=score, provider_id="vector" if request.scope == "indexed" else "postgres", tier="indexed" if request.scope != "persistent" and ranked.indexed(memory_id) else "persistent",
@@ -310,6 +311,15 @@ class RecallService:
             if dates
             else np.zeros(count),
             importance=np.array([row.importance for row in rows], dtype=np.float64),
+            retention=np.array(
+                [
+                    retention(row.importance, row.access_count, row.last_used_at, now)
+                    if row.layer == "short_term"
+                    else 1.0
+                    for row in rows
+                ],
+                dtype=np.float64,
+            ),
             age_days=np.array(
                 [max(0.0, (now - row.valid_from).total_seconds() / 86_400) for row in rows], dtype=np.float64
             ),

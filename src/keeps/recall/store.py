@@ -36,6 +36,9 @@ class Candidate:
     expires_at: datetime | None
     updated_at: datetime
     importance: float
+    layer: str
+    access_count: int
+    last_used_at: datetime
     opening: str
     sentence: bytes | None
     tokens: bytes | None
@@ -115,7 +118,7 @@ async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Can
     return [
         Candidate(
             row["memory_id"], row["session_id"], row["kind"], row["role"], row["speaker"], row["valid_from"], row["valid_to"],
-            row["expires_at"], row["updated_at"], row["importance"], row["opening"], row["sentence"], row["tokens"],
+            row["expires_at"], row["updated_at"], row["importance"], row["layer"], row["access_count"], row["last_used_at"], row["opening"], row["sentence"], row["tokens"],
         )
         for row in rows
     ]  # fmt: skip
@@ -129,9 +132,9 @@ async def passing(tx: Tx, memory_ids: Sequence[UUID], condition: Condition) -> s
     return {row["memory_id"] for row in rows}
 
 
-async def memories(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, Memory]:
+async def memories(tx: Tx, memory_ids: Sequence[UUID], now: datetime) -> dict[UUID, Memory]:
     rows = await tx.fetch(QUERIES["recall_memories"], tx.scope.tenant_id, list(memory_ids))
-    return {row["memory_id"]: memory_from_row(row) for row in rows}
+    return {row["memory_id"]: memory_from_row(row, now) for row in rows}
 
 
 async def as_of(

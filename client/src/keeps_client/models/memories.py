@@ -35,11 +35,21 @@ Tags = Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)]
 Importance = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
+class Life(Wire):
+    """How a memory is used, and how it fades: `retention` from 1 (just used) to 0; under 0.3, at `fades_at`, it is archived unless
+    it is recalled before. Both are None for what does not fade: long-term memories and knowledge."""
+
+    access_count: int
+    last_accessed_at: datetime | None = None
+    retention: float | None = None
+    fades_at: datetime | None = None
+
+
 class Memory(Wire):
     """One durable row: what is known, whose it is, since when it is true, and how long it stays.
 
     `valid_from` and `valid_to` say when the content was true in the world; `created_at` and `updated_at` when
-    Keeps learned it. `superseded_by` names the memory that holds the newer truth.
+    Keeps learned it. `superseded_by` names the memory that holds the newer truth. `life` is told by `get`, `list` and `recall`.
     """
 
     memory_id: UUID
@@ -72,6 +82,7 @@ class Memory(Wire):
     version: int
     created_at: datetime
     updated_at: datetime
+    life: Life | None = None
 
 
 class NewMemory(Wire):

@@ -1,0 +1,69 @@
+"""Conversations, context, insights and operations, the same in process, over HTTP and without await."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from keeps_client.errors import NotFoundError, ValidationFailedError
+
+SAID = [
+    {"role": "user", "content": "I moved to Leeds. We decided to sail on Friday."},
+    {"role": "assistant", "content": "Noted."},
+]
+
+
+async def test_a_conversation_from_its_first_message_to_the_prompt_of_the_next(memory: Any) -> None:
+    receipt = await memory.store_exchange(SAID, session_id="a/b c")
+    assert [each.status for each in receipt.messages] == ["created", "created"]
+    assert [each.memory.content for each in receipt.facts] == ["The user lives in Leeds."]
+    notes = await memory.session_notes("a/b c")
+    assert notes == receipt.notes
+    assert await memory.session_notes("other") is None
+    ended = await memory.end_session("a/b c")
+    assert ended.memory.content_type == "session_summary"
+    assert (await memory.get_session("a/b c")).ended_at is not None
+    await memory.add_source("metrics", kind="database", purpose="Users by day")
+    assert [each.name for each in await memory.list_sources()] == ["metrics"]
+    result = await memory.context(
+        "Where does the user live?", session_id="next", budget_tokens=500, sections=["long_term", "knowledge"]
+    )
+    assert "The user lives in Leeds." in result.text
+    assert [section.name for section in result.sections] == ["long_term", "knowledge"]
+    assert result.tokens <= 500
+    assert (await memory.remove_source("metrics")).status == "forgotten"
+    found = await memory.get_relevant_memories_for_query("Where does the user live?")
+    assert [each.content for each in found] == ["The user lives in Leeds."]
+
+
+async def test_activities_insights_and_audit(memory: Any) -> None:
+    receipt = await memory.log_activity("Watered the tomatoes.", activity="task", metadata={"bed": 2})
+    assert (receipt.memory.content_type, receipt.memory.metadata) == ("task", {"bed": 2})
+    assert (await memory.insights()).by_kind == {"episodic": 1}
+    assert (await memory.audit_junk()).junk_share == 0
+
+
+async def test_operations_are_listed_and_absent_ones_not_found(memory: Any) -> None:
+    assert (await memory.operations(job="decay", status="completed")).items == []
+    for attempt in (memory.operation, memory.undo):
+        with pytest.raises(NotFoundError):
+            await attempt(uuid4())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda memory: memory.store_exchange([], session_id="s"),
+        lambda memory: memory.store_exchange([{"role": "user", "content": "x"}], session_id=""),
+        lambda memory: memory.context("x", budget_tokens=1),
+        lambda memory: memory.log_activity("x", activity="sleep"),
+        lambda memory: memory.add_source("a b", kind="api", purpose="x"),
+        lambda memory: memory.operations(limit=0),
+        lambda memory: memory.operation("no id"),
+    ],
+)
+async def test_bad_input_is_refused_alike(memory: Any, call: Any) -> None:
+    with pytest.raises(ValidationFailedError):
+        await call(memory)
