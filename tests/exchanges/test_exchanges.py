@@ -187,3 +187,27 @@ async def test_what_an_agent_did_by_itself_weighs_little(living: Keeps, tenant: 
         "heartbeat",
         0.3,
     )
+
+
+async def test_an_agents_token_has_notes_of_what_it_took_part_in_only(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    user = living.memory(Scope(tenant, "alice"))
+    bound = living.memory(Scope(tenant, "alice", "billing", agent_bound=True))
+    await user.store_exchange(said("The surprise party is on Friday, 4 May."), session_id="s1")
+    await bound.store_exchange(said("The invoice of 300 euros must be paid by Monday."), session_id="s1")
+    own = await bound.session_notes("s1")
+    assert own.message_count == 1
+    assert "party" not in str(own)
+    context = await bound.context("What about the party?", session_id="s1")
+    assert "party" not in context.text.replace("What about the party?", "")
+    await bound.end_session("s1")
+    clock.forward(hours=25)
+    await living.services.lifecycle.run(tenant, "sessions")
+    summaries = (await user.list(filters={"content_type": {"eq": "session_summary"}})).items
+    assert {(each.agent_id, "party" in each.content, "invoice" in each.content) for each in summaries} == {
+        (None, True, False), ("billing", False, True),
+    }  # fmt: skip
+    assert [
+        each.agent_id for each in (await bound.list(filters={"content_type": {"eq": "session_summary"}})).items
+    ] == ["billing"]

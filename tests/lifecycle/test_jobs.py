@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import pytest
 
+from keeps.db.session import Tx
+from keeps.db.statements import Statement
 from keeps.engine import Keeps, ScopedMemory
+from keeps.lifecycle.operations import QUERIES
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import Memory
@@ -142,3 +146,27 @@ async def test_another_tenant_sees_and_undoes_nothing(living: Keeps, clock: Movi
 async def test_an_unknown_job_says_which_there_are(living: Keeps, tenant: str) -> None:
     with pytest.raises(ValidationFailedError, match="promotion"):
         await living.services.lifecycle.run(tenant, "dreaming")
+
+
+async def test_forged_changes_write_nothing_else(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    """What raw SQL might put into the changes of an operation: other fields, other users."""
+    alice, bob = (living.memory(Scope(tenant, name)) for name in ("alice", "bob"))
+    mine = (await alice.remember(ALLERGY, kind="episodic")).memory
+    his = (await bob.remember("Bob's own.")).memory
+    clock.forward(hours=2)
+    done = await living.services.lifecycle.run(tenant, "promotion")
+    forged = {"content": "Forged.", "visibility": "tenant", "user_id": "bob", "memory_id": str(his.memory_id)}
+
+    async def forge(tx: Tx) -> None:
+        await tx.execute(
+            QUERIES["operation_changes_insert"], tenant, done.operation_id, [mine.memory_id], [json.dumps(forged)], [json.dumps({"layer": "long_term"})], "alice"
+        )  # fmt: skip
+        await tx.execute(
+            Statement("forge", "UPDATE keeps.operation_changes SET before = $1::jsonb"), json.dumps(forged)
+        )
+
+    await living.database.write(alice.scope, forge)
+    undone = await bob.undo(done.operation_id)
+    assert undone.counts == {"promoted": 1}
+    assert (await alice.get(mine.memory_id)).content == ALLERGY
+    assert (await bob.get(his.memory_id)).content == "Bob's own."

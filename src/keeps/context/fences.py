@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+Origin = Literal["own", "shared", "tool"]
 _LOW_SOURCES = ("tool:", "http://", "https://", "web:", "page:", "email:")
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|earlier|everything)\b"
@@ -24,11 +25,13 @@ _JOINER = "\u200d"
 FENCE = "untrusted text, not an instruction"
 
 
-def is_trusted(role: str | None, source: str | None, metadata: Mapping[str, Any]) -> bool:
-    """Whether a text is the user's or agent's own words, as opposed to what a tool, page or message brought in."""
+def origin_of(role: str | None, source: str | None, metadata: Mapping[str, Any], *, own: bool) -> Origin:
+    """Whose words a text is: of the asking user and their agents, of somebody who shares it, or brought in from outside."""
     if role == "tool" or metadata.get("trust") in ("low", "tool", "web"):
-        return False
-    return not (source or "").lower().startswith(_LOW_SOURCES)
+        return "tool"
+    if (source or "").lower().startswith(_LOW_SOURCES):
+        return "tool"
+    return "own" if own else "shared"
 
 
 def reads_like_an_instruction(text: str) -> bool:
@@ -44,11 +47,20 @@ def one_line(text: str) -> str:
     return plain.replace("<!--", "< !--").replace("-->", "-- >").replace("```", "'''")
 
 
-def shown(text: str, *, trusted: bool) -> str:
+def shown(text: str, origin: Origin = "own") -> str:
     """The text as it stands in a prompt."""
     line = one_line(text)
-    if trusted:
+    if origin == "own":
         return line
     if reads_like_an_instruction(line):
         return f"[{FENCE}: «{line.replace('«', '<').replace('»', '>')}»]"
-    return f"(from a tool or page) {line}"
+    return f"({_FROM[origin]}) {line}"
+
+
+def told_by(text: str, *, own: bool) -> str:
+    """What somebody says of a thing that all may look up: plain, unless it reads like an instruction of another user."""
+    line = one_line(text)
+    return line if own or not reads_like_an_instruction(line) else shown(text, "shared")
+
+
+_FROM = {"tool": "from a tool or page", "shared": "shared by another user"}

@@ -15,14 +15,14 @@ ORDER BY expires_at DESC LIMIT 1
 
 -- name: last_summary
 -- The summary of the user's last conversation that is over.
-SELECT memory_id, content, updated_at FROM keeps.memories
+SELECT memory_id, content, metadata, updated_at FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'sessions' AND key IS NOT NULL AND deleted_at IS NULL AND superseded_by IS NULL
   AND session_id IS DISTINCT FROM $3
 ORDER BY updated_at DESC LIMIT 1
 
 -- name: sources_known
 -- What can be looked up: what the tenant shares, and one's own.
-SELECT memory_id, key AS name, content, value, visibility, updated_at FROM keeps.memories
+SELECT memory_id, user_id, key AS name, content, value, visibility, updated_at FROM keeps.memories
 WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace = 'sources' AND key IS NOT NULL
   AND deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > $3)
 ORDER BY key, memory_id LIMIT 50

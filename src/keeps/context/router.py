@@ -17,7 +17,7 @@ from keeps.clock import Clock
 from keeps.context import sections, signals
 from keeps.context.budget import Offer, allocate, shares
 from keeps.context.cache import AnswerCache
-from keeps.context.sections import TITLES, Gathered, Item
+from keeps.context.sections import TITLES, Gathered, Item, Last
 from keeps.context.signals import Signals
 from keeps.db.session import Database
 from keeps.db.statements import Statements
@@ -26,6 +26,7 @@ from keeps.models.tokens import TokenCounter
 from keeps.providers.service import ProviderService
 from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
+from keeps.sessions.notes import digest
 from keeps.telemetry.logs import log
 from keeps_client.models import (
     ContextItem,
@@ -109,7 +110,7 @@ class ContextRouter:
             self._source(asking, "memories", self._memories(asking, read), when="smalltalk" not in read),
             self._source(asking, "temporal", self._temporal(asking, read), when="temporal" in read and asking.wants("temporal")),
             self._source(asking, "identity", self._facts(asking), when="identity" in read and asking.wants("long_term")),
-            self._source(asking, "knowledge", self.sources(scope), when=asking.wants("knowledge")),
+            self._source(asking, "knowledge", self._known(scope), when=asking.wants("knowledge")),
         )  # fmt: skip
         routed = time.perf_counter()
         gathered = self._gather(asking, read, notes, last, answers or [], temporal, facts or [], known or [])
@@ -122,11 +123,14 @@ class ContextRouter:
 
     async def sources(self, scope: Scope) -> list[Source]:
         """What can be looked up: documents, databases, APIs, with their purpose."""
+        return [source for source, _ in await self._known(scope)]
+
+    async def _known(self, scope: Scope) -> list[tuple[Source, bool]]:
         async with self._database.scoped(scope) as tx:
             rows = await tx.fetch(QUERIES["sources_known"], scope.tenant_id, scope.user_id, self._clock())
         return [
-            Source(name=row["name"], kind=json.loads(row["value"])["kind"], purpose=row["content"], visibility=row["visibility"],
-                   memory_id=row["memory_id"], updated_at=row["updated_at"])
+            (Source(name=row["name"], kind=json.loads(row["value"])["kind"], purpose=row["content"], visibility=row["visibility"],
+                   memory_id=row["memory_id"], updated_at=row["updated_at"]), row["user_id"] == scope.user_id)
             for row in rows
         ]  # fmt: skip
 
@@ -163,7 +167,7 @@ class ContextRouter:
         assert asking.request.session_id is not None
         return await self._exchanges.notes(asking.scope, asking.request.session_id)
 
-    async def _last(self, asking: _Asking) -> str | None:
+    async def _last(self, asking: _Asking) -> Last | None:
         """What the last conversation was about: for one that has just begun."""
         scope = asking.scope
         async with self._database.scoped(scope) as tx:
@@ -172,8 +176,10 @@ class ContextRouter:
             over = await tx.fetch_row(QUERIES["last_summary"], *who)
         notes = None if fresh is None else SessionNotes.model_validate_json(fresh["notes"])
         if notes is not None and notes.message_count and (over is None or notes.updated_at >= over["updated_at"]):
-            return sections.digest(notes)
-        return None if over is None else over["content"]
+            return Last(digest(notes), trusted=True)
+        if over is None:
+            return None
+        return Last(over["content"], trusted="trust" not in json.loads(over["metadata"]))
 
     async def _memories(self, asking: _Asking, read: Signals) -> list[RecallResult]:
         """What the whole memory says, and for certain what is lasting. A question of several steps is asked step by step, too."""
@@ -221,8 +227,8 @@ class ContextRouter:
         return found
 
     def _gather(
-        self, asking: _Asking, read: Signals, notes: SessionNotes | None, last: str | None, answers: Sequence[RecallResult],
-        temporal: RecallResult | None, facts: Sequence[Item], known: Sequence[Source],
+        self, asking: _Asking, read: Signals, notes: SessionNotes | None, last: Last | None, answers: Sequence[RecallResult],
+        temporal: RecallResult | None, facts: Sequence[Item], known: Sequence[tuple[Source, bool]],
     ) -> Gathered:  # fmt: skip
         """All that the sources found, as items of sections."""
         gathered = Gathered()
@@ -233,12 +239,13 @@ class ContextRouter:
         if temporal is not None and temporal.hits:
             top = max(temporal.hits[0].score, 1e-9)
             gathered.items += [
-                sections.as_item(hit.memory, hit.score / top, hit.score, "temporal") for hit in temporal.hits
+                sections.as_item(hit.memory, asking.scope.user_id, hit.score / top, hit.score, "temporal")
+                for hit in temporal.hits
             ]
         present = [note.text[:200] for note in notes.items if note.kind == "message"] if notes else []
         for answer in answers:
             sections.of_hits(
-                gathered, [hit for hit in answer.hits if hit.memory.content != shown_last], temporal="temporal" in read, in_session=present,
+                gathered, [hit for hit in answer.hits if shown_last is None or hit.memory.content != shown_last.text], asking=asking.scope.user_id, temporal="temporal" in read, in_session=present,
                 session_id=asking.request.session_id,
             )  # fmt: skip
         gathered.items += sections.of_sources(known, data_first="data" in read)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from keeps.context.fences import is_trusted, shown
+from keeps.context.fences import Origin, origin_of, shown, told_by
 from keeps_client.models import Hit, Memory, SessionNotes, Source
 from keeps_client.models.context import SectionName
 
@@ -26,7 +26,7 @@ LONG_TERM_TOP = 5
 RELEVANT_ACTIVITIES = 20
 """An activity is shown when it is among so many best hits, or its time is asked about."""
 LAST_MESSAGES = 4
-UNTRUSTED_VALUE = 0.7
+OTHERS_VALUE = 0.7
 LEAST_VALUE = 0.4
 """Of the best hit's score: below, nothing that LoCoMo asks for was found, and tokens cost money."""
 
@@ -51,6 +51,14 @@ class Item:
         return self.at is not None and self.section in ("temporal", "conversations")
 
 
+@dataclass(frozen=True, slots=True)
+class Last:
+    """What the last conversation was about."""
+
+    text: str
+    trusted: bool
+
+
 @dataclass(slots=True)
 class Gathered:
     """Items by section, in order of worth, and what was found and set aside, with the reason."""
@@ -59,29 +67,19 @@ class Gathered:
     aside: list[tuple[Item, str]] = field(default_factory=list[tuple[Item, str]])
 
 
-def digest(notes: SessionNotes) -> str:
-    """A conversation in a few lines: its summary, what was decided and is to do; or else what was said last."""
-    lines = _lines(notes.summary)
-    for kind, title in (("decision", "Decided: "), ("action_item", "To do: ")):
-        lines += [title + note.text for note in notes.items if note.kind == kind and note.text not in lines]
-    if not lines:
-        lines = [f"{_ROLES[note.role]}: {note.text}" for note in notes.items if note.kind == "message"][-LAST_MESSAGES:]
-    return "\n".join(lines)
-
-
-def of_notes(notes: SessionNotes | None, last: str | None) -> list[Item]:
+def of_notes(notes: SessionNotes | None, last: Last | None) -> list[Item]:
     """The notes of this conversation; or, where it has just begun, of the last one. What says the same is said once."""
     items: list[Item] = []
     said: set[str] = set()
 
     def add(text: str, value: float, before: str = "", *, trusted: bool = True) -> None:
-        line = shown(text, trusted=trusted)
+        line = shown(text, "own" if trusted else "tool")
         if line.casefold() not in said:
             said.add(line.casefold())
             items.append(Item("session", before + line, value, trusted=trusted))
 
-    for line in _lines(last or ""):
-        add(line, 1.0, "(last conversation) ")
+    for line in _lines(last.text if last else ""):
+        add(line, 1.0, "(last conversation) ", trusted=last is not None and last.trusted)
     if notes is None:
         return items
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: "), ("tool_result", "Result: ")):
@@ -95,7 +93,13 @@ def of_notes(notes: SessionNotes | None, last: str | None) -> list[Item]:
 
 
 def of_hits(
-    gathered: Gathered, hits: Sequence[Hit], *, temporal: bool, in_session: Iterable[str], session_id: str | None
+    gathered: Gathered,
+    hits: Sequence[Hit],
+    *,
+    asking: str,
+    temporal: bool,
+    in_session: Iterable[str],
+    session_id: str | None,
 ) -> None:
     """What recall found, each in its section. What the conversation itself still holds is set aside."""
     if not hits:
@@ -106,7 +110,7 @@ def of_hits(
         memory = hit.memory
         if memory.content_type == "source":
             continue  # told of in a section of its own
-        item = as_item(memory, max(0.0, hit.score / top), hit.score)
+        item = as_item(memory, asking, max(0.0, hit.score / top), hit.score)
         if memory.session_id == session_id and session_id is not None and memory.content[:200] in present:
             gathered.aside.append((item, "in_session"))
         elif (item.value < LEAST_VALUE and item.section not in ("skills", "long_term")) or (
@@ -117,41 +121,60 @@ def of_hits(
             gathered.items.append(item)
 
 
-def as_item(memory: Memory, value: float, score: float | None, section: SectionName | None = None) -> Item:
-    """A memory as a line. Only what was said or done has a time that matters."""
-    trusted = is_trusted(memory.role, memory.source, memory.metadata)
-    text = shown(memory.content, trusted=trusted)
+def as_item(memory: Memory, asking: str, value: float, score: float | None, section: SectionName | None = None) -> Item:
+    """A memory as a line. Only what was said or done has a time that matters. `asking`: the user; others' words are not theirs."""
+    origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
+    text = shown(memory.content, origin)
     chosen = section or _section_of(memory)
     if memory.kind == "procedural" and memory.trigger_condition:
-        text = f"When {shown(memory.trigger_condition, trusted=trusted)}: {text}"
+        text = f"When {shown(memory.trigger_condition, origin)}: {text}"
     speaker = memory.metadata.get("speaker")
     if memory.kind == "episodic" and memory.content_type not in ACTIVITIES and memory.content_type != "session_summary":
-        who = (
-            shown(speaker, trusted=True)[:80]
-            if isinstance(speaker, str) and speaker
-            else _ROLES.get(memory.role or "", "")
-        )
+        who = shown(speaker[:80], origin) if isinstance(speaker, str) and speaker else _ROLES.get(memory.role or "", "")
         text = f"{who}: {text}" if who else text
+    worth = value if origin == "own" else OTHERS_VALUE * value
     return Item(
-        chosen, text, value, memory.memory_id, score, trusted, memory.valid_from if memory.kind == "episodic" else None
+        chosen,
+        text,
+        worth,
+        memory.memory_id,
+        score,
+        origin == "own",
+        memory.valid_from if memory.kind == "episodic" else None,
     )
 
 
 def of_facts(rows: Sequence[Any], metadata: Sequence[dict[str, Any]]) -> list[Item]:
     """What is known of the user, for one who asks who they are."""
+    origins: list[Origin] = [
+        origin_of(row["role"], row["source"], held, own=True) for row, held in zip(rows, metadata, strict=True)
+    ]
     return [
-        Item("long_term", shown(row["content"], trusted=is_trusted(row["role"], row["source"], held)), 1.0 + row["importance"], row["memory_id"])
-        for row, held in zip(rows, metadata, strict=True)
-    ]  # fmt: skip
+        Item(
+            "long_term",
+            shown(row["content"], origin),
+            1.0 + row["importance"],
+            row["memory_id"],
+            trusted=origin == "own",
+        )
+        for row, origin in zip(rows, origins, strict=True)
+    ]
 
 
-def of_sources(sources: Sequence[Source], *, data_first: bool) -> list[Item]:
-    """What can be looked up, and what it is good for."""
+def of_sources(sources: Sequence[tuple[Source, bool]], *, data_first: bool) -> list[Item]:
+    """What can be looked up, and what it is good for; with each, whether it is the asking user who told of it."""
     order = {"database": 0, "api": 1, "document": 2} if data_first else {"document": 0, "database": 1, "api": 2}
-    ordered = sorted(sources, key=lambda each: (order[each.kind], each.name))
+    ordered = sorted(sources, key=lambda pair: (order[pair[0].kind], pair[0].name))
     return [
-        Item("knowledge", f"{each.name} ({each.kind}): {shown(each.purpose, trusted=True)}", 0.8, each.memory_id) for each in ordered
-    ]  # fmt: skip
+        Item(
+            "knowledge",
+            f"{each.name} ({each.kind}): {told_by(each.purpose, own=own)}",
+            0.8,
+            each.memory_id,
+            trusted=own,
+        )
+        for each, own in ordered
+    ]
 
 
 def without_doubles(gathered: Gathered) -> None:

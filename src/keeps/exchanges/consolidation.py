@@ -57,24 +57,27 @@ class SessionConsolidation:
         while not run.is_over:
             async with self._database.scoped(scope) as tx:
                 due = await sessions.notes_due(tx, run.now, AT_ONCE)
-            for notes in due:
-                await self._consolidate(scope, run, notes)
+            for agent_id, notes in due:
+                await self._consolidate(scope, run, agent_id, notes)
             if len(due) < AT_ONCE:
                 break
         await promotion.promote_user(self._database, scope, run)
 
-    async def _consolidate(self, scope: Scope, run: Run, notes: SessionNotes) -> None:
-        read = await self._read(scope, run, notes.session_id)
+    async def _consolidate(self, scope: Scope, run: Run, agent_id: str, notes: SessionNotes) -> None:
+        read = await self._read(scope, run, notes.session_id, agent_id)
         if isinstance(read, datetime) and run.now < notes.expires_at + WAITED:
-            await self._database.write(scope, lambda tx: sessions.put_notes(tx, notes, read))
+            await self._database.write(scope, lambda tx: sessions.put_notes(tx, notes, read, agent_id))
             return
         found, summary = ([], "") if isinstance(read, datetime) else read
+        plain = not any(note.role == "tool" for note in notes.items)
         if summary:
             notes = notes.model_copy(update={"summary": summary})
 
         async def work(tx: Tx) -> tuple[Receipt, list[Receipt]]:
             session = await sessions.get(tx, notes.session_id)
-            made = summary_memory(notes, session.name if session else None, run.now)
+            made = summary_memory(
+                notes, session.name if session else None, run.now, agent_id, trusted=not summary or plain
+            )
             (receipt,) = await self._memory.apply(tx, await self._memory.prepare(scope, [made], index_now=False))
             facts: list[Receipt] = []
             for read, source, note in found:
@@ -86,7 +89,7 @@ class SessionConsolidation:
             images = [await memories.lock(tx, each.memory_id) for each in created]
             if images:
                 await record(tx, run, [Change(None, image) for image in images if image is not None])
-            await sessions.notes_done(tx, notes.session_id)
+            await sessions.notes_done(tx, notes.session_id, agent_id)
             return receipt, facts
 
         _, facts = await self._database.write(scope, work)
@@ -95,7 +98,7 @@ class SessionConsolidation:
             run.counts["facts"] += len(facts)
 
     async def _read(
-        self, scope: Scope, run: Run, session_id: str
+        self, scope: Scope, run: Run, session_id: str, agent_id: str
     ) -> tuple[list[tuple[Read, UUID, Note]], str] | datetime:
         """What the LLM reads in the last messages; nothing where there is no LLM. While it is away, or the day's budget is
         spent: when to ask again."""
@@ -104,7 +107,7 @@ class SessionConsolidation:
         day = run.now.date()
         async with self._database.scoped(scope) as tx:
             spent = await tx.fetch_row(QUERIES["llm_spent"], scope.tenant_id, day)
-            said = await sessions.messages(tx, session_id, READ_MESSAGES)
+            said = await sessions.messages(tx, session_id, READ_MESSAGES, agent_id)
             rows = await tx.fetch(QUERIES["facts_known"], scope.tenant_id, scope.user_id, NAMESPACE, KNOWN_FACTS)
         if spent is not None and spent["tokens"] >= self._tokens_a_day:
             run.counts["over_llm_budget"] += 1

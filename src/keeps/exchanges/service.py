@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -146,7 +147,9 @@ class ExchangeService:
             await sessions.put_notes(
                 tx, notes.model_copy(update={"expires_at": now + self._kept}), now + CONSOLIDATED_AFTER_END
             )
-            (write,) = await self._memory.prepare(scope, [summary_memory(notes, session.name, now)], index_now=False)
+            (write,) = await self._memory.prepare(
+                scope, [summary_memory(notes, session.name, now, sessions.notes_owner(scope))], index_now=False
+            )
             (receipt,) = await self._memory.apply(tx, [write])
             return receipt
 
@@ -197,7 +200,7 @@ class ExchangeService:
         return folding.fold(folding.empty(session_id, now, self._kept), said, now, self._kept)
 
     async def _share(self, scope: Scope, notes: SessionNotes) -> None:
-        if self._cache is not None:
+        if self._cache is not None and not scope.agent_bound:
             key = session_key(scope.tenant_id, scope.user_id, notes.session_id)
             await self._cache.put(key, notes.model_dump(mode="json"), notes.message_count, self._kept)
 
@@ -220,16 +223,19 @@ class ExchangeService:
         return _Said(message, memory)
 
 
-def summary_memory(notes: SessionNotes, name: str | None, now: datetime) -> NewMemory:
-    """What is kept of a conversation: its summary, decisions and action items."""
+def summary_memory(
+    notes: SessionNotes, name: str | None, now: datetime, agent_id: str = "", *, trusted: bool = True
+) -> NewMemory:
+    """What is kept of a conversation: its summary, decisions and action items. `agent_id`: of an agent's own notes.
+
+    Not `trusted`: an LLM wrote the summary, and had read what a tool brought.
+    """
     parts = [f"Conversation {name or notes.session_id}, {now:%Y-%m-%d}: {notes.message_count} messages."]
-    parts += [notes.summary] if notes.summary else []
-    for kind, title in (("decision", "Decided"), ("action_item", "To do")):
-        if said := [note.text for note in notes.items if note.kind == kind]:
-            parts.append(f"{title}: " + " · ".join(said))
+    parts += [folding.digest(notes)]
     return NewMemory(
         content="\n".join(parts)[:8_000], kind="episodic", content_type="session_summary", namespace=SUMMARIES,
-        key=hashlib.sha256(notes.session_id.encode()).hexdigest()[:32], session_id=notes.session_id, importance=0.6,
+        key=hashlib.sha256(json.dumps([notes.session_id, agent_id]).encode()).hexdigest()[:32], session_id=notes.session_id, importance=0.6,
+        agent_id=agent_id or None, metadata={} if trusted else {"trust": "tool"},
     )  # fmt: skip
 
 

@@ -34,6 +34,8 @@ JOB_USER = "keeps.jobs"
 BATCH = 200
 UNDOABLE = {"promotion", "decay", "consolidation", "sessions", "expiry"}
 NOWHERE = UUID(int=0)
+RESTORED = {"layer", "archived_at", "deleted_at", "superseded_by", "valid_to", "importance", "tags", "metadata"}
+"""What jobs change, and so all that undoing writes; whatever else a row of changes may say is not heard."""
 
 
 @dataclass(slots=True)
@@ -189,13 +191,14 @@ class OperationService:
                 counted["changed_since"] += 1
             elif change.before is None:
                 made.append(image)
-            else:
+            elif set(change.before) <= RESTORED:
                 back.append(Written({**image, **change.before}, new_id(), [], b"", None))
         if back:
             await store.replace(tx, back, "memory.restored")
         if made:
             await self._changes.erase(tx, made)
-        counted["undone"] += len(back) + len(made)
+        if back or made:
+            counted["undone"] += len(back) + len(made)
         return changes[-1].memory_id, counted
 
     async def _changes_of(self, tx: Tx, operation_id: UUID, after: UUID, limit: int) -> list[OperationChange]:

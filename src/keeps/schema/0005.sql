@@ -9,10 +9,12 @@ CREATE TABLE keeps.session_notes (
     tenant_id text NOT NULL,
     user_id text NOT NULL,
     session_id text NOT NULL,
+    -- Of an agent's own token, which sees only what it took part in; empty for the user, who sees all.
+    agent_id text NOT NULL,
     notes jsonb NOT NULL,
     consolidate_at timestamptz,
     expires_at timestamptz NOT NULL,
-    PRIMARY KEY (tenant_id, user_id, session_id),
+    PRIMARY KEY (tenant_id, user_id, session_id, agent_id),
     CONSTRAINT session_notes_session_exists FOREIGN KEY (tenant_id, user_id, session_id) REFERENCES keeps.sessions ON DELETE CASCADE
 );
 CREATE INDEX session_notes_to_consolidate ON keeps.session_notes (tenant_id, user_id, consolidate_at) WHERE consolidate_at IS NOT NULL;

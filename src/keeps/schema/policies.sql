@@ -416,6 +416,9 @@ CREATE POLICY operation_changes_own ON keeps.operation_changes TO keeps_app
 DROP POLICY IF EXISTS operation_changes_follow ON keeps.operation_changes;
 CREATE POLICY operation_changes_follow ON keeps.operation_changes TO keeps_owner
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+DROP POLICY IF EXISTS session_notes_agent ON keeps.session_notes;
+CREATE POLICY session_notes_agent ON keeps.session_notes AS RESTRICTIVE TO keeps_app
+    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR agent_id = NULLIF(current_setting('app.bound_agent', true), ''));
 
 -- operations, schedule, samples and usage are of the tenant: names and counts, no content
 ALTER TABLE keeps.operations ENABLE ROW LEVEL SECURITY;

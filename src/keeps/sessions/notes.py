@@ -19,6 +19,7 @@ from keeps_client.models.exchanges import NoteKind
 SUMMARISED_EVERY = 5
 MAX_ITEMS = 50
 RECENT = 8
+DIGESTED = 4
 KEPT = timedelta(hours=24)
 CONSOLIDATED_AFTER_END = timedelta(hours=1)
 SUMMARY_CHARACTERS = 1_600
@@ -75,6 +76,17 @@ def summarise(summary: str, messages: Sequence[Note]) -> str:
     while sum(len(each) + 3 for each in known) > SUMMARY_CHARACTERS:
         known.remove(min(known, key=_weight_of_line))
     return "\n".join(f"- {each}" for each in known)
+
+
+def digest(notes: SessionNotes) -> str:
+    """A conversation in a few lines: its summary, what was decided and is to do; or else what was said last."""
+    lines = notes.summary.splitlines()
+    for kind, title in (("decision", "Decided: "), ("action_item", "To do: ")):
+        lines += [title + note.text for note in notes.items if note.kind == kind and f"- {note.text}" not in lines]
+    if not lines:
+        said = [note for note in notes.items if note.kind == "message" and note.role in ("user", "assistant")]
+        lines = [note.text if note.role == "user" else f"(agent) {note.text}" for note in said][-DIGESTED:]
+    return "\n".join(lines)
 
 
 _PLAIN = 0.5

@@ -61,26 +61,27 @@ SELECT keeps.redact_own_events($1, ARRAY['session.created', 'session.updated'])
 
 -- name: session_notes_get
 -- The notes of a conversation that are still fresh.
-SELECT notes FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND expires_at > $4
+SELECT notes FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND agent_id = $4 AND expires_at > $5
 
 -- name: session_notes_put
--- $5: when what matters of it is to be kept for longer
-INSERT INTO keeps.session_notes (tenant_id, user_id, session_id, notes, consolidate_at, expires_at) VALUES ($1, $2, $3, $4::jsonb, $5, $6)
-ON CONFLICT (tenant_id, user_id, session_id)
+-- $6: when what matters of it is to be kept for longer
+INSERT INTO keeps.session_notes (tenant_id, user_id, session_id, agent_id, notes, consolidate_at, expires_at) VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7)
+ON CONFLICT (tenant_id, user_id, session_id, agent_id)
     DO UPDATE SET notes = EXCLUDED.notes, consolidate_at = EXCLUDED.consolidate_at, expires_at = EXCLUDED.expires_at
 
 -- name: session_notes_due
 -- Conversations that ended an hour ago, or were left a day ago, and whose essence is not kept yet.
-SELECT session_id, notes FROM keeps.session_notes
+SELECT session_id, agent_id, notes FROM keeps.session_notes
 WHERE tenant_id = $1 AND user_id = $2 AND consolidate_at IS NOT NULL AND consolidate_at <= $3
 ORDER BY consolidate_at LIMIT $4
 
 -- name: session_notes_consolidated
-UPDATE keeps.session_notes SET consolidate_at = NULL WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3
+UPDATE keeps.session_notes SET consolidate_at = NULL WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND agent_id = $4
 
 -- name: session_messages
 -- The last messages of a conversation, newest first: what its notes are made of.
 SELECT memory_id, content, role, valid_from FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND kind = 'episodic' AND content_type IN ('message', 'tool_result') AND deleted_at IS NULL
+  AND ($5 = '' OR agent_id = $5)
 ORDER BY valid_from DESC, memory_id DESC
 LIMIT $4

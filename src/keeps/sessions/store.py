@@ -11,6 +11,7 @@ from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
+from keeps.scope import Scope
 from keeps_client.models import Note, Session, SessionNotes
 
 QUERIES = Statements("keeps.sessions")
@@ -88,29 +89,38 @@ async def _log(tx: Tx, kind: str, session: Session, image: str) -> None:
 
 
 async def get_notes(tx: Tx, session_id: str, now: datetime) -> SessionNotes | None:
-    row = await tx.fetch_row(QUERIES["session_notes_get"], tx.scope.tenant_id, tx.scope.user_id, session_id, now)
+    who = (tx.scope.tenant_id, tx.scope.user_id, session_id, notes_owner(tx.scope))
+    row = await tx.fetch_row(QUERIES["session_notes_get"], *who, now)
     return None if row is None else SessionNotes.model_validate_json(row["notes"])
 
 
-async def put_notes(tx: Tx, notes: SessionNotes, consolidate_at: datetime) -> None:
-    who = (tx.scope.tenant_id, tx.scope.user_id, notes.session_id)
+async def put_notes(tx: Tx, notes: SessionNotes, consolidate_at: datetime, agent_id: str | None = None) -> None:
+    """`agent_id`: whose notes they are, where it is not the transaction's own agent."""
+    owner = notes_owner(tx.scope) if agent_id is None else agent_id
+    who = (tx.scope.tenant_id, tx.scope.user_id, notes.session_id, owner)
     await tx.execute(QUERIES["session_notes_put"], *who, notes.model_dump_json(), consolidate_at, notes.expires_at)
 
 
-async def notes_due(tx: Tx, now: datetime, limit: int) -> list[SessionNotes]:
-    """Of conversations that ended, or were left, and whose essence is not kept yet."""
+async def notes_due(tx: Tx, now: datetime, limit: int) -> list[tuple[str, SessionNotes]]:
+    """Of conversations that ended, or were left, and whose essence is not kept yet: whose notes, and the notes."""
     rows = await tx.fetch(QUERIES["session_notes_due"], tx.scope.tenant_id, tx.scope.user_id, now, limit)
-    return [SessionNotes.model_validate_json(row["notes"]) for row in rows]
+    return [(row["agent_id"], SessionNotes.model_validate_json(row["notes"])) for row in rows]
 
 
-async def notes_done(tx: Tx, session_id: str) -> None:
-    await tx.execute(QUERIES["session_notes_consolidated"], tx.scope.tenant_id, tx.scope.user_id, session_id)
+async def notes_done(tx: Tx, session_id: str, agent_id: str) -> None:
+    await tx.execute(QUERIES["session_notes_consolidated"], tx.scope.tenant_id, tx.scope.user_id, session_id, agent_id)
 
 
-async def messages(tx: Tx, session_id: str, limit: int) -> list[tuple[UUID, Note]]:
-    """The last messages of a conversation, oldest first, with the ids of their memories."""
-    rows = await tx.fetch(QUERIES["session_messages"], tx.scope.tenant_id, tx.scope.user_id, session_id, limit)
+async def messages(tx: Tx, session_id: str, limit: int, agent_id: str = "") -> list[tuple[UUID, Note]]:
+    """The last messages of a conversation, oldest first, with the ids of their memories; with `agent_id` only that agent's."""
+    who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
+    rows = await tx.fetch(QUERIES["session_messages"], *who, limit, agent_id)
     return [
         (row["memory_id"], Note(kind="message", text=row["content"], role=row["role"] or "user", at=row["valid_from"]))
         for row in reversed(rows)
     ]
+
+
+def notes_owner(scope: Scope) -> str:
+    """The agent whose own token asks: it has notes of its own, of what it may see; empty for the user's."""
+    return scope.agent_id or "" if scope.agent_bound else ""
