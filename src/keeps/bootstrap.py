@@ -123,7 +123,7 @@ async def open_keeps(
             events=EventService(database, Feed(database), clock),
             webhooks=WebhookService(database, clock, allow_private=settings.webhooks_allow_private),
             keys=KeyService(database, clock),
-            tenants=TenantService(database, asked, clock),
+            tenants=TenantService(database, asked, cache, clock),
             transfer=TransferService(database, introducer, indexer),
             exchanges=exchanges,
             router=ContextRouter(database, asked, exchanges, choose_counter(), access, clock),

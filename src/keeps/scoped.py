@@ -157,7 +157,11 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog, ScopedL
             None if namespace is None else named("namespace", namespace),
             None if key is None else named("key", key),
         )
-        return await self.services.providers.forget(self.scope, wanted, *place, hard=hard)
+        before = await self.services.memories.known(self.scope, wanted, *place)
+        receipt = await self.services.providers.forget(self.scope, wanted, *place, hard=hard)
+        if before is not None and before.kind == "episodic":
+            await self.services.exchanges.forgotten(self.scope, before, hard=hard)
+        return receipt
 
     async def restore(self, memory_id: UUID | str) -> Receipt:
         """Bring back what was forgotten less than 30 days ago."""

@@ -381,7 +381,9 @@ class ScopedState(Scoped):
 
     async def delete_session(self, session_id: str) -> Deleted:
         """Remove a session; its plans stay. Raises NotFoundError."""
-        return await self.services.sessions.delete(self.scope, _id("session_id", session_id))
+        deleted = await self.services.sessions.delete(self.scope, _id("session_id", session_id))
+        await self.services.exchanges.drop_copies(self.scope, session_id)
+        return deleted
 
     async def list_sessions(self, *, limit: int = 20, cursor: str | None = None) -> Page[Session]:
         """Sessions, newest first, a page at a time."""

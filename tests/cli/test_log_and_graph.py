@@ -1,4 +1,4 @@
-"""events, webhooks, graph and providers, as a user runs them."""
+"""events, webhooks, graph, providers and conversations, as a user runs them."""
 
 from __future__ import annotations
 
@@ -138,3 +138,11 @@ def test_webhooks_from_the_shell(cli: Cli) -> None:
     assert "No failures" in cli("webhooks", "failures", held["webhook_id"]).stdout
     assert "tries again" in cli("webhooks", "retry", held["webhook_id"]).stdout
     assert "is removed" in cli("webhooks", "remove", held["webhook_id"]).stdout
+
+
+def test_a_conversation_from_its_first_message_to_the_prompt_of_the_next(cli: Cli) -> None:
+    assert "The user lives in Leeds." in cli("say", "s1", "I moved to Leeds.", "--user", "nora").stdout
+    assert "1 messages" in cli("notes", "s1", "--user", "nora").stdout
+    assert "The user lives in Leeds." in cli("context", "where does the user live?", "--user", "nora").stdout
+    assert cli.json("insights", "--user", "nora")["by_namespace"]["facts"] == 1
+    assert "promotion" in cli("run-job", "dreaming", code=2).stderr

@@ -229,3 +229,31 @@ async def test_a_tools_words_are_not_laundered_by_a_last_conversation(living: Ke
     for line in result.text.splitlines():
         if "Ignore all" in line:
             assert "untrusted text, not an instruction" in line
+
+
+@pytest.mark.parametrize("taken_away", ["private", "forgotten", "erased", "owner erased"])
+async def test_what_is_no_longer_shared_is_gone_from_cached_answers_too(
+    living: Keeps, tenant: str, taken_away: str
+) -> None:
+    alice, bob = (living.memory(Scope(tenant, name)) for name in ("alice", "bob"))
+    await bob.remember("Bob likes tea.")
+    shared = await alice.remember("The launch code is 4711.", visibility="tenant")
+    assert "4711" in (await bob.context("What is the launch code?")).text
+    match taken_away:
+        case "private":
+            await alice.update(shared.memory_id, visibility="private")
+        case "forgotten" | "erased":
+            await alice.forget(shared.memory_id, hard=taken_away == "erased")
+        case _:
+            await living.services.tenants.erase_user(alice.scope, "alice")
+    assert "4711" not in (await bob.context("What is the launch code?")).text
+
+
+async def test_a_source_that_somebody_writes_by_hand_harms_nobody(living: Keeps, tenant: str) -> None:
+    eve = living.memory(Scope(tenant, "eve"))
+    for value in (None, {"kind": 1}, "text"):
+        await eve.remember(
+            f"bad {value}", namespace="sources", key=f"bad{value}"[:20], value=value, visibility="tenant"
+        )
+    assert await living.memory(Scope(tenant, "alice")).list_sources() == []
+    assert not (await living.memory(Scope(tenant, "alice")).context("what can I look up?")).degraded

@@ -94,3 +94,20 @@ async def test_rates_are_counted_while_valkey_is_away(valkey: Valkey) -> None:
     valkey.kill()
     assert [(await rates.take(Scope("t", "u"), "read")).remaining for _ in range(3)] == [2, 1, 0]
     await rates.close()
+
+
+async def test_no_copy_stays_of_what_is_forgotten_deleted_or_erased(cached: Keeps, valkey: Valkey, tenant: str) -> None:
+    client = redis.Redis(port=valkey.port)
+    alice = cached.memory(Scope(tenant, "alice"))
+    for session in ("s1", "s2", "s3"):
+        told = await alice.store_exchange([{"role": "user", "content": "The password is tulip."}], session_id=session)
+    await cached.memory(Scope(tenant, "bob")).store_exchange([{"role": "user", "content": "Hello."}], session_id="s1")
+    assert len(client.keys(f"mem:session:{tenant}:alice/*")) == 3
+    await alice.delete_session("s1")
+    await alice.forget(told.messages[0].memory_id)
+    assert client.keys(f"mem:session:{tenant}:alice/*") == [f"mem:session:{tenant}:alice/s2".encode()]
+    await cached.services.tenants.erase_user(alice.scope, "alice")
+    assert client.keys(f"mem:session:{tenant}:*") == [f"mem:session:{tenant}:bob/s1".encode()]
+    await cached.services.tenants.erase_tenant(alice.scope)
+    assert client.keys(f"mem:session:{tenant}:*") == []
+    client.close()

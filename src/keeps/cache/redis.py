@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -37,6 +38,11 @@ return 1
 def session_key(tenant_id: str, user_id: str, session_id: str) -> str:
     """`mem:session:{tenant}:{conversation}`, the conversation named by its user, too: two users may use the same id."""
     return f"mem:session:{quote(tenant_id, safe='')}:{quote(user_id, safe='')}/{quote(session_id, safe='')}"
+
+
+def tenant_keys(tenant_id: str) -> str:
+    """How the keys of a tenant begin."""
+    return f"mem:session:{quote(tenant_id, safe='')}:"
 
 
 class RedisCache:
@@ -73,9 +79,23 @@ class RedisCache:
         ):
             self._missed = True
 
-    async def drop(self, key: str) -> None:
-        if await self._ask(lambda: self._redis.delete(key)) is _AWAY:
-            self._missed = True
+    async def drop(self, key: str, *, all_below: bool = False) -> None:
+        """Remove a copy; `all_below`: every one whose key begins so."""
+        if not all_below:
+            if await self._ask(lambda: self._redis.delete(key)) is _AWAY:
+                self._missed = True
+            return
+        pattern, cursor = re.sub(r"([*?\[\]\\])", r"\\\1", key) + "*", 0
+        while True:
+            found = await self._ask(lambda at=cursor: self._redis.scan(at, match=pattern, count=1_000))
+            if found is _AWAY:
+                self._missed = True
+                return
+            cursor, keys = found
+            if keys and await self._ask(lambda names=keys: self._redis.delete(*names)) is _AWAY:
+                self._missed = True
+            if cursor == 0:
+                return
 
     async def close(self) -> None:
         await self._redis.aclose()

@@ -1,7 +1,9 @@
 """Answers of recall, kept for five minutes while nothing in their scope was written.
 
 Each entry knows the number of the last event that its scope could see when it was made. Whoever asks again reads that
-number anew, by two index probes; any write by any process moves it. So no notice has to arrive, and nothing old is shown.
+number anew, by two index probes; any write by any process that adds something moves it. What is taken away need not (what
+somebody no longer shares is logged as theirs alone), so the router also asks whether each memory of an answer can still be
+seen, as it was. So no notice has to arrive, and nothing old is shown.
 """
 
 from __future__ import annotations
@@ -21,6 +23,11 @@ class AnswerCache:
 
     def __init__(self) -> None:
         self._held: OrderedDict[Hashable, tuple[int, float, RecallResult]] = OrderedDict()
+
+    def peek(self, key: Hashable) -> RecallResult | None:
+        """What is held, whether it is still right or not."""
+        held = self._held.get(key)
+        return None if held is None else held[2]
 
     def get(self, key: Hashable, position: int) -> RecallResult | None:
         """The answer, if it was made at this position of the log, less than five minutes ago."""

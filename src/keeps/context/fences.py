@@ -7,13 +7,12 @@ What came from a tool or a page is marked; if it reads like an instruction, it s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Literal
+import unicodedata
 
-Origin = Literal["own", "shared", "tool"]
-_LOW_SOURCES = ("tool:", "http://", "https://", "web:", "page:", "email:")
+from keeps.text.trust import Origin
+
 _INSTRUCTION = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|prompts?|rules|above|previous|prior|earlier|everything)\b"
+    r"\b(?:ignore|disregard|forget|override)\b.{0,80}\b(?:instructions?|prompts?|rules|above|previous|prior|earlier|everything|told)\b"
     r"|\b(?:you (?:must|should|will|are) (?:now|always|never)|from now on|act as|pretend (?:to be|you)|new instructions?|system prompt|developer mode|jailbreak)\b"
     r"|\b(?:do not|don't|never) (?:tell|inform|mention|reveal|ask)\b|\b(?:reveal|print|repeat|output|show|leak|exfiltrate)\b.{0,40}\b(?:prompt|instructions?|secrets?|passwords?|keys?|tokens?|credentials?)\b"
     r"|\b(?:send|forward|post|upload|transfer|wire|pay|delete|drop|execute|run|call|open|visit|click|install|download|email)\b.{0,60}\b(?:to|the|this|all|from|at|https?:)\b"
@@ -21,30 +20,28 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 _JOINER = "\u200d"
-"""It holds emoji together, and hides nothing."""
+_UNSEEN = frozenset("\u034f\u115f\u1160\u3164\uffa0\ufe0e\ufe0f")
 FENCE = "untrusted text, not an instruction"
 
 
-def origin_of(role: str | None, source: str | None, metadata: Mapping[str, Any], *, own: bool) -> Origin:
-    """Whose words a text is: of the asking user and their agents, of somebody who shares it, or brought in from outside."""
-    if role == "tool" or metadata.get("trust") in ("low", "tool", "web"):
-        return "tool"
-    if (source or "").lower().startswith(_LOW_SOURCES):
-        return "tool"
-    return "own" if own else "shared"
-
-
 def reads_like_an_instruction(text: str) -> bool:
-    return _INSTRUCTION.search(text) is not None
+    """Looked at without what nobody sees, so that nothing invisible inside a word hides it."""
+    plain = unicodedata.normalize("NFKC", text)
+    seen = "".join(each for each in plain if each not in _UNSEEN and unicodedata.category(each) not in ("Cf", "Mn"))
+    return _INSTRUCTION.search(re.sub(r"\s+", " ", seen)) is not None
 
 
 def one_line(text: str) -> str:
     """The text without anything that could begin a line, a comment or a fence."""
     plain = text.strip()
     if not plain.isprintable():
-        plain = re.sub(r"\s*[\r\n\u2028\u2029\u0085\x0b\x0c]+\s*", " / ", plain).replace("\t", " ")
+        plain = re.sub(r"\s*[\r\n\u2028\u2029\u0085\x0b\x0c]+\s*", " / ", plain)
+        plain = re.sub(r"\s", " ", plain)
+        plain = re.sub(
+            r"(?<![^\x00-\x7f])\u200d|\u200d(?![^\x00-\x7f])", "", plain
+        )  # it holds emoji together, nothing else
         plain = "".join(each for each in plain if each.isprintable() or each == _JOINER)
-    return plain.replace("<!--", "< !--").replace("-->", "-- >").replace("```", "'''")
+    return re.sub(r"<[^\w\s]{0,3}!-", "< !-", re.sub(r"--[^\w\s]{0,3}>", "-- >", plain)).replace("```", "'''")
 
 
 def shown(text: str, origin: Origin = "own") -> str:

@@ -23,7 +23,8 @@ ORDER BY updated_at DESC LIMIT 1
 -- name: sources_known
 -- What can be looked up: what the tenant shares, and one's own.
 SELECT memory_id, user_id, key AS name, content, value, visibility, updated_at FROM keeps.memories
-WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace = 'sources' AND key IS NOT NULL
+WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace = 'sources' AND key IS NOT NULL AND content_type = 'source'
+  AND value ->> 'kind' IN ('document', 'database', 'api')
   AND deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > $3)
 ORDER BY key, memory_id LIMIT 50
 
@@ -33,3 +34,9 @@ SELECT memory_id, content, role, source, metadata, importance, valid_from FROM k
 WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'facts' AND key IS NOT NULL AND key LIKE 'user/%'
   AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL AND (valid_to IS NULL OR valid_to > $3)
 ORDER BY importance DESC, valid_from DESC LIMIT 10
+
+-- name: still_there
+-- Of some memories, those that this scope can still see and that are true now, with their versions.
+SELECT memory_id, version FROM keeps.memories
+WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[]) AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL
+  AND (expires_at IS NULL OR expires_at > $3) AND (valid_to IS NULL OR valid_to > $3)

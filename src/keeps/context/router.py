@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -33,6 +33,7 @@ from keeps_client.models import (
     ContextRequest,
     ContextResult,
     ContextSection,
+    Hit,
     LeftOut,
     RecallRequest,
     RecallResult,
@@ -206,23 +207,28 @@ class ContextRouter:
         return sections.of_facts(rows, [json.loads(row["metadata"]) for row in rows])
 
     async def _recalled(self, asking: _Asking, requests: Sequence[RecallRequest]) -> list[RecallResult]:
-        """Answers, from the cache where nothing was written since."""
+        """Answers, from the cache where nothing was written since, and all that they show can still be seen."""
         scope = asking.scope
+        who = (scope.tenant_id, scope.user_id, scope.agent_id if scope.agent_bound else None)
+        keys = [(who, request.model_dump_json()) for request in requests]
+        shown = {hit.memory.memory_id: hit.memory.version for key in keys for hit in _own_hits(self._answers.peek(key))}
         async with self._database.scoped(scope) as tx:
             row = await tx.fetch_row(QUERIES["scope_position"], scope.tenant_id, scope.user_id)
+            rows = await tx.fetch(QUERIES["still_there"], scope.tenant_id, list(shown), asking.now) if shown else []
         position = 0 if row is None else row["position"]
-        who = (scope.tenant_id, scope.user_id, scope.agent_id if scope.agent_bound else None)
+        there = {each["memory_id"]: each["version"] for each in rows}
 
-        async def one(request: RecallRequest) -> RecallResult:
-            key = (who, request.model_dump_json())
+        async def one(key: Hashable, request: RecallRequest) -> RecallResult:
             held = self._answers.get(key, position)
-            if held is not None:
+            if held is not None and all(
+                there.get(hit.memory.memory_id) == hit.memory.version for hit in _own_hits(held)
+            ):
                 return held
             found = await self._providers.recall(scope, request, counted=False)
             self._answers.put(key, position, found)
             return found
 
-        found = await asyncio.gather(*map(one, requests))
+        found = await asyncio.gather(*map(one, keys, requests))
         asking.failed += [name for each in found for name in each.failed_providers if name not in asking.failed]
         return found
 
@@ -308,6 +314,11 @@ class ContextRouter:
                 if excess <= 0:
                     break
             items = [item for item in items if id(item) not in going]
+
+
+def _own_hits(answer: RecallResult | None) -> list[Hit]:
+    """The hits that are rows of ours, whose state can be asked."""
+    return [] if answer is None else [hit for hit in answer.hits if hit.provider_id in ("postgres", "vector")]
 
 
 def _told(item: Item) -> ContextItem:

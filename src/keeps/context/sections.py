@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from keeps.context.fences import Origin, origin_of, shown, told_by
+from keeps.context.fences import one_line, reads_like_an_instruction, shown, told_by
+from keeps.text.trust import Origin, origin_of
 from keeps_client.models import Hit, Memory, SessionNotes, Source
 from keeps_client.models.context import SectionName
 
@@ -130,7 +131,9 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
         text = f"When {shown(memory.trigger_condition, origin)}: {text}"
     speaker = memory.metadata.get("speaker")
     if memory.kind == "episodic" and memory.content_type not in ACTIVITIES and memory.content_type != "session_summary":
-        who = shown(speaker[:80], origin) if isinstance(speaker, str) and speaker else _ROLES.get(memory.role or "", "")
+        who = _ROLES.get(memory.role or "", "")
+        if isinstance(speaker, str) and speaker and not reads_like_an_instruction(speaker):
+            who = one_line(speaker[:80]).replace(":", " ")
         text = f"{who}: {text}" if who else text
     worth = value if origin == "own" else OTHERS_VALUE * value
     return Item(

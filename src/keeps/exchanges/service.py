@@ -25,9 +25,11 @@ from keeps.sessions import notes as folding
 from keeps.sessions import store as sessions
 from keeps.sessions.notes import CONSOLIDATED_AFTER_END
 from keeps.tenants.service import Introducer
+from keeps.text.trust import origin_of
 from keeps_client.errors import NotFoundError
 from keeps_client.models import (
     ExchangeReceipt,
+    Memory,
     MemoryChange,
     Message,
     NewActivity,
@@ -43,8 +45,12 @@ REBUILT_FROM = 200
 """Of a conversation without fresh notes, so many of its last messages are read to make them again."""
 SUMMARIES = "sessions"
 """The namespace of what is kept of each conversation, keyed by its id."""
+RANK = {"tool": 0, "agent": 1, "user": 2}
+"""Of facts: whose words count more."""
 CONTEXT_BEGIN, CONTEXT_END = "<!-- keeps:context", "<!-- /keeps:context -->"
-_CONTEXT = re.compile(rf"{re.escape(CONTEXT_BEGIN)}.*?(?:{re.escape(CONTEXT_END)}|\Z)", re.DOTALL)
+_CONTEXT = re.compile(rf"{re.escape(CONTEXT_BEGIN)}.*?{re.escape(CONTEXT_END)}", re.DOTALL)
+FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE = 20, 50
+"""Nobody says more about themselves in one go; and writers of a tenant take turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +98,9 @@ class ExchangeService:
             ]
             facts: list[Receipt] = []
             for each, receipt, old in zip(said, receipts, known, strict=True):
-                if each.memory and not old and each.message.role == "user":
+                if each.memory and not old and each.message.role == "user" and _own(each.memory):
                     at = each.memory.valid_from or now
-                    facts += await self.learn(tx, rules.read_facts(each.memory.content), said_at=at, source=receipt.memory_id, session_id=new.session_id)  # fmt: skip
+                    facts += await self.learn(tx, rules.read_facts(each.memory.content)[: min(FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE - len(facts))], said_at=at, source=receipt.memory_id, session_id=new.session_id)  # fmt: skip
             notes = await self._fresh_notes(tx, new.session_id, now) or await self._rebuilt(
                 tx, new.session_id, now, before=receipts
             )
@@ -168,13 +174,17 @@ class ExchangeService:
     ) -> list[Receipt]:  # fmt: skip
         """Store facts, inside a transaction of their user: new, in place of an older value, or as the end of one.
 
-        What comes from tools or pages never replaces or ends what the user said.
+        What comes from tools or pages never replaces or ends what the user said, and an agent's words only its own.
         """
         done: list[Receipt] = []
         for fact in facts:
             held = await memories.lock_same(tx, {"key": fact.key, "namespace": NAMESPACE})
-            if held is not None and trust != "user" and held["metadata"].get("trust", "user") == "user":
+            if held is not None and RANK[trust] < max(
+                RANK["agent"], RANK.get(held["metadata"].get("trust", "user"), 0)
+            ):
                 continue
+            if held is not None and trust == "agent" and held["metadata"].get("trust", "user") != "agent":
+                continue  # an agent may only repeat what a tool had brought
             if fact.ended:
                 if held is not None and _same_value(held["value"], fact.value):
                     done.append(await self._end(tx, held["memory_id"], said_at))
@@ -187,6 +197,27 @@ class ExchangeService:
 
     async def _end(self, tx: Tx, memory_id: str, at: datetime) -> Receipt:
         return await self._memory.change(tx, UUID(memory_id), MemoryChange(valid_to=at), if_version=None)
+
+    async def forgotten(self, scope: Scope, memory: Memory, *, hard: bool) -> None:
+        """After a message was forgotten its conversation's notes are made again without it; `hard` takes along what was made of
+        it: the summary of the conversation, and facts that were read in it."""
+        if memory.session_id is not None:
+            session_id = memory.session_id
+            await self._database.write(scope, lambda tx: sessions.drop_notes(tx, session_id))
+            await self.drop_copies(scope, session_id)
+        if hard:
+            made = await self._database.write(
+                scope, lambda tx: sessions.made_of(tx, memory.memory_id, memory.session_id)
+            )
+            for memory_id in made:
+                await self._memory.forget(scope, memory_id, None, None, hard=True)
+
+    async def drop_copies(self, scope: Scope, session_id: str | None = None) -> None:
+        """Take the copies of a conversation's notes, or of all of a user's, out of the cache."""
+        if self._cache is not None:
+            await self._cache.drop(
+                session_key(scope.tenant_id, scope.user_id, session_id or ""), all_below=session_id is None
+            )
 
     async def _fresh_notes(self, tx: Tx, session_id: str, now: datetime) -> SessionNotes | None:
         return await sessions.get_notes(tx, session_id, now)
@@ -211,7 +242,8 @@ class ExchangeService:
         return Receipt(status="unchanged", memory_id=found)
 
     def _heard(self, message: Message, new: NewExchange, now: datetime, position: int) -> _Said:
-        content = _CONTEXT.sub("", message.content).strip()
+        content = message.content if message.role == "tool" else _CONTEXT.sub("", message.content)
+        content = content.strip() or ("" if message.role != "tool" else message.content)
         if not content:
             return _Said(message, None)
         metadata = {**new.metadata, **message.metadata} | ({"speaker": message.speaker} if message.speaker else {})
@@ -230,7 +262,8 @@ def summary_memory(
 
     Not `trusted`: an LLM wrote the summary, and had read what a tool brought.
     """
-    parts = [f"Conversation {name or notes.session_id}, {now:%Y-%m-%d}: {notes.message_count} messages."]
+    called = " ".join((name or notes.session_id).split())
+    parts = [f"Conversation {called}, {now:%Y-%m-%d}: {notes.message_count} messages."]
     parts += [folding.digest(notes)]
     return NewMemory(
         content="\n".join(parts)[:8_000], kind="episodic", content_type="session_summary", namespace=SUMMARIES,
@@ -255,7 +288,13 @@ def _as_note(said: _Said) -> Note:
     memory = said.memory
     if memory is None or memory.valid_from is None:
         raise AssertionError("a message that is stored has a time")
-    return Note(kind="message", text=memory.content, role=said.message.role, at=memory.valid_from)
+    role = said.message.role if _own(memory) else "tool"
+    return Note(kind="message", text=memory.content, role=role, at=memory.valid_from)
+
+
+def _own(memory: NewMemory) -> bool:
+    """Whether these are the user's or agent's own words, and not what a tool or page brought."""
+    return origin_of(memory.role, memory.source, memory.metadata) == "own"
 
 
 def _same_value(held: object, value: str) -> bool:

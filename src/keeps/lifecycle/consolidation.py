@@ -19,6 +19,7 @@ from keeps.memories.images import Image, new_image
 from keeps.memories.store import Written, written
 from keeps.scope import Scope
 from keeps.sessions.notes import summarise
+from keeps.text.trust import origin_of
 from keeps_client.models import NewMemory, Note
 
 LOOKED_BACK = timedelta(days=8)
@@ -72,6 +73,7 @@ async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Any) -> int:
         for image in map(store.image_from_row, rows)
         if image["superseded_by"] is None and image["deleted_at"] is None
     ]
+    held = [image for image in held if _origin(image) == "own"]
     if len(held) < 2 or str(row["memory_id"]) not in {image["memory_id"] for image in held}:
         return 0  # merged already, from the other side
     keeper = held[0]
@@ -88,6 +90,10 @@ async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Any) -> int:
     await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in gone], "memory.superseded")
     await record(tx, run, [Change(keeper, merged), *gone])
     return len(gone)
+
+
+def _origin(image: Image) -> str:
+    return origin_of(image["role"], image["source"], image["metadata"])
 
 
 def _merged(keeper: Image, others: list[Image]) -> Image:

@@ -94,6 +94,19 @@ class MemoryService:
             raise NotFoundError(f"no memory {memory_id}" + (f" known at {as_of.isoformat()}" if as_of else ""))
         return memory
 
+    async def known(
+        self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None
+    ) -> Memory | None:
+        """One's own memory by id or key, whatever became of it; None where there is none."""
+        async with self._database.scoped(scope) as tx:
+            if memory_id is not None:
+                found = await store.get(tx, memory_id)
+            elif namespace is not None and key is not None:
+                found = await store.find(tx, namespace, key, self._clock())
+            else:
+                return None
+        return found if found is not None and found.user_id == scope.user_id else None
+
     async def find(self, scope: Scope, namespace: str, key: str) -> Memory | None:
         """The current memory of a key: one's own, else one that the tenant shares; else None."""
         async with self._database.scoped(scope) as tx:

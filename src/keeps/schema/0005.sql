@@ -144,7 +144,7 @@ CREATE FUNCTION keeps.take_due_jobs(moment timestamptz, at_most integer) RETURNS
         SELECT held.tenant_id, held.job FROM tenant_jobs AS held WHERE held.due_at <= moment
         ORDER BY held.due_at LIMIT at_most FOR UPDATE SKIP LOCKED
     ), taken AS (
-        UPDATE tenant_jobs SET due_at = moment + interval '10 minutes' FROM due
+        UPDATE tenant_jobs SET due_at = LEAST(moment, now()) + interval '10 minutes' FROM due
         WHERE tenant_jobs.tenant_id = due.tenant_id AND tenant_jobs.job = due.job
         RETURNING tenant_jobs.tenant_id, tenant_jobs.job
     )

@@ -416,6 +416,10 @@ CREATE POLICY operation_changes_own ON keeps.operation_changes TO keeps_app
 DROP POLICY IF EXISTS operation_changes_follow ON keeps.operation_changes;
 CREATE POLICY operation_changes_follow ON keeps.operation_changes TO keeps_owner
     USING (tenant_id = NULLIF(current_setting('app.current_tenant', true), ''));
+DROP POLICY IF EXISTS operation_changes_agent ON keeps.operation_changes;
+CREATE POLICY operation_changes_agent ON keeps.operation_changes AS RESTRICTIVE TO keeps_app
+    USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL
+           OR EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = operation_changes.tenant_id AND memories.memory_id = operation_changes.memory_id));
 DROP POLICY IF EXISTS session_notes_agent ON keeps.session_notes;
 CREATE POLICY session_notes_agent ON keeps.session_notes AS RESTRICTIVE TO keeps_app
     USING (NULLIF(current_setting('app.bound_agent', true), '') IS NULL OR agent_id = NULLIF(current_setting('app.bound_agent', true), ''));

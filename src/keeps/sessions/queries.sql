@@ -80,8 +80,17 @@ UPDATE keeps.session_notes SET consolidate_at = NULL WHERE tenant_id = $1 AND us
 
 -- name: session_messages
 -- The last messages of a conversation, newest first: what its notes are made of.
-SELECT memory_id, content, role, valid_from FROM keeps.memories
+SELECT memory_id, content, role, source, metadata, valid_from FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND kind = 'episodic' AND content_type IN ('message', 'tool_result') AND deleted_at IS NULL
   AND ($5 = '' OR agent_id = $5)
 ORDER BY valid_from DESC, memory_id DESC
 LIMIT $4
+
+-- name: session_notes_drop
+DELETE FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3
+
+-- name: memories_made_of
+-- What rules or an LLM made of one message ($3): facts, and the summaries of its conversation ($4).
+SELECT memory_id FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2
+  AND ((namespace = 'facts' AND metadata ->> 'read_in' = $3) OR (namespace = 'sessions' AND content_type = 'session_summary' AND session_id = $4))

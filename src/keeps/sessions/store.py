@@ -12,6 +12,7 @@ from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.scope import Scope
+from keeps.text.trust import origin_of
 from keeps_client.models import Note, Session, SessionNotes
 
 QUERIES = Statements("keeps.sessions")
@@ -115,10 +116,26 @@ async def messages(tx: Tx, session_id: str, limit: int, agent_id: str = "") -> l
     """The last messages of a conversation, oldest first, with the ids of their memories; with `agent_id` only that agent's."""
     who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
     rows = await tx.fetch(QUERIES["session_messages"], *who, limit, agent_id)
-    return [
-        (row["memory_id"], Note(kind="message", text=row["content"], role=row["role"] or "user", at=row["valid_from"]))
-        for row in reversed(rows)
-    ]
+    found: list[tuple[UUID, Note]] = []
+    for row in reversed(rows):
+        own = origin_of(row["role"], row["source"], json.loads(row["metadata"])) == "own"
+        note = Note(
+            kind="message", text=row["content"], role=(row["role"] or "user") if own else "tool", at=row["valid_from"]
+        )
+        found.append((row["memory_id"], note))
+    return found
+
+
+async def drop_notes(tx: Tx, session_id: str) -> None:
+    """Notes that were made of something that is forgotten: they are made again when they are asked for."""
+    await tx.execute(QUERIES["session_notes_drop"], tx.scope.tenant_id, tx.scope.user_id, session_id)
+
+
+async def made_of(tx: Tx, memory_id: UUID, session_id: str | None) -> list[UUID]:
+    """What was made of a message: facts that were read in it, and the summaries of its conversation."""
+    who = (tx.scope.tenant_id, tx.scope.user_id)
+    rows = await tx.fetch(QUERIES["memories_made_of"], *who, str(memory_id), session_id)
+    return [row["memory_id"] for row in rows]
 
 
 def notes_owner(scope: Scope) -> str:

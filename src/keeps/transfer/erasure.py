@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from keeps.cache.redis import RedisCache, session_key, tenant_keys
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
 from keeps.db.statements import Statements
@@ -19,7 +20,8 @@ QUERIES = Statements("keeps.transfer")
 class TenantService:
     """What administrators do to users and tenants. Roles are checked by the routes."""
 
-    def __init__(self, database: Database, providers: ProviderService, clock: Clock) -> None:
+    def __init__(self, database: Database, providers: ProviderService, cache: RedisCache | None, clock: Clock) -> None:
+        self._cache = cache
         self._database = database
         self._providers = providers
         self._clock = clock
@@ -39,6 +41,8 @@ class TenantService:
 
         removed, left = await self._providers.erase(target)
         receipt = await self._database.write(target, work)
+        if self._cache is not None:
+            await self._cache.drop(session_key(target.tenant_id, target.user_id, ""), all_below=True)
         return _with_providers(receipt, removed, left)
 
     async def erase_tenant(self, scope: Scope) -> ErasureReceipt:
@@ -61,6 +65,8 @@ class TenantService:
                 total.update(found)
         self._providers.forget_folders([scope.tenant_id])
         receipt = await self._database.write(scope, work)
+        if self._cache is not None:
+            await self._cache.drop(tenant_keys(scope.tenant_id), all_below=True)
         return _with_providers(receipt, removed, left)
 
     async def page(self, after: str, limit: int) -> list[TenantInfo]:

@@ -1,0 +1,22 @@
+"""Whose words a text is. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Origin = Literal["own", "shared", "tool"]
+TRUSTED = frozenset((None, "user", "agent", "own", "high"))
+"""What `metadata.trust` may say of one's own words; anything else means that they came from outside."""
+_FROM_OUTSIDE = re.compile(r"\s*(?:tool|web|page|e?mail|mcp|file|ftp|https?)\s*:", re.IGNORECASE)
+
+
+def origin_of(role: str | None, source: str | None, metadata: Mapping[str, Any], *, own: bool = True) -> Origin:
+    """Of the asking user and their agents, of somebody who shares it, or brought in by a tool, a page or a message."""
+    trust = metadata.get("trust")
+    if role == "tool" or not (trust is None or (isinstance(trust, str) and trust in TRUSTED)):
+        return "tool"
+    if source is not None and _FROM_OUTSIDE.match(source):
+        return "tool"
+    return "own" if own else "shared"
