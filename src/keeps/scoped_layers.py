@@ -8,6 +8,7 @@ from uuid import UUID
 
 from keeps.context.router import SOURCES
 from keeps.services import Scoped
+from keeps_client.errors import NotFoundError
 from keeps_client.models import (
     ActivityKind,
     ContextRequest,
@@ -142,7 +143,10 @@ class ScopedLayers(Scoped):
 
     async def remove_source(self, name: str) -> Receipt:
         """Tell of it no more. Raises NotFoundError."""
-        return await self.services.memories.forget(self.scope, None, SOURCES, named("name", name), hard=False)
+        try:
+            return await self.services.memories.forget(self.scope, None, SOURCES, named("name", name), hard=False)
+        except NotFoundError:
+            raise NotFoundError(f"no source {name!r} of yours") from None
 
     async def insights(self) -> Insights:
         """One's own memory in numbers: totals, growth, what is used and what is not, decay ahead, junk, storage, index lag."""
@@ -166,11 +170,11 @@ class ScopedLayers(Scoped):
 
     async def operation(self, operation_id: UUID | str) -> OperationDetail:
         """One operation, with what it did to one's own memories. Raises NotFoundError."""
-        return await self.services.operations.get(self.scope, as_uuid(operation_id))
+        return await self.services.operations.get(self.scope, as_uuid(operation_id, "operation_id"))
 
     async def undo(self, operation_id: UUID | str) -> Operation:
         """Take back what an operation did, for the whole tenant, as one; what was changed since is left alone.
 
         Raises ConflictError after 30 days, and NotFoundError.
         """
-        return await self.services.operations.undo(self.scope, as_uuid(operation_id))
+        return await self.services.operations.undo(self.scope, as_uuid(operation_id, "operation_id"))

@@ -145,6 +145,11 @@ async def test_a_source_that_breaks_or_never_answers_is_named_and_the_others_ans
         assert "Bergen" in result.text, "the notes of the session are there"
 
 
+@pytest.mark.parametrize("query", ["®\u0091½þF\u00c3`Î|", "昨天", "١٢٣", "\u202e", "?", "🙂" * 100, "été " * 500])
+async def test_any_text_gets_an_answer(living: Keeps, tenant: str, query: str) -> None:
+    assert (await living.memory(Scope(tenant, "alice")).context(query)).text == ""
+
+
 async def test_sources_are_added_changed_and_removed(living: Keeps, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     await alice.add_source("handbook", kind="document", purpose="Rules")

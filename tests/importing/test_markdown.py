@@ -14,7 +14,7 @@ from keeps.importing.service import run_import
 from keeps.scope import Scope
 from keeps_client.errors import ValidationFailedError
 
-LEFT_OUT = {"memory_id", "user_id", "tenant_id", "created_at", "updated_at", "version"}
+LEFT_OUT = {"life", "memory_id", "user_id", "tenant_id", "created_at", "updated_at", "version"}
 
 
 async def test_out_and_in_again(memory: ScopedMemory, keeps: Keeps, tenant: str, tmp_path: Path) -> None:

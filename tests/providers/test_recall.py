@@ -198,9 +198,9 @@ async def test_with_the_database_alone_it_is_one_round_trip(memory: ScopedMemory
     asked: list[str] = []
     inner = memory.services.recall.recall
 
-    async def recall(scope: Any, request: Any) -> Any:
+    async def recall(scope: Any, request: Any, **named: Any) -> Any:
         asked.append(request.query)
-        return await inner(scope, request)
+        return await inner(scope, request, **named)
 
     monkeypatch.setattr(memory.services.recall, "recall", recall)
     monkeypatch.setattr("keeps.providers.service.merge", None)

@@ -33,7 +33,7 @@ from keeps_client.models import NewKey
 from tests.serving import JWT_SECRET, serving, token
 
 NOW = int(time.time())
-GOOD = {"tenant_id": "acme", "user_id": "alice", "roles": ["writer"], "exp": NOW + 600}
+GOOD = {"tenant_id": "acme", "user_id": "alice", "roles": ["writer"], "exp": NOW + 7_200}
 
 
 def encoded(part: Any) -> bytes:

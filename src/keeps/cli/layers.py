@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
 def context(
     query: Annotated[str, typer.Argument(help="The message that the LLM is about to get.")],
     session: Session = None,
-    budget: Annotated[int, typer.Option(help="Tokens.", min=50, max=200_000)] = 4_000,
+    budget: Annotated[int, typer.Option("--budget-tokens", "--budget", help="Tokens.", min=50, max=200_000)] = 4_000,
     explain: Annotated[
         bool, typer.Option(help="How it came about: sources, times, what was left out and why.")
     ] = False,
@@ -286,7 +286,7 @@ def _print_insights(found: Insights) -> None:
         table.add_row(f"[bold]{name}[/]", escape(str(value)))
     out.print(table)
     for used in found.most_used[:5]:
-        out.print(f"  {used.access_count:>4} × {escape(used.content[:100])}", highlight=False)
+        out.print(f"  {used.access_count:>4} × {escape(' '.join(used.content.split())[:100])}", highlight=False)
 
 
 def _counts(counts: dict[str, int]) -> str:

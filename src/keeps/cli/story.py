@@ -99,7 +99,7 @@ async def tell(target: Target) -> int:
 
     clock.now = _START + timedelta(days=21)
     _title(clock, "Three weeks on", "the nightly jobs have run")
-    out.print(f"  {await _jobs(keeps, target.tenant, 'promotion', 'decay', 'expiry')}")
+    out.print(f"  {await _jobs(keeps, target.tenant, 'sessions', 'promotion', 'decay', 'expiry')}")
     context = await alice.context("What may I order for her at the restaurant?", session_id="fourth", budget_tokens=600)
     _show(context)
     check("allergic to peanuts" in context.text, "the allergy is kept")

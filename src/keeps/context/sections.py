@@ -24,8 +24,8 @@ TITLES: dict[SectionName, str] = {
 }
 ACTIVITIES = ("daily_log", "recipe", "task", "heartbeat", "summary")
 LONG_TERM_TOP = 5
-RELEVANT_ACTIVITIES = 20
-"""An activity is shown when it is among so many best hits, or its time is asked about."""
+RELEVANT_VALUE = 0.6
+"""An activity is shown when it scores so much of the best hit, or its time is asked about."""
 LAST_MESSAGES = 4
 OTHERS_VALUE = 0.7
 LEAST_VALUE = 0.4
@@ -107,15 +107,15 @@ def of_hits(
         return
     top = max(hits[0].score, 1e-9)
     present = set(in_session)
-    for position, hit in enumerate(hits):
+    for hit in hits:
         memory = hit.memory
-        if memory.content_type == "source":
-            continue  # told of in a section of its own
+        if memory.content_type == "source" or (memory.content_type == "session_summary" and not temporal):
+            continue  # told of in a section of its own; and what was said is there in its own words
         item = as_item(memory, asking, max(0.0, hit.score / top), hit.score)
         if memory.session_id == session_id and session_id is not None and memory.content[:200] in present:
             gathered.aside.append((item, "in_session"))
         elif (item.value < LEAST_VALUE and item.section not in ("skills", "long_term")) or (
-            item.section == "activity" and not temporal and position >= RELEVANT_ACTIVITIES
+            item.section == "activity" and not temporal and item.value < RELEVANT_VALUE
         ):
             gathered.aside.append((item, "not_relevant"))
         else:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from pydantic import TypeAdapter
@@ -189,6 +190,14 @@ class ExchangeService:
                 if held is not None and _same_value(held["value"], fact.value):
                     done.append(await self._end(tx, held["memory_id"], said_at))
                 continue
+            if (
+                held is not None
+                and _says(held, fact)
+                and RANK[trust] <= RANK.get(held["metadata"].get("trust", "user"), 0)
+            ):
+                known = memories.memory_from_image(held)
+                done.append(Receipt(status="unchanged", memory_id=known.memory_id, memory=known))
+                continue
             memory = as_memory(
                 fact, said_at=said_at, source=source, session_id=session_id, read_by=read_by, trust=trust
             )
@@ -297,6 +306,17 @@ def _own(memory: NewMemory) -> bool:
     return origin_of(memory.role, memory.source, memory.metadata) == "own"
 
 
+def _says(held: dict[str, Any], fact: Fact) -> bool:
+    """Whether a stored fact that is still true says the same."""
+    stored = _value_of(held["value"])
+    return held["valid_to"] is None and stored is not None and stored.casefold() == fact.value.casefold()
+
+
+def _value_of(value: Any) -> str | None:
+    found: Any = value.get("value") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
+
+
 def _same_value(held: object, value: str) -> bool:
-    stored = held.get("value") if isinstance(held, dict) else None
-    return isinstance(stored, str) and (stored.casefold() == value.casefold() or value.casefold() in stored.casefold())
+    stored = _value_of(held)
+    return stored is not None and (stored.casefold() == value.casefold() or value.casefold() in stored.casefold())

@@ -51,6 +51,9 @@ _ENDED = {
     "drink": "liking",
     "use": "tool",
 }
+_CLAUSE = re.compile(
+    r"\b(?:is|are|was|were|my|i|i['’]m|we|you|he|she|it|please|can|will|have|has|do|does)\b", re.IGNORECASE
+)
 _VAGUE = re.compile(
     r"^(?:a|an|the|not|very|so|too|really|quite|pretty|it|that|this|there|here|going|getting|about|in|on|at|to|just|more|less|better|worse"
     r"|good|bad|great|fine|okay|ok|nice|done|ready|coming|being|having|trying|looking|also|still|always|never|when|how|what|why|where)\b",
@@ -89,7 +92,11 @@ def _in_sentence(sentence: str) -> list[Fact]:
         if match is None:
             continue
         values = re.split(r",|\band\b|\bor\b", match["value"]) if attribute == "allergy" else [match["value"]]
-        found += [Fact(USER, attribute, value, sentence, many=many) for each in values if (value := _tidy(each))]
+        for each in values:
+            value = _tidy(each)
+            if attribute == "allergy" and (_CLAUSE.search(value) or len(value.split()) > 4):
+                break  # the list is over, and something else is said
+            found += [Fact(USER, attribute, value, sentence, many=many)] if value else []
         if "instead" in match.groupdict():
             found.append(Fact(USER, attribute, _tidy(match["instead"]), sentence, many=many, ended=True))
     if not found:

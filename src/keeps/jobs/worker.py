@@ -117,6 +117,8 @@ class Worker:
         tenant_id = queued.payload.decode()
         try:
             await self._lifecycle.run(tenant_id, job, seconds=SLICE_SECONDS)
+        except NotFoundError:
+            return  # the tenant was erased meanwhile
         except KeepsError as error:
             log().warning("job failed", job=job, tenant_id=tenant_id, error=error.code, attempt=queued.attempts)
             raise

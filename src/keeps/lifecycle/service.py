@@ -13,12 +13,13 @@ from datetime import timedelta
 from typing import get_args
 
 from keeps.clock import Clock, new_id
+from keeps.db.errors import UserGoneError
 from keeps.db.session import Database, Tx
 from keeps.lifecycle import consolidation, decay, expiry, promotion
 from keeps.lifecycle.operations import JOB_USER, QUERIES, OperationService, Run
 from keeps.memories.changes import Changes
 from keeps.scope import Scope
-from keeps_client.errors import KeepsError, ValidationFailedError
+from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 from keeps_client.models import Operation
 from keeps_client.models.operations import JobName
 
@@ -77,7 +78,10 @@ class Lifecycle:
             raise
         period = PERIODS.get(job)
         due_at = None if period is None else run.now if run.is_over else run.now + period
-        return await self._operations.finish(run, due_at)
+        try:
+            return await self._operations.finish(run, due_at)
+        except UserGoneError:
+            raise NotFoundError(f"no tenant {tenant_id!r}") from None
 
     async def _users(self, run: Run, job: UserJob, progress: Progress | None) -> None:
         after = ""

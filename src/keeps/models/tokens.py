@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -10,6 +11,9 @@ from typing import Any, Protocol
 from keeps.telemetry.logs import log
 
 MOST_REMEMBERED = 200_000
+CHARACTERS_A_PIECE = 3
+_LONG = re.compile(r"[^\W_]{100,}")
+"""WordPiece gives up on words of more than 100 characters and counts one piece; an LLM reads every character of them."""
 
 
 class TokenCounter(Protocol):
@@ -46,7 +50,11 @@ class WordPieceCounter:
             self._tokenizer = Tokenizer.from_str(read_tokenizer())
             self._tokenizer.no_truncation()
             self._tokenizer.no_padding()
-        return [len(each.ids) for each in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [
+            len(each.ids) + sum(len(run) // CHARACTERS_A_PIECE for run in _LONG.findall(text))
+            for each, text in zip(found, texts, strict=True)
+        ]
 
 
 class TiktokenCounter:

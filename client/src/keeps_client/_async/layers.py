@@ -167,7 +167,9 @@ class LayersClient:
 
     async def operation(self, operation_id: UUID | str) -> OperationDetail:
         """One operation, with what it did to one's own memories. Raises NotFoundError."""
-        return parsed(DETAIL, await self._transport.send(call("GET", "operations", str(as_uuid(operation_id)))))
+        return parsed(
+            DETAIL, await self._transport.send(call("GET", "operations", str(as_uuid(operation_id, "operation_id"))))
+        )
 
     async def undo(self, operation_id: UUID | str) -> Operation:
         """Take back what an operation did, for the whole tenant, as one (role admin); what was changed since is left alone.
@@ -175,5 +177,6 @@ class LayersClient:
         Raises ConflictError after 30 days, and NotFoundError.
         """
         return parsed(
-            OPERATION, await self._transport.send(call("POST", "operations", str(as_uuid(operation_id)), "undo"))
+            OPERATION,
+            await self._transport.send(call("POST", "operations", str(as_uuid(operation_id, "operation_id")), "undo")),
         )

@@ -160,11 +160,16 @@ class LayersClient:
 
     def operation(self, operation_id: UUID | str) -> OperationDetail:
         """One operation, with what it did to one's own memories. Raises NotFoundError."""
-        return parsed(DETAIL, self._transport.send(call("GET", "operations", str(as_uuid(operation_id)))))
+        return parsed(
+            DETAIL, self._transport.send(call("GET", "operations", str(as_uuid(operation_id, "operation_id"))))
+        )
 
     def undo(self, operation_id: UUID | str) -> Operation:
         """Take back what an operation did, for the whole tenant, as one (role admin); what was changed since is left alone.
 
         Raises ConflictError after 30 days, and NotFoundError.
         """
-        return parsed(OPERATION, self._transport.send(call("POST", "operations", str(as_uuid(operation_id)), "undo")))
+        return parsed(
+            OPERATION,
+            self._transport.send(call("POST", "operations", str(as_uuid(operation_id, "operation_id")), "undo")),
+        )

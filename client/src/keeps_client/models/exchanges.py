@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from keeps_client.models.common import Metadata, UtcTime, Wire
 from keeps_client.models.memories import Content, Label, Receipt, Role
@@ -25,6 +25,12 @@ class Message(Wire):
     tool: Label | None = None
     occurred_at: UtcTime | None = None
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.content.strip():
+            raise ValueError("content holds only white space")
+        return self
 
 
 class NewExchange(Wire):
