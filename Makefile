@@ -30,7 +30,7 @@ demo: $(STAMP)  ## three months of conversations: remember, recall, explain, cor
 	$(BIN)/keeps demo
 
 test: $(DEV_STAMP)  ## the whole suite, on a real PostgreSQL, as keeps_app
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
 	$(BIN)/ruff format --check $(SOURCES)
