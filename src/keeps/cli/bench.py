@@ -116,6 +116,14 @@ def population(users: Annotated[int, typer.Option(help="How many.", min=10)] = 1
     raise typer.Exit(_benchmark("population").run(users=users, as_json=as_json))
 
 
+@bench_app.command()
+def cache(
+    seconds: Annotated[float, typer.Option(help="For each of three phases.", min=1)] = 10.0, as_json: Json = False
+) -> None:
+    """Valkey killed during load and brought back. Exit code 1 where a request failed."""
+    raise typer.Exit(_benchmark("cache").run(seconds=seconds, as_json=as_json))
+
+
 @bench_app.command("llm")
 def local_llm(as_json: Json = False) -> None:
     """The protocol with a small real model on this machine. Exit code 1 where a fact is kept that nobody said."""
