@@ -155,3 +155,21 @@ async def test_a_server_without_structured_output_is_asked_for_json(script: Scri
     with pytest.raises(UnavailableError):
         await chat.answer("Say.", "x", Answer)
     await asyncio.wait_for(chat.close(), 5)
+
+
+async def test_what_is_said_while_an_llm_reads_is_not_lost_from_the_notes(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.store_exchange(SAID, session_id="s1")
+    await alice.end_session("s1")
+    clock.forward(hours=2)
+    script.answers, script.pause_seconds = [{"facts": []}], 0.2
+    job = asyncio.create_task(keeps.services.lifecycle.run(tenant, "sessions"))
+    while not script.asked:
+        await asyncio.sleep(0.01)
+    await alice.store_exchange([{"role": "user", "content": "One more thing."}], session_id="s1")
+    await job
+    assert (await alice.session_notes("s1")).message_count == 3
+    clock.forward(hours=25)
+    assert (await keeps.services.lifecycle.run(tenant, "sessions")).counts["sessions"] == 1, "it is read once more"

@@ -66,7 +66,7 @@ class SessionConsolidation:
     async def _consolidate(self, scope: Scope, run: Run, agent_id: str, notes: SessionNotes) -> None:
         read = await self._read(scope, run, notes.session_id, agent_id)
         if isinstance(read, datetime) and run.now < notes.expires_at + WAITED:
-            await self._database.write(scope, lambda tx: sessions.put_notes(tx, notes, read, agent_id))
+            await self._database.write(scope, lambda tx: sessions.notes_done(tx, notes, agent_id, read))
             return
         found, summary = ([], "") if isinstance(read, datetime) else read
         plain = not any(note.role == "tool" for note in notes.items)
@@ -89,7 +89,7 @@ class SessionConsolidation:
             images = [await memories.lock(tx, each.memory_id) for each in created]
             if images:
                 await record(tx, run, [Change(None, image) for image in images if image is not None])
-            await sessions.notes_done(tx, notes.session_id, agent_id)
+            await sessions.notes_done(tx, notes, agent_id)
             return receipt, facts
 
         _, facts = await self._database.write(scope, work)

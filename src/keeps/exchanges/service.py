@@ -46,8 +46,6 @@ REBUILT_FROM = 200
 """Of a conversation without fresh notes, so many of its last messages are read to make them again."""
 SUMMARIES = "sessions"
 """The namespace of what is kept of each conversation, keyed by its id."""
-RANK = {"tool": 0, "agent": 1, "user": 2}
-"""Of facts: whose words count more."""
 CONTEXT_BEGIN, CONTEXT_END = "<!-- keeps:context", "<!-- /keeps:context -->"
 _CONTEXT = re.compile(rf"{re.escape(CONTEXT_BEGIN)}.*?{re.escape(CONTEXT_END)}", re.DOTALL)
 FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE = 20, 50
@@ -175,26 +173,19 @@ class ExchangeService:
     ) -> list[Receipt]:  # fmt: skip
         """Store facts, inside a transaction of their user: new, in place of an older value, or as the end of one.
 
-        What comes from tools or pages never replaces or ends what the user said, and an agent's words only its own.
+        The user's own words replace or end any; those of an agent, and what tools or pages bring, only their like.
         """
         done: list[Receipt] = []
         for fact in facts:
             held = await memories.lock_same(tx, {"key": fact.key, "namespace": NAMESPACE})
-            if held is not None and RANK[trust] < max(
-                RANK["agent"], RANK.get(held["metadata"].get("trust", "user"), 0)
-            ):
+            whose = "user" if held is None else held["metadata"].get("trust", "user")
+            if held is not None and trust not in ("user", whose):
                 continue
-            if held is not None and trust == "agent" and held["metadata"].get("trust", "user") != "agent":
-                continue  # an agent may only repeat what a tool had brought
             if fact.ended:
                 if held is not None and _same_value(held["value"], fact.value):
                     done.append(await self._end(tx, held["memory_id"], said_at))
                 continue
-            if (
-                held is not None
-                and _says(held, fact)
-                and RANK[trust] <= RANK.get(held["metadata"].get("trust", "user"), 0)
-            ):
+            if held is not None and _says(held, fact) and trust == whose:
                 known = memories.memory_from_image(held)
                 done.append(Receipt(status="unchanged", memory_id=known.memory_id, memory=known))
                 continue
@@ -212,7 +203,10 @@ class ExchangeService:
         it: the summary of the conversation, and facts that were read in it."""
         if memory.session_id is not None:
             session_id = memory.session_id
-            await self._database.write(scope, lambda tx: sessions.drop_notes(tx, session_id))
+            # As the user: an agent's own token sees only its own notes, and those of the user say it, too.
+            await self._database.write(
+                Scope(scope.tenant_id, scope.user_id), lambda tx: sessions.drop_notes(tx, session_id)
+            )
             await self.drop_copies(scope, session_id)
         if hard:
             made = await self._database.write(

@@ -76,7 +76,9 @@ WHERE tenant_id = $1 AND user_id = $2 AND consolidate_at IS NOT NULL AND consoli
 ORDER BY consolidate_at LIMIT $4
 
 -- name: session_notes_consolidated
-UPDATE keeps.session_notes SET consolidate_at = NULL WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND agent_id = $4
+-- Consolidated ($6 null), or to be at another time: unless something was said since the notes of $5 messages were read.
+UPDATE keeps.session_notes SET consolidate_at = $6 WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND agent_id = $4
+  AND (notes ->> 'message_count')::integer = $5
 
 -- name: session_messages
 -- The last messages of a conversation, newest first: what its notes are made of.

@@ -95,10 +95,8 @@ async def get_notes(tx: Tx, session_id: str, now: datetime) -> SessionNotes | No
     return None if row is None else SessionNotes.model_validate_json(row["notes"])
 
 
-async def put_notes(tx: Tx, notes: SessionNotes, consolidate_at: datetime, agent_id: str | None = None) -> None:
-    """`agent_id`: whose notes they are, where it is not the transaction's own agent."""
-    owner = notes_owner(tx.scope) if agent_id is None else agent_id
-    who = (tx.scope.tenant_id, tx.scope.user_id, notes.session_id, owner)
+async def put_notes(tx: Tx, notes: SessionNotes, consolidate_at: datetime) -> None:
+    who = (tx.scope.tenant_id, tx.scope.user_id, notes.session_id, notes_owner(tx.scope))
     await tx.execute(QUERIES["session_notes_put"], *who, notes.model_dump_json(), consolidate_at, notes.expires_at)
 
 
@@ -108,8 +106,10 @@ async def notes_due(tx: Tx, now: datetime, limit: int) -> list[tuple[str, Sessio
     return [(row["agent_id"], SessionNotes.model_validate_json(row["notes"])) for row in rows]
 
 
-async def notes_done(tx: Tx, session_id: str, agent_id: str) -> None:
-    await tx.execute(QUERIES["session_notes_consolidated"], tx.scope.tenant_id, tx.scope.user_id, session_id, agent_id)
+async def notes_done(tx: Tx, notes: SessionNotes, agent_id: str, again_at: datetime | None = None) -> None:
+    """Consolidated, or with `again_at` to be later; notes that went on meanwhile stay as they are."""
+    who = (tx.scope.tenant_id, tx.scope.user_id, notes.session_id, agent_id)
+    await tx.execute(QUERIES["session_notes_consolidated"], *who, notes.message_count, again_at)
 
 
 async def messages(tx: Tx, session_id: str, limit: int, agent_id: str = "") -> list[tuple[UUID, Note]]:
