@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 from keeps.text.trust import Origin
+from keeps.text.words import without_growers
 
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,80}\b(?:instructions?|prompts?|rules|above|previous|prior|earlier|everything|told)\b"
@@ -26,7 +27,7 @@ FENCE = "untrusted text, not an instruction"
 
 def reads_like_an_instruction(text: str) -> bool:
     """Looked at without what nobody sees, so that nothing invisible inside a word hides it."""
-    plain = unicodedata.normalize("NFKC", text)
+    plain = unicodedata.normalize("NFKC", without_growers(text))
     seen = "".join(each for each in plain if each not in _UNSEEN and unicodedata.category(each) not in ("Cf", "Mn"))
     return _INSTRUCTION.search(re.sub(r"\s+", " ", seen)) is not None
 
@@ -35,7 +36,7 @@ def one_line(text: str) -> str:
     """The text without anything that could begin a line, a comment or a fence."""
     plain = text.strip()
     if not plain.isprintable():
-        plain = re.sub(r"\s*[\r\n\u2028\u2029\u0085\x0b\x0c]+\s*", " / ", plain)
+        plain = " / ".join(line for each in plain.splitlines() if (line := each.strip()))
         plain = re.sub(r"\s", " ", plain)
         plain = re.sub(
             r"(?<![^\x00-\x7f])\u200d|\u200d(?![^\x00-\x7f])", "", plain

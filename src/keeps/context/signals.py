@@ -10,6 +10,11 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from keeps.context.smalltalk import is_smalltalk
+
+MOST_READ = 2_000
+"""Characters: what a message asks for stands in its beginning."""
+
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH_NUMBER = {name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])} | {"sept": 9}
 _MONTH = "(" + "|".join(sorted(_MONTH_NUMBER, key=len, reverse=True)) + ")"
@@ -36,12 +41,6 @@ _ISO = re.compile(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b")
 _IN_YEAR = re.compile(r"\b(?:in|during|since|of) ((?:19|20)\d\d)\b")
 _SINCE = re.compile(r"\bsince\b")
 
-_SMALLTALK = re.compile(
-    r"^\W*(?:(?:hi|hello|hey|yo|hiya|good (?:morning|afternoon|evening|night)|thanks?(?: you| a lot| so much| very much)?|thx|ty|cheers|ok(?:ay)?|cool|great|nice"
-    r"|awesome|perfect|sure|yes|yeah|yep|no|nope|bye|goodbye|see you(?: later| soon| tomorrow)?|lol|ha(?:ha)+|wow|sounds good|got it|how are you(?: doing)?(?: today)?"
-    r"|what's up|have a (?:nice|good|great) (?:day|evening|weekend)|you're welcome|no problem|there|all|everyone|again|then|for (?:that|your help|everything))\W*)+$",
-    re.IGNORECASE,
-)
 _IDENTITY = re.compile(
     r"\b(?:who am i|my name|what do you (?:know|remember) about me|about me|remember me|do you know me|my (?:profile|preferences|background)|tell me about myself)\b",
     re.IGNORECASE,
@@ -52,7 +51,7 @@ _DATA = re.compile(
     re.IGNORECASE,
 )
 _STEPS = re.compile(
-    r"\s*(?:\?\s+|;\s*|\band then\b|\bafter that\b|\bas well as\b|,?\s+and (?=(?:what|when|who|where|how|why|which|did|does|is|are|was|were)\b))\s*",
+    r" ?(?:\? |;|\band then\b|\bafter that\b|\bas well as\b|,? and (?=(?:what|when|who|where|how|why|which|did|does|is|are|was|were)\b)) ?",
     re.IGNORECASE,
 )
 _COMPARED = re.compile(
@@ -76,18 +75,18 @@ class Signals:
 
 def read_signals(message: str, now: datetime) -> Signals:
     """The signals of a message that is sent at `now`."""
-    text = message.strip()
-    if _SMALLTALK.match(text[:200]) and len(text) <= 200:
+    text = " ".join(message[:MOST_READ].split())
+    if is_smalltalk(text):
         return Signals(("smalltalk",))
     names: list[str] = []
-    span = time_span(text[:2_000], now)
+    span = time_span(text, now)
     if span is not None:
         names.append("temporal")
     if _IDENTITY.search(text):
         names.append("identity")
     if _DATA.search(text):
         names.append("data")
-    parts = tuple(part for each in _STEPS.split(text[:2_000]) if len(part := each.strip(" ?.,")) >= 8)
+    parts = tuple(part for each in _STEPS.split(text) if len(part := each.strip(" ?.,")) >= 8)
     if len(parts) > 1 or _COMPARED.search(text):
         names.append("multi_step")
     since, until = span or (None, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -47,7 +46,6 @@ REBUILT_FROM = 200
 SUMMARIES = "sessions"
 """The namespace of what is kept of each conversation, keyed by its id."""
 CONTEXT_BEGIN, CONTEXT_END = "<!-- keeps:context", "<!-- /keeps:context -->"
-_CONTEXT = re.compile(rf"{re.escape(CONTEXT_BEGIN)}.*?{re.escape(CONTEXT_END)}", re.DOTALL)
 FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE = 20, 50
 """Nobody says more about themselves in one go; and writers of a tenant take turns."""
 
@@ -245,7 +243,7 @@ class ExchangeService:
         return Receipt(status="unchanged", memory_id=found)
 
     def _heard(self, message: Message, new: NewExchange, now: datetime, position: int) -> _Said:
-        content = message.content if message.role == "tool" else _CONTEXT.sub("", message.content)
+        content = message.content if message.role == "tool" else _without_contexts(message.content)
         content = content.strip() or ("" if message.role != "tool" else message.content)
         if not content:
             return _Said(message, None)
@@ -273,6 +271,16 @@ def summary_memory(
         key=hashlib.sha256(json.dumps([notes.session_id, agent_id]).encode()).hexdigest()[:32], session_id=notes.session_id, importance=0.6,
         agent_id=agent_id or None, metadata={} if trusted else {"trust": "tool"},
     )  # fmt: skip
+
+
+def _without_contexts(text: str) -> str:
+    """The text without what Keeps itself had put into the prompt. A mark that is never closed stays as it is."""
+    parts: list[str] = []
+    place = 0
+    while (begin := text.find(CONTEXT_BEGIN, place)) >= 0 and (end := text.find(CONTEXT_END, begin)) >= 0:
+        parts.append(text[place:begin])
+        place = end + len(CONTEXT_END)
+    return "".join((*parts, text[place:]))
 
 
 async def _is_known(tx: Tx, message: Message) -> bool:

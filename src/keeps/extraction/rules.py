@@ -18,28 +18,28 @@ _DOUBTFUL = re.compile(
     re.IGNORECASE,
 )
 _VALUE = r"(?P<value>(?:[^.,;:!?()\n]|(?<=\d)[.,:](?=\d)){1,80}?)"
-_LIST = r"(?P<value>[^.;:!?()\n]{1,80}?)(?=\s*(?:[.;:!?()\n]|$|\b(?:but|because|since|so|now)\b))"
-_END = r"(?=\s*(?:[.,:](?!\d)|[;!?()\n]|$|\b(?:and|but|because|since|so|now|these days|at the moment|right now|with my|for (?:work|the)|last|this|next|in (?:19|20)\d\d|as of)\b))"
-_NOW = r"(?:(?:now|just|recently|actually|currently|finally|have|['’]ve|['’]m|am|also)\s+)*"
+_LIST = r"(?P<value>[^.;:!?()\n]{1,80}?)(?= ?(?:[.;:!?()\n]|$|\b(?:but|because|since|so|now)\b))"
+_END = r"(?= ?(?:[.,:](?!\d)|[;!?()\n]|$|\b(?:and|but|because|since|so|now|these days|at the moment|right now|with my|for (?:work|the)|last|this|next|in (?:19|20)\d\d|as of)\b))"
+_NOW = r"(?:(?:now|just|recently|actually|currently|finally|have|['’]ve|['’]m|am|also) ){0,4}"
 
 _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple((attribute, re.compile(pattern), many) for attribute, pattern, many in (
-    ("name", r"\b(?:[Mm]y name is|[Mm]y name's|[Cc]all me|I am called|I'm called)\s+(?P<value>[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+){0,3})", False),
-    ("residence", rf"\b[Ii](?:\s+|(?=[\'’])){_NOW}(?:live|living|moved|relocated|based|settled|reside)\s+(?:back\s+)?(?:in|to)\s+(?P<value>(?:the\s+)?[A-Z][\w'’-]+(?:[\s,]+[A-Z][\w'’-]+){{0,3}})", False),
-    ("employer", rf"\b[Ii](?:\s+|(?=[\'’])){_NOW}(?:work|working|employed|joined|started(?:\s+(?:a new job|working))?)\s+(?:at|for|by|with)?\s*(?P<value>[A-Z][\w&'’-]+(?:\s+[A-Z][\w&'’-]+){{0,3}})", False),
-    ("occupation", rf"\b[Ii](?:\s+|(?=[\'’])){_NOW}(?:work|working|employed)\s+as\s+(?P<value>an?\s+[^.,;:!?()\n]{{1,60}}?){_END}", False),
-    ("allergy", rf"\b[Ii](?:['’]m|\s+am)\s+(?:\w+ly\s+)?allergic\s+to\s+{_LIST}", True),
-    ("diet", r"\b[Ii](?:['’]m|\s+am|['’]ve become|\s+became)\s+(?:now\s+)?(?:an?\s+)?(?P<value>vegan|vegetarian|pescatarian|coeliac|celiac|lactose[- ]intolerant|gluten[- ]free)\b", False),
-    ("preference", rf"\b[Ii]\s+(?:(?:really|much|usually|now)\s+)*(?:prefer|drink|eat|use|take|buy|play|wear)\s+{_VALUE}\s+(?:over|to|instead of|rather than)\s+(?P<instead>[^.,;:!?()\n]{{1,60}}?){_END}", True),
+    ("name", r"\b(?:[Mm]y name is|[Mm]y name's|[Cc]all me|I am called|I'm called) (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,3})", False),
+    ("residence", rf"\b[Ii](?: |(?=[\'’])){_NOW}(?:live|living|moved|relocated|based|settled|reside) (?:back )?(?:in|to) (?P<value>(?:the )?[A-Z][\w'’-]{{1,40}}(?:[ ,]{{1,2}}[A-Z][\w'’-]{{1,40}}){{0,3}})", False),
+    ("employer", rf"\b[Ii](?: |(?=[\'’])){_NOW}(?:work|working|employed|joined|started(?: (?:a new job|working))?) (?:(?:at|for|by|with) )?(?P<value>[A-Z][\w&'’-]{{1,40}}(?: [A-Z][\w&'’-]{{1,40}}){{0,3}})", False),
+    ("occupation", rf"\b[Ii](?: |(?=[\'’])){_NOW}(?:work|working|employed) as (?P<value>an? [^.,;:!?()\n]{{1,60}}?){_END}", False),
+    ("allergy", rf"\b[Ii](?:['’]m| am) (?:\w{{1,20}}ly )?allergic to {_LIST}", True),
+    ("diet", r"\b[Ii](?:['’]m| am|['’]ve become| became) (?:now )?(?:an? )?(?P<value>vegan|vegetarian|pescatarian|coeliac|celiac|lactose[- ]intolerant|gluten[- ]free)\b", False),
+    ("preference", rf"\b[Ii] (?:(?:really|much|usually|now) ){{0,4}}(?:prefer|drink|eat|use|take|buy|play|wear) {_VALUE} (?:over|to|instead of|rather than) (?P<instead>[^.,;:!?()\n]{{1,60}}?){_END}", True),
 ))  # fmt: skip
 _MY = re.compile(
-    rf"\bmy\s+(?P<attribute>(?:new\s+|current\s+)?[a-z][\w'’-]*(?:\s+[a-z][\w'’-]*){{0,3}}?)\s+(?:is|are|is now|has changed to|changed to)\s+(?:now\s+|called\s+)?{_VALUE}{_END}",
+    rf"\bmy (?P<attribute>(?:new |current )?[a-z][\w'’-]{{0,40}}(?: [a-z][\w'’-]{{0,40}}){{0,3}}?) (?:is|are|is now|has changed to|changed to) (?:now |called )?{_VALUE}{_END}",
     re.IGNORECASE,
 )
 _POSSESSIVE = re.compile(
-    rf"(?:^|[\s,])(?P<entity>[A-Z][\w-]+(?:\s+[A-Z][\w-]+){{0,2}})['’]s\s+(?P<attribute>[a-z][\w'’-]*(?:\s+[a-z][\w'’-]*){{0,3}}?)\s+(?:is|is now|has changed to|changed to)\s+(?:now\s+)?{_VALUE}{_END}"
+    rf"(?:^|[ ,])(?P<entity>[A-Z][\w-]{{1,40}}(?: [A-Z][\w-]{{1,40}}){{0,2}})['’]s (?P<attribute>[a-z][\w'’-]{{0,40}}(?: [a-z][\w'’-]{{0,40}}){{0,3}}?) (?:is|is now|has changed to|changed to) (?:now )?{_VALUE}{_END}"
 )
 _NO_LONGER = re.compile(
-    rf"\bi\s+(?:no longer|don't|do not)\s+(?P<verb>work|live|prefer|like|eat|drink|use)\s*(?:at|in|for|with)?\s+{_VALUE}(?:\s+(?:any\s*more|any\s*longer))?{_END}",
+    rf"\bi (?:no longer|don't|do not) (?P<verb>work|live|prefer|like|eat|drink|use)(?: (?:at|in|for|with))? {_VALUE}(?: (?:any ?more|any ?longer))?{_END}",
     re.IGNORECASE,
 )
 _ENDED = {
@@ -75,7 +75,7 @@ def read_facts(text: str) -> list[Fact]:
     """The facts of a text, in the order in which it says them."""
     found: list[Fact] = []
     for sentence in _SENTENCE.split(text[:MAX_CHARACTERS]):
-        stripped = sentence.strip()
+        stripped = " ".join(sentence.split())
         if 8 <= len(stripped) <= 400 and not _DOUBTFUL.search(stripped):
             found += _in_sentence(stripped)
     return found

@@ -15,7 +15,8 @@ from typing import TypeVar
 
 IdT = TypeVar("IdT")
 _TOKEN = re.compile(r"@[\w.]{2,}|[^\W_]+(?:['’.&-][^\W_]+)*")
-_SENTENCE_END = re.compile(r"[.!?:;\n\"“”(]\s*$|^\s*$|[-–—*•]\s+$")
+_ENDS_SENTENCE, _BEGINS_LINE = frozenset('.!?:;"“”('), frozenset("-–—*•")
+_LOOKED_BACK = 60
 _QUOTED = re.compile(r"[\"“”]([^\"“”\n]{2,60})[\"“”]")
 _JOINING = frozenset("of the de da del van von der la le du al bin &".split())
 _NO_NAMES = frozenset(
@@ -97,7 +98,7 @@ def find_names(text: str) -> list[str]:
 def _take(text: str, span: list[re.Match[str]], found: dict[str, None]) -> None:
     while span and not _capitalised(span[-1].group()):
         span.pop()
-    begins = bool(_SENTENCE_END.search(text[: span[0].start()]))
+    begins = _begins_sentence(text, span[0].start())
     # A word that begins a sentence is capitalised anyway; of a span, it goes when it is no name by itself.
     while span and (span[0].group().lower().replace("’", "'") in _NO_NAMES):
         span.pop(0)
@@ -109,6 +110,15 @@ def _take(text: str, span: list[re.Match[str]], found: dict[str, None]) -> None:
     name = re.sub(r"['’]s$", "", text[span[0].start() : span[-1].end()])
     if _is_name(name):
         found[name] = None
+
+
+def _begins_sentence(text: str, place: int) -> bool:
+    """Whether what stands at `place` is the first of a sentence or line."""
+    before = text[max(0, place - _LOOKED_BACK) : place]
+    said = before.rstrip()
+    if not said or "\n" in before[len(said) :] or said[-1] in _ENDS_SENTENCE:
+        return True
+    return said[-1] in _BEGINS_LINE and len(said) < len(before)
 
 
 def new_names(

@@ -9,8 +9,8 @@ from keeps_client.errors import ValidationFailedError
 
 MAX_STEPS = 8
 _NAME = r"\*|[A-Za-z0-9_.:/]+(?:-[A-Za-z0-9_.:/]+)*(?:\|[A-Za-z0-9_.:/]+(?:-[A-Za-z0-9_.:/]+)*)*"
-_NODE = re.compile(rf"\s*({_NAME})\s*")
-_EDGE = re.compile(rf"\s*(<?)-\s*({_NAME})\s*-(>?)\s*")
+_NODE = re.compile(rf" ?({_NAME}) ?")
+_EDGE = re.compile(rf" ?(<?)- ?({_NAME}) ?-(>?) ?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Pattern:
 
 def parse_pattern(text: str) -> Pattern:
     """Raises ValidationFailedError, which shows where the pattern cannot be read."""
+    text = " ".join(text.split())
     nodes: list[str] = []
     relations: list[str] = []
     directions: list[str] = []

@@ -236,13 +236,14 @@ def _markdown(name: str, text: str) -> Iterator[Record]:
 
     for line in text.splitlines():
         fenced ^= line.lstrip().startswith("```")
-        match = None if fenced else re.match(r"(#{1,6})\s+(.+?)\s*#*\s*$", line)
-        if match is None:
+        match = None if fenced else re.match(r"(#{1,6})\s", line)
+        title = line[match.end() :].strip().rstrip("#").rstrip() if match else ""
+        if match is None or not title:
             section.append(line)
             continue
         yield from finish()
         del headings[len(match[1]) - 1 :]
-        headings.append(match[2])
+        headings.append(title)
     yield from finish()
 
 

@@ -47,8 +47,8 @@ _CHANGE = re.compile(
 _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 _NUMBER = r"\b\d[\d,.]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|hundred)\b"
 _KINDS: tuple[tuple[str, str, str], ...] = (
-    ("money", r"\b(?:budget|cost|price|salary|spen[dt]|pay|fees?|rent|amount|allocated|income|savings?)\b", r"[$€£]\s?\d[\d,.]*|\d[\d,.]*\s?(?:dollars|euros|usd)"),
-    ("percent", r"\b(?:percent(?:age)?|rate|accuracy|coverage|share)\b", r"\d[\d.]*\s?(?:%|percent)"),
+    ("money", r"\b(?:budget|cost|price|salary|spen[dt]|pay|fees?|rent|amount|allocated|income|savings?)\b", r"[$€£]\s?\d[\d,.]{0,20}|\d[\d,.]{0,20}\s?(?:dollars|euros|usd)"),
+    ("percent", r"\b(?:percent(?:age)?|rate|accuracy|coverage|share)\b", r"\d[\d.]{0,20}\s?(?:%|percent)"),
     ("time", r"\bwhat time\b", r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b\d{1,2}:\d\d\b"),
     ("date", r"^when\b|\b(?:date|deadline|day)\b", rf"\b{_MONTH}\.? \d{{1,2}}\b|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b|\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}/\d{{1,2}}\b"),
     ("number", r"\bhow (?:many|much|long|often|old|far|big|large)\b|\b(?:number|count|quota|target|goal|average|total|limit|size|score|duration|length)\b", _NUMBER),

@@ -9,7 +9,7 @@ from typing import Any, Literal
 Origin = Literal["own", "shared", "tool"]
 TRUSTED = frozenset((None, "user", "agent", "own", "high"))
 """What `metadata.trust` may say of one's own words; anything else means that they came from outside."""
-_FROM_OUTSIDE = re.compile(r"\s*(?:tool|web|page|e?mail|mcp|file|ftp|https?)\s*:", re.IGNORECASE)
+_FROM_OUTSIDE = re.compile(r"(?:tool|web|page|e?mail|mcp|file|ftp|https?)\s{0,5}:", re.IGNORECASE)
 
 
 def origin_of(role: str | None, source: str | None, metadata: Mapping[str, Any], *, own: bool = True) -> Origin:
@@ -17,6 +17,6 @@ def origin_of(role: str | None, source: str | None, metadata: Mapping[str, Any],
     trust = metadata.get("trust")
     if role == "tool" or not (trust is None or (isinstance(trust, str) and trust in TRUSTED)):
         return "tool"
-    if source is not None and _FROM_OUTSIDE.match(source):
+    if source is not None and _FROM_OUTSIDE.match(source.lstrip()):
         return "tool"
     return "own" if own else "shared"

@@ -24,6 +24,7 @@ _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _RUNS = re.compile(f"[{_CJK}]+|[^{_CJK}_]+")
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _MAX_WORD_CHARACTERS = 64
+_GROWERS = {0xFDFA: " ", 0xFDFB: " "}
 _stemmers = threading.local()
 
 
@@ -64,10 +65,15 @@ def stem(word: str) -> str:
     return stemmer.stemWord(word)
 
 
+def without_growers(text: str) -> str:
+    """The text without the two ligatures that stand for whole phrases: normalised, each becomes up to 18 characters."""
+    return text.translate(_GROWERS)
+
+
 def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    decomposed = unicodedata.normalize("NFKD", without_growers(text).casefold())
     kept = "".join(character for character in decomposed if not "\u0300" <= character <= "\u036f")
     return unicodedata.normalize("NFC", kept)
 
