@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -19,7 +19,19 @@ from keeps.db.session import Database
 from keeps.engine import Keeps, ScopedMemory
 from keeps.models.minilm import MiniLM
 from keeps.scope import Scope
+from tests import watchdog
 from tests.serving import JWT_SECRET, serving
+
+watchdog.install()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """No test may hold the event loop. `slow_step` says why one does."""
+    if item.get_closest_marker("slow_step"):
+        return (yield)
+    with watchdog.watching():
+        return (yield)
 
 
 @pytest.fixture(scope="session")

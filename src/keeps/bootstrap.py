@@ -21,6 +21,7 @@ from keeps.events.feed import Feed
 from keeps.events.service import EventService
 from keeps.exchanges.consolidation import SessionConsolidation
 from keeps.exchanges.service import ExchangeService
+from keeps.forgetting import Forgetting
 from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
@@ -101,7 +102,7 @@ async def open_keeps(
         registry = Registry(
             database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home
         )
-        asked = ProviderService(registry, recall, memories, graph, clock, provider_timeout_seconds)
+        asked = ProviderService(registry, recall, clock, provider_timeout_seconds)
         operations = OperationService(database, clock)
         kept = timedelta(hours=settings.session_hours)
         exchanges = ExchangeService(database, introducer, memories, cache, clock, kept)
@@ -111,6 +112,7 @@ async def open_keeps(
         )
         services = Services(
             memories=memories,
+            forgetting=Forgetting(database, memories, exchanges, graph, asked),
             recall=recall,
             providers=asked,
             indexer=indexer,

@@ -157,11 +157,7 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog, ScopedL
             None if namespace is None else named("namespace", namespace),
             None if key is None else named("key", key),
         )
-        before = await self.services.memories.known(self.scope, wanted, *place)
-        receipt = await self.services.providers.forget(self.scope, wanted, *place, hard=hard)
-        if before is not None and before.kind == "episodic":
-            await self.services.exchanges.forgotten(self.scope, before, hard=hard)
-        return receipt
+        return await self.services.forgetting.forget(self.scope, wanted, *place, hard=hard)
 
     async def restore(self, memory_id: UUID | str) -> Receipt:
         """Bring back what was forgotten less than 30 days ago."""

@@ -12,7 +12,9 @@ from keeps.services import Scoped
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import (
     AtomicAppend,
+    AtomicExtend,
     AtomicIncrement,
+    AtomicMerge,
     Deleted,
     EpisodicItem,
     KnowledgeUpsert,
@@ -38,6 +40,7 @@ from keeps_client.models import (
     SemanticItem,
     Session,
     SessionChange,
+    SubTaskChange,
     TaskContext,
     TaskContextChange,
     Upserted,
@@ -192,16 +195,33 @@ class ScopedState(Scoped):
         item = await self.services.working.find(self.scope, _id("plan_id", plan_id), _id("key", key))
         return (None, 0) if item is None else (item.value, item.version)
 
-    async def append_to_list(self, key: str, value: Any, plan_id: str) -> builtins.list[Any]:
-        """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then."""
-        new = validated(AtomicAppend, {"plan_id": plan_id, "path": key, "value": value})
-        result: Any = (await self.services.working.append(self.scope, new)).value
+    async def append_to_list(self, key: str, value: Any, plan_id: str, *, whole: bool = False) -> builtins.list[Any]:
+        """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then. `whole`: points in the key
+        are part of it."""
+        new = validated(AtomicAppend, {"plan_id": plan_id, "path": key, "value": value, "whole": whole})
+        result: Any = (await self.services.working.change(self.scope, new)).value
         return result
 
-    async def increment(self, key: str, plan_id: str, delta: float = 1) -> float:
+    async def extend_list(
+        self, key: str, values: Sequence[Any], plan_id: str, *, whole: bool = False
+    ) -> builtins.list[Any]:
+        """Append all of `values` to the list at `key`, next to each other, atomically; returns the list as it is then."""
+        new = validated(AtomicExtend, {"plan_id": plan_id, "path": key, "values": _array(values), "whole": whole})
+        result: Any = (await self.services.working.change(self.scope, new)).value
+        return result
+
+    async def update_object(
+        self, key: str, changes: dict[str, Any], plan_id: str, *, whole: bool = False
+    ) -> dict[str, Any]:
+        """Set entries of the object at `key`, whose others stay, atomically; returns the object as it is then."""
+        new = validated(AtomicMerge, {"plan_id": plan_id, "path": key, "changes": changes, "whole": whole})
+        result: Any = (await self.services.working.change(self.scope, new)).value
+        return result
+
+    async def increment(self, key: str, plan_id: str, delta: float = 1, *, whole: bool = False) -> float:
         """Add to the number at `key` or `key.sub.path`, atomically; returns the number as it is then."""
-        new = validated(AtomicIncrement, {"plan_id": plan_id, "path": key, "delta": delta})
-        result: Any = (await self.services.working.increment(self.scope, new)).value
+        new = validated(AtomicIncrement, {"plan_id": plan_id, "path": key, "delta": delta, "whole": whole})
+        result: Any = (await self.services.working.change(self.scope, new)).value
         return result
 
     async def set_plan_state(self, plan_id: str, key: str, value: Any) -> WorkingItem:
@@ -257,6 +277,25 @@ class ScopedState(Scoped):
         """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
         change = validated(TaskContextChange, changes)
         return await self.services.tasks.update(self.scope, _id("task_id", task_id), change)
+
+    async def put_sub_task(
+        self,
+        task_id: str,
+        sub_task_id: str,
+        *,
+        event_type: str | None = None,
+        status: str | None = None,
+        data: dict[str, Any] | None = None,
+        result: Any = None,
+    ) -> TaskContext:
+        """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at once.
+
+        `status` is free; `completed` means that it is pending no more. Raises NotFoundError where there is no such task.
+        """
+        change = validated(SubTaskChange, given(event_type=event_type, status=status, data=data, result=result))
+        return await self.services.tasks.put_sub_task(
+            self.scope, _id("task_id", task_id), _id("sub_task_id", sub_task_id), change
+        )
 
     async def delete_task_context(self, task_id: str) -> Deleted:
         """Remove it, and what its events say. Raises NotFoundError."""

@@ -8,6 +8,7 @@ from keeps.access.keys import KeyService
 from keeps.context.router import ContextRouter
 from keeps.events.service import EventService
 from keeps.exchanges.service import ExchangeService
+from keeps.forgetting import Forgetting
 from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
@@ -33,6 +34,7 @@ class Services:
     """Made by the composition root."""
 
     memories: MemoryService
+    forgetting: Forgetting
     recall: RecallService
     indexer: Indexer
     working: WorkingService

@@ -245,7 +245,7 @@ async def test_the_client_waits_and_tries_again_where_that_helps(
     keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = 0
-    real = keeps.services.working.append
+    real = keeps.services.working.change
 
     async def once_away(*arguments: Any) -> Any:
         nonlocal calls
@@ -255,7 +255,7 @@ async def test_the_client_waits_and_tries_again_where_that_helps(
             raise UnavailableError("the answer got lost after it was done")
         return done
 
-    monkeypatch.setattr(keeps.services.working, "append", once_away)
+    monkeypatch.setattr(keeps.services.working, "change", once_away)
     async with serving(keeps) as url, MemoryClient(url, tenant_id=tenant) as memory:
         assert await memory.append_to_list("log", "x", "p") == ["x"]
         assert calls == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 from uuid import UUID
@@ -147,3 +148,8 @@ def directed(value: object) -> Direction:
     if value not in ("outgoing", "incoming", "both"):
         raise ValidationFailedError('direction must be "outgoing", "incoming" or "both"')
     return value
+
+
+def same_json(one: object, other: object) -> bool:
+    """Whether two values are the same JSON: unlike in Python, true is not 1."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

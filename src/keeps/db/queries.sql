@@ -29,9 +29,10 @@ WITH overdue AS (
     DELETE FROM keeps.idempotency_keys
     WHERE tenant_id = $1 AND user_id = $2 AND created_at < now() - interval '24 hours' AND idempotency_key <> $3
 )
-INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer) VALUES ($1, $2, $3, $4, $5::jsonb)
+INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer, about)
+VALUES ($1, $2, $3, $4, $5::jsonb, $6::text[])
 ON CONFLICT (tenant_id, user_id, idempotency_key)
-    DO UPDATE SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, created_at = now()
+    DO UPDATE SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, about = EXCLUDED.about, created_at = now()
 
 -- name: backend_process
 -- The server's own process id, which a pooler does not know.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -19,13 +20,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import asyncpg
-from pydantic import TypeAdapter
 
+from keeps.db.answers import Answer
 from keeps.db.errors import LOST, RETRYABLE, translated
 from keeps.db.pool import Pool
 from keeps.db.statements import Statement, Statements
 from keeps.scope import Scope
-from keeps_client.errors import ConflictError, UnavailableError
+from keeps_client.errors import ConflictError, NotFoundError, UnavailableError
 
 Row = asyncpg.Record
 ResultT = TypeVar("ResultT")
@@ -40,16 +41,20 @@ _request: contextvars.ContextVar[Request | None] = contextvars.ContextVar("keeps
 
 _traceparent: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_traceparent", default="")
 
+GONE = {"gone": True}
+"""What is left of an answer when what it was about is erased: sent again, the request must not do it again."""
 MAX_ATTEMPTS = 5
 ACQUIRE_TIMEOUT_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """One request that a caller may send again: its Idempotency-Key, and a hash of what it asks."""
 
     key: str
     hash: bytes
+    answered: bool = False
+    """Whether its one write that has an answer is done: a second would find the answer of the first."""
 
 
 @contextmanager
@@ -137,7 +142,7 @@ class Database:
         return self._transaction(scope, _ENTER_READ, "BEGIN READ ONLY")
 
     async def write(
-        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: TypeAdapter[ResultT] | None = None
+        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: Answer[ResultT] | None = None
     ) -> ResultT:
         """Run `work` in one transaction, alone among the writers of its tenant; again when PostgreSQL asks for it.
 
@@ -146,6 +151,8 @@ class Database:
         UnavailableError when the server is gone; then the write is either whole or not there.
         """
         request = _request.get() if answer is not None else None
+        if request is not None and request.answered:
+            raise AssertionError("a request has one write with an answer; do all it does in that one")
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
                 async with self._transaction(scope, _ENTER_WRITE, "BEGIN") as tx:
@@ -153,6 +160,8 @@ class Database:
                         result = await work(tx)
                     else:
                         result = await _once(tx, request, work, answer)
+                if request is not None:
+                    request.answered = True
                 if self.on_commit is not None:
                     self.on_commit(scope.tenant_id)
                 return result
@@ -242,9 +251,7 @@ class Database:
             self.pool.terminate()
 
 
-async def _once(
-    tx: Tx, request: Request, work: Callable[[Tx], Awaitable[ResultT]], answer: TypeAdapter[ResultT]
-) -> ResultT:
+async def _once(tx: Tx, request: Request, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]) -> ResultT:
     """Do the work, or find what it did before. Writers of a tenant take turns, so nobody does the same meanwhile."""
     who = (tx.scope.tenant_id, tx.scope.user_id, request.key)
     known = await tx.fetch_row(_QUERIES["answer_find"], *who)
@@ -253,9 +260,13 @@ async def _once(
             raise ConflictError(
                 "this Idempotency-Key was used for another request in the last 24 hours; take a new one"
             )
-        return answer.validate_json(known["answer"])
+        kept = json.loads(known["answer"])
+        if kept == GONE:
+            raise NotFoundError("this request was answered before; what it made was erased since")
+        return await answer.give(tx, kept)
     result = await work(tx)
-    await tx.execute(_QUERIES["answer_keep"], *who, request.hash, answer.dump_json(result).decode())
+    kept = answer.keep(result)
+    await tx.execute(_QUERIES["answer_keep"], *who, request.hash, json.dumps(kept.answer), list(kept.about))
     return result
 
 

@@ -10,15 +10,16 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from pydantic import TypeAdapter
-
 from keeps.cache.redis import RedisCache, session_key
 from keeps.clock import Clock
+from keeps.db.answers import Answer, Kept
 from keeps.db.session import Database, Tx
 from keeps.extraction import rules
 from keeps.extraction.facts import NAMESPACE, Fact, as_memory
+from keeps.memories import answers
 from keeps.memories import store as memories
-from keeps.memories.images import content_hash
+from keeps.memories.answers import RECEIPT
+from keeps.memories.images import Image, content_hash
 from keeps.memories.service import MemoryService
 from keeps.scope import Scope
 from keeps.sessions import notes as folding
@@ -29,7 +30,6 @@ from keeps.text.trust import origin_of
 from keeps_client.errors import NotFoundError
 from keeps_client.models import (
     ExchangeReceipt,
-    Memory,
     MemoryChange,
     Message,
     NewActivity,
@@ -40,7 +40,6 @@ from keeps_client.models import (
     SessionNotes,
 )
 
-RECEIPT, EXCHANGE = TypeAdapter(Receipt), TypeAdapter(ExchangeReceipt)
 REBUILT_FROM = 200
 """Of a conversation without fresh notes, so many of its last messages are read to make them again."""
 SUMMARIES = "sessions"
@@ -76,6 +75,7 @@ class ExchangeService:
         self._cache = cache
         self._clock = clock
         self._kept = kept
+        self._answer: Answer[ExchangeReceipt] = Answer(_kept, self._given)
 
     async def store(self, scope: Scope, new: NewExchange) -> ExchangeReceipt:
         """Store messages as short-term memories, what is said in them as facts, and roll the notes on. All of it, or nothing."""
@@ -116,7 +116,7 @@ class ExchangeService:
                 notes=notes,
             )
 
-        answer = await self._introducer.write(scope, work, answer=EXCHANGE)  # fmt: skip
+        answer = await self._introducer.write(scope, work, answer=self._answer)
         await self._share(scope, answer.notes)
         return answer
 
@@ -196,22 +196,21 @@ class ExchangeService:
     async def _end(self, tx: Tx, memory_id: str, at: datetime) -> Receipt:
         return await self._memory.change(tx, UUID(memory_id), MemoryChange(valid_to=at), if_version=None)
 
-    async def forgotten(self, scope: Scope, memory: Memory, *, hard: bool) -> None:
-        """After a message was forgotten its conversation's notes are made again without it; `hard` takes along what was made of
-        it: the summary of the conversation, and facts that were read in it."""
-        if memory.session_id is not None:
-            session_id = memory.session_id
-            # As the user: an agent's own token sees only its own notes, and those of the user say it, too.
-            await self._database.write(
-                Scope(scope.tenant_id, scope.user_id), lambda tx: sessions.drop_notes(tx, session_id)
-            )
-            await self.drop_copies(scope, session_id)
+    async def forget_what_was_made(self, tx: Tx, forgotten: Image, *, hard: bool) -> None:
+        """Of a message that is being forgotten, in the same transaction: its conversation's notes, which are made again without
+        it; and with `hard` all that was made of it: summaries, and facts that were read in it."""
+        scope = tx.scope
+        # As the user: an agent's own token sees only its own notes, and those of the user say it, too.
+        await tx.become(Scope(scope.tenant_id, scope.user_id))
+        session_id = forgotten["session_id"]
+        if session_id is not None:
+            await sessions.drop_notes(tx, session_id)
         if hard:
-            made = await self._database.write(
-                scope, lambda tx: sessions.made_of(tx, memory.memory_id, memory.session_id)
-            )
-            for memory_id in made:
-                await self._memory.forget(scope, memory_id, None, None, hard=True)
+            for memory_id in await sessions.made_of(tx, UUID(forgotten["memory_id"]), session_id):
+                made = await memories.lock(tx, memory_id)
+                if made is not None:
+                    await self._memory.forget_stored(tx, made, hard=True)
+        await tx.become(scope)
 
     async def drop_copies(self, scope: Scope, session_id: str | None = None) -> None:
         """Take the copies of a conversation's notes, or of all of a user's, out of the cache."""
@@ -219,6 +218,16 @@ class ExchangeService:
             await self._cache.drop(
                 session_key(scope.tenant_id, scope.user_id, session_id or ""), all_below=session_id is None
             )
+
+    async def _given(self, tx: Tx, found: Any) -> ExchangeReceipt:
+        """The answer of an exchange that is sent again, with the notes as they are now."""
+        session_id, now = found["session_id"], self._clock()
+        notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
+        messages = await answers.given(tx, found["messages"])
+        facts = await answers.given(tx, found["facts"])
+        return ExchangeReceipt(
+            session_id=session_id, messages=tuple(messages), facts=tuple(facts), recalled=found["recalled"], notes=notes
+        )
 
     async def _fresh_notes(self, tx: Tx, session_id: str, now: datetime) -> SessionNotes | None:
         return await sessions.get_notes(tx, session_id, now)
@@ -254,6 +263,13 @@ class ExchangeService:
             valid_from=message.occurred_at or now - timedelta(microseconds=len(new.messages) - 1 - position),
         )  # fmt: skip
         return _Said(message, memory)
+
+
+def _kept(answer: ExchangeReceipt) -> Kept:
+    messages, facts = ([answers.kept(each) for each in part] for part in (answer.messages, answer.facts))
+    # Each message may be forgotten by itself; what the exchange did stays known for as long as its conversation.
+    told = {"session_id": answer.session_id, "messages": messages, "facts": facts, "recalled": answer.recalled}
+    return Kept(told, [f"session:{answer.session_id}"])
 
 
 def summary_memory(

@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import TypeAdapter
-
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, write_cursor
+from keeps.db.answers import Answer, Kept
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
 from keeps.graph import store, traversal
@@ -33,7 +32,34 @@ from keeps_client.models import (
     TraverseRequest,
 )
 
-ENTITY, RELATION, MENTION = TypeAdapter(Entity), TypeAdapter(Relation), TypeAdapter(Mention)
+_UNSAID = {"name": "(erased)", "aliases": [], "properties": {}}
+"""What an answer that is kept does not say of an entity."""
+
+
+async def _entity(tx: Tx, found: Any) -> Entity:
+    """As it is now; or, where this answered its own erasing, what was said of it then."""
+    kept = Entity.model_validate(found)
+    return (await store.entities(tx, [kept.entity_id])).get(kept.entity_id, kept)
+
+
+async def _relation(tx: Tx, found: Any) -> Relation:
+    kept = Relation.model_validate(found)
+    return await store.relation(tx, kept.relation_id) or kept
+
+
+async def _mention(_tx: Tx, found: Any) -> Mention:
+    return Mention.model_validate(found)
+
+
+ENTITY: Answer[Entity] = Answer(
+    lambda entity: Kept({**entity.model_dump(mode="json"), **_UNSAID}, [str(entity.entity_id)]), _entity
+)
+RELATION: Answer[Relation] = Answer(
+    lambda edge: Kept({**edge.model_dump(mode="json"), "properties": {}}, [str(edge.relation_id)]), _relation
+)
+MENTION: Answer[Mention] = Answer(
+    lambda said: Kept(said.model_dump(mode="json"), [str(said.memory_id), str(said.entity_id)]), _mention
+)
 
 
 class GraphService:
@@ -118,18 +144,14 @@ class GraphService:
 
         return await self._database.write(scope, work, answer=ENTITY)
 
-    async def forget_unspoken(self, scope: Scope) -> int:
-        """Erase entities that were found in texts which are gone for good; how many."""
-
-        async def work(tx: Tx) -> int:
-            gone = await store.unspoken(tx)
-            now = self._clock()
-            for each in gone:
-                edges = [edge.relation_id for edge in await store.own_relations_of(tx, each)]
-                await store.erase(tx, [each], edges, now)
-            return len(gone)
-
-        return await self._database.write(scope, work)
+    async def forget_unspoken(self, tx: Tx) -> int:
+        """Erase the user's entities that were found in texts which are gone for good; how many."""
+        gone = await store.unspoken(tx)
+        now = self._clock()
+        for each in gone:
+            edges = [edge.relation_id for edge in await store.own_relations_of(tx, each)]
+            await store.erase(tx, [each], edges, now)
+        return len(gone)
 
     async def merge(self, scope: Scope, entity_id: UUID, merged_id: UUID) -> Entity:
         """`entity_id` takes `merged_id` in: its names, edges and mentions. `unmerge` undoes it."""

@@ -120,7 +120,7 @@ async def _sum_up(tx: Tx, run: Run, week: Any) -> int:
     memory = NewMemory(
         content=f"{kind.capitalize()}, week of {week['week']:%Y-%m-%d}: {len(said)} entries.\n{lines}"[:8_000], kind="episodic",
         content_type="summary", namespace=SUMMARIES, key=f"{week['agent_id']}/{week['content_type']}/{week['week']:%Y-%m-%d}"[:255],
-        importance=0.5, agent_id=week["agent_id"] or None, valid_from=week["week"], metadata={"summarises": len(said)},
+        importance=0.5, agent_id=week["agent_id"] or None, valid_from=week["week"], metadata={"summarises": len(said), "sources": [str(row["memory_id"]) for row in rows]},
     )  # fmt: skip
     image = new_image(memory, tx.scope, new_id(), run.now)
     if await store.lock_same(tx, image) is not None or not await store.insert_many(tx, [written(image, None)], ""):

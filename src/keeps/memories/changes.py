@@ -12,11 +12,12 @@ from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.memories import store
 from keeps.memories.images import Image, embedded_text
-from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile, same_json
+from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
 from keeps.memories.store import Written, written
 from keeps.memories.writer import Write
 from keeps_client.errors import ConflictError, KeepsError
 from keeps_client.models import Receipt
+from keeps_client.validation import same_json
 
 RESTORABLE = timedelta(days=30)
 

@@ -152,6 +152,13 @@ FROM keeps.memories LEFT JOIN keeps.memory_access
   ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.memory_id = $2
 
+-- name: memories_get_many
+-- Of some memories, those that this scope may see, forgotten or not.
+SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from,
+    valid_to, superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+FROM keeps.memories WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
+
 -- name: memory_get_as_of
 -- One memory as its owner's last event up to $3 told it; nothing where it was not known yet, or is erased.
 SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +9,7 @@ from uuid import UUID
 
 from keeps.memories.images import Image, content_hash
 from keeps_client.errors import ConflictError
+from keeps_client.validation import same_json
 
 # What a caller who writes a key or content again may change without making it another truth.
 _ATTRIBUTES = (
@@ -87,11 +87,6 @@ def revise(stored: Image, changes: dict[str, Any], copy_id: UUID, now: datetime)
     current = _next_version(stored, changed, now)
     current["content_hash"] = content_hash(current, _moment(valid_from) if current["kind"] == "episodic" else None)
     return Replace(current, older_copy(stored, valid_from, copy_id, now))
-
-
-def same_json(one: object, other: object) -> bool:
-    """Whether two values are the same JSON: unlike in Python, true is not 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def check_version(stored: Image | None, expected: int | None) -> None:

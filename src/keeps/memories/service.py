@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import TypeAdapter
-
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, write_cursor
 from keeps.db.errors import UserGoneError
 from keeps.db.session import Database, Tx, is_repeatable
 from keeps.events import store as events
 from keeps.memories import store
+from keeps.memories.answers import RECEIPT, RECEIPTS
 from keeps.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memories.filters import compile_filters, fields_of
 from keeps.memories.images import Image, embedded_text, new_image
@@ -35,7 +34,6 @@ from keeps_client.errors import (
 from keeps_client.models import Event, Filters, Memory, MemoryChange, NewMemory, Page, Receipt
 from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_LIMIT
 
-RECEIPT, RECEIPTS = TypeAdapter(Receipt), TypeAdapter(list[Receipt])
 _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
 
@@ -104,7 +102,7 @@ class MemoryService:
             elif namespace is not None and key is not None:
                 found = await store.find(tx, namespace, key, self._clock())
             else:
-                return None
+                raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
         return found if found is not None and found.user_id == scope.user_id else None
 
     async def find(self, scope: Scope, namespace: str, key: str) -> Memory | None:
@@ -182,40 +180,46 @@ class MemoryService:
     async def forget(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
     ) -> Receipt:
-        """Hide a memory and its older truths for 30 days, or with `hard` remove them and redact their events now."""
+        """The memory alone. Whoever forgets what was said uses keeps.forgetting, which takes along what was made of it."""
 
         async def work(tx: Tx) -> Receipt:
-            wanted = memory_id
-            if wanted is None:
-                found = await store.lock_same(tx, {"key": key, "namespace": namespace})
-                if found is None:
-                    raise NotFoundError(f"no memory of yours under {namespace}/{key}")
-                wanted = UUID(found["memory_id"])
-            stored = await store.lock(tx, wanted)
-            if stored is None:
-                raise NotFoundError(f"no memory {wanted} that you may forget")
-            await self._changes.remove_overdue(tx)
-            older = await store.lock_older(tx, wanted)
-            if hard:
-                # An older truth goes alone; what is current takes along whatever was said under its key before.
-                same = [] if stored["superseded_by"] else await store.lock_incarnations(tx, stored)
-                twins = [each for each in same if each["memory_id"] != stored["memory_id"]]
-                return await self._changes.erase(tx, [stored, *twins])
-            if stored["deleted_at"] is not None:
-                return await self._changes.unchanged(tx, stored)
-            now = self._clock().isoformat()
-            images = [
-                {**image, "deleted_at": now, "updated_at": now, "version": image["version"] + 1}
-                for image in (stored, *older)
-                if image["deleted_at"] is None
-            ]
-            rows = [Written(image, new_id(), [], b"", None) for image in images]
-            await store.replace(tx, rows, "memory.deleted")
-            return receipt("forgotten", images[0], rows[0].event_id, indexed=False)
+            return await self.forget_stored(tx, await self.stored(tx, memory_id, namespace, key), hard=hard)
 
-        if memory_id is None and (namespace is None or key is None):
-            raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
         return await self._database.write(scope, work, answer=RECEIPT)
+
+    async def stored(self, tx: Tx, memory_id: UUID | None, namespace: str | None, key: str | None) -> Image:
+        """One's own memory by id or key, locked, whatever became of it. Raises NotFoundError."""
+        wanted = memory_id
+        if wanted is None:
+            found = await store.lock_same(tx, {"key": key, "namespace": namespace})
+            if found is None:
+                raise NotFoundError(f"no memory of yours under {namespace}/{key}")
+            wanted = UUID(found["memory_id"])
+        stored = await store.lock(tx, wanted)
+        if stored is None:
+            raise NotFoundError(f"no memory {wanted} that you may forget")
+        return stored
+
+    async def forget_stored(self, tx: Tx, stored: Image, *, hard: bool) -> Receipt:
+        """Hide a memory and its older truths for 30 days, or with `hard` remove them and redact their events now."""
+        await self._changes.remove_overdue(tx)
+        older = await store.lock_older(tx, UUID(stored["memory_id"]))
+        if hard:
+            # An older truth goes alone; what is current takes along whatever was said under its key before.
+            same = [] if stored["superseded_by"] else await store.lock_incarnations(tx, stored)
+            twins = [each for each in same if each["memory_id"] != stored["memory_id"]]
+            return await self._changes.erase(tx, [stored, *twins])
+        if stored["deleted_at"] is not None:
+            return await self._changes.unchanged(tx, stored)
+        now = self._clock().isoformat()
+        images = [
+            {**image, "deleted_at": now, "updated_at": now, "version": image["version"] + 1}
+            for image in (stored, *older)
+            if image["deleted_at"] is None
+        ]
+        rows = [Written(image, new_id(), [], b"", None) for image in images]
+        await store.replace(tx, rows, "memory.deleted")
+        return receipt("forgotten", images[0], rows[0].event_id, indexed=False)
 
     async def restore(self, scope: Scope, memory_id: UUID) -> Receipt:
         """Bring back what was forgotten less than 30 days ago. Raises ConflictError if its key is in use again."""

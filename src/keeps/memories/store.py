@@ -111,6 +111,11 @@ async def get(tx: Tx, memory_id: UUID, now: datetime | None = None) -> Memory | 
     return None if row is None else memory_from_row(row, now)
 
 
+async def get_many(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    rows = await tx.fetch(QUERIES["memories_get_many"], tx.scope.tenant_id, list(memory_ids)) if memory_ids else []
+    return {row["memory_id"]: memory_from_row(row) for row in rows}
+
+
 async def get_as_of(tx: Tx, memory_id: UUID, as_of: datetime) -> Memory | None:
     """The memory as the last event up to `as_of` told it."""
     row = await tx.fetch_row(QUERIES["memory_get_as_of"], tx.scope.tenant_id, str(memory_id), as_of)

@@ -22,6 +22,7 @@ from keeps.db.session import forbid_inside_transaction
 from keeps.models.artifacts import DATA, find_model, read_tokenizer
 from keeps.models.embedder import Embedding, Floats, QueryEmbedding
 from keeps.models.token_vectors import pack_tokens
+from keeps.text.words import MAX_WORD_CHARACTERS, is_cjk
 from keeps_client.errors import UnavailableError
 
 MODEL = "all-MiniLM-L6-v2"
@@ -187,10 +188,14 @@ def _batches(lengths: list[int]) -> list[list[int]]:
 
 
 def _word_around(text: str, start: int, end: int) -> str:
-    """The whole word that a word piece is a part of."""
-    while start > 0 and text[start - 1].isalnum():
+    """The whole word that a word piece is a part of: at most 64 characters to each side. Where a script writes no spaces, the
+    piece itself."""
+    if is_cjk(text[start]):
+        return text[start:end]
+    first, last = max(0, start - MAX_WORD_CHARACTERS), min(len(text), end + MAX_WORD_CHARACTERS)
+    while start > first and text[start - 1].isalnum():
         start -= 1
-    while end < len(text) and text[end].isalnum():
+    while end < last and text[end].isalnum():
         end += 1
     return text[start:end]
 

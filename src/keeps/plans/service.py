@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, write_cursor
+from keeps.db.answers import Answer, Kept, plain
 from keeps.db.session import Database, Tx
 from keeps.plans import store
 from keeps.scope import Scope
@@ -26,7 +25,16 @@ from keeps_client.models import (
     PlanFilter,
 )
 
-PLAN, COUNT = TypeAdapter(Plan), TypeAdapter(int)
+
+async def _given(tx: Tx, found: Any) -> Plan:
+    held = await store.get(tx, found)
+    if held is None:
+        raise NotFoundError(f"no plan {found!r}")
+    return held
+
+
+PLAN: Answer[Plan] = Answer(lambda plan: Kept(plan.plan_id, [f"plan:{plan.plan_id}"]), _given)
+COUNT = plain(int)
 ACTIVE = ("running", "paused")
 
 

@@ -9,8 +9,6 @@ from typing import TypeVar
 from uuid import UUID, uuid5
 
 from keeps.clock import Clock
-from keeps.graph.service import GraphService
-from keeps.memories.service import MemoryService
 from keeps.providers.builtin import joined_key
 from keeps.providers.contract import MemoryProvider, text_of
 from keeps.providers.merging import Answer, merge
@@ -28,7 +26,6 @@ from keeps_client.models import (
     Rebuilt,
     RecallRequest,
     RecallResult,
-    Receipt,
 )
 from keeps_client.validation import named
 
@@ -43,12 +40,10 @@ class ProviderService:
     """What a scope finds and forgets, wherever it is kept."""
 
     def __init__(
-        self, registry: Registry, recall: RecallService, memories: MemoryService, graph: GraphService, clock: Clock, timeout_seconds: float = TIMEOUT_SECONDS
+        self, registry: Registry, recall: RecallService, clock: Clock, timeout_seconds: float = TIMEOUT_SECONDS
     ) -> None:  # fmt: skip
         self._registry = registry
         self._recall = recall
-        self._memories = memories
-        self._graph = graph
         self._clock = clock
         self._timeout_seconds = timeout_seconds
 
@@ -87,32 +82,13 @@ class ProviderService:
             hits=hits, took_ms=took_ms, partial=partial or bool(failed), failed_providers=failed
         )
 
-    async def forget(
-        self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
-    ) -> Receipt:
-        """Forget in the database and in every provider that holds the key; the receipt names them. Raises NotFoundError
-        where nobody holds it."""
-        receipt: Receipt | None = None
-        missing: NotFoundError | None = None
-        try:
-            receipt = await self._memories.forget(scope, memory_id, namespace, key, hard=hard)
-            if hard:
-                await self._graph.forget_unspoken(scope)
-        except NotFoundError as error:
-            missing = error
-        name = _key_of(receipt, namespace, key)
-        holders = ["postgres"] if receipt is not None else []
-        if name is not None:
-            others = self._registry.holding(scope, None)
-            removed = await asyncio.gather(
-                *(self._guarded(scope, other, lambda held, n=name: held.delete(n)) for other in others)
-            )
-            holders += [other for other, gone in zip(others, removed, strict=True) if gone]
-        if receipt is None:
-            if missing is None or not holders or name is None:
-                raise missing or NotFoundError("nothing is held under this key")
-            return Receipt(status="forgotten", memory_id=_id_of(scope, holders[0], name), providers=tuple(holders))
-        return receipt.model_copy(update={"providers": tuple(holders)})
+    async def forget(self, scope: Scope, key: str) -> list[str]:
+        """Remove a key from every provider beside the database that holds it; which did."""
+        others = self._registry.holding(scope, None)
+        removed = await asyncio.gather(
+            *(self._guarded(scope, other, lambda held: held.delete(key)) for other in others)
+        )
+        return [other for other, gone in zip(others, removed, strict=True) if gone]
 
     async def infos(self, scope: Scope) -> list[ProviderInfo]:
         return await self._registry.infos(scope)
@@ -252,14 +228,7 @@ class ProviderService:
         return result
 
 
-def _key_of(receipt: Receipt | None, namespace: str | None, key: str | None) -> str | None:
-    """The key that a provider would know."""
-    if receipt is not None and receipt.memory is not None:
-        return joined_key(receipt.memory)
-    return None if namespace is None or key is None else f"{namespace}/{key}"
-
-
-def _id_of(scope: Scope, provider_id: str, key: str) -> UUID:
+def id_of(scope: Scope, provider_id: str, key: str) -> UUID:
     """Entries have keys, memories ids: always the same id for the same entry."""
     return uuid5(_NAMESPACE, "\x00".join((scope.tenant_id, scope.user_id, provider_id, key)))
 
@@ -269,7 +238,7 @@ def _memory_of(scope: Scope, provider_id: str, entry: Entry, clock: Clock) -> Me
     moment = entry.updated_at or clock()
     kind = entry.metadata.get("content_type")
     return Memory.model_construct(
-        memory_id=_id_of(scope, provider_id, entry.key), tenant_id=scope.tenant_id, user_id=scope.user_id, kind="semantic",
+        memory_id=id_of(scope, provider_id, entry.key), tenant_id=scope.tenant_id, user_id=scope.user_id, kind="semantic",
         layer="session" if provider_id == "working" else "long_term", namespace=provider_id, key=entry.key, content=text_of(entry.value), value=entry.value,
         content_type=kind if isinstance(kind, str) else "fact", metadata=entry.metadata, tags=(), source=provider_id, importance=0.5, visibility="private",
         valid_from=moment, version=1, created_at=moment, updated_at=moment,

@@ -229,16 +229,15 @@ class RecallService:
     ) -> None:
         """Words of the question that no memory has and no dictionary knows may be misspelt names."""
         compared = 0
-        pieces = Counter(query.words) if query is not None else Counter[str]()
+        pieces = Counter(piece.lower() for piece in query.words) if query is not None else Counter[str]()
         for word in dict.fromkeys(words_of(text)):
             known = found.idf.get(stem(word))
-            written = next((piece for piece in pieces if piece.lower() == word), None)
             if (
                 known is None
                 or known < found.idf.get("", 0.0)
                 or len(word) < 4
                 or not word.isalpha()
-                or (written and pieces[written] < 2)
+                or pieces.get(word) == 1
             ):
                 continue
             compared += 1
@@ -396,11 +395,12 @@ def _score_text(
 def _token_weights(words: Sequence[str], found: _Found) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     """The square root of each word's rarity; stop words count as words that half the memories have."""
     common = float(bm25.inverse_frequencies(np.array([found.total * STOP_WORD_SHARE]), found.total)[0])
-    weights: list[float] = []
+    known: dict[str, float] = {}
     for word in words:
-        terms = terms_of(word)
-        weights.append(found.idf.get(terms[0], common) if terms else common)
-    return np.sqrt(np.array(weights, dtype=np.float32))
+        if word not in known:
+            terms = terms_of(word)
+            known[word] = found.idf.get(terms[0], common) if terms else common
+    return np.sqrt(np.array([known[word] for word in words], dtype=np.float32))
 
 
 def _first_stage(found: _Found, depth: int) -> list[UUID]:

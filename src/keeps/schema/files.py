@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest revision; a test compares it with the revision files."""
 
 

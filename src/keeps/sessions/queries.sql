@@ -92,7 +92,8 @@ LIMIT $4
 DELETE FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3
 
 -- name: memories_made_of
--- What rules or an LLM made of one message ($3): facts, and the summaries of its conversation ($4).
+-- What rules or an LLM made of one memory ($3): facts, the summaries of its conversation ($4), and those that name it.
 SELECT memory_id FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2
-  AND ((namespace = 'facts' AND metadata ->> 'read_in' = $3) OR (namespace = 'sessions' AND content_type = 'session_summary' AND session_id = $4))
+  AND ((namespace = 'facts' AND metadata ->> 'read_in' = $3) OR (namespace = 'sessions' AND content_type = 'session_summary' AND session_id = $4)
+       OR (namespace = 'summaries' AND metadata -> 'sources' ? $3))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import TypeAdapter
+from typing import Any
 
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, write_cursor
+from keeps.db.answers import Answer, Kept, plain
 from keeps.db.session import Database, Tx
 from keeps.scope import Scope
 from keeps.sessions import store
@@ -13,7 +14,16 @@ from keeps.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Deleted, NewSession, Page, Session, SessionChange
 
-SESSION, DONE = TypeAdapter(Session), TypeAdapter(bool)
+
+async def _given(tx: Tx, found: Any) -> Session:
+    held = await store.get(tx, found)
+    if held is None:
+        raise NotFoundError(f"no session {found!r}")
+    return held
+
+
+SESSION: Answer[Session] = Answer(lambda made: Kept(made.session_id, [f"session:{made.session_id}"]), _given)
+DONE = plain(bool)
 
 
 class SessionService:

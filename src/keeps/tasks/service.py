@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from pydantic import TypeAdapter
+from collections.abc import Sequence
+from typing import Any
 
 from keeps.clock import Clock
+from keeps.db.answers import Answer, Kept, plain
 from keeps.db.session import Database, Tx
 from keeps.scope import Scope
 from keeps.tasks import store
 from keeps.tenants.service import Introducer
-from keeps_client.errors import ConflictError, NotFoundError
-from keeps_client.models import Deleted, NewTaskContext, TaskContext, TaskContextChange
+from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from keeps_client.models import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
 
-TASK, DONE = TypeAdapter(TaskContext), TypeAdapter(bool)
+MOST_SUB_TASKS = 1_000
+
+
+async def _given(tx: Tx, found: Any) -> TaskContext:
+    return await _held(tx, found)
+
+
+TASK: Answer[TaskContext] = Answer(lambda task: Kept(task.task_id, [f"task:{task.task_id}"]), _given)
+DONE = plain(bool)
 
 
 class TaskService:
@@ -64,6 +74,22 @@ class TaskService:
 
         return await self._database.write(scope, work, answer=TASK)
 
+    async def put_sub_task(self, scope: Scope, task_id: str, sub_task_id: str, change: SubTaskChange) -> TaskContext:
+        """Add a sub-task or note what became of it; whatever else is in the task stays. Raises NotFoundError."""
+        given = change.model_dump(include=change.model_fields_set)
+
+        async def work(tx: Tx) -> TaskContext:
+            held = await _held(tx, task_id)
+            sub_tasks = with_sub_task(held.sub_tasks, sub_task_id, given)
+            if len(sub_tasks) > MOST_SUB_TASKS:
+                raise ValidationFailedError(f"a task has at most {MOST_SUB_TASKS:,} sub-tasks")
+            changed = {"sub_tasks": sub_tasks, "version": held.version + 1, "updated_at": self._clock()}
+            task = held.model_copy(update=changed)
+            await store.put(tx, task)
+            return task
+
+        return await self._database.write(scope, work, answer=TASK)
+
     async def delete(self, scope: Scope, task_id: str) -> Deleted:
         async def work(tx: Tx) -> bool:
             if not await store.delete(tx, task_id, self._clock()):
@@ -72,6 +98,21 @@ class TaskService:
 
         await self._database.write(scope, work, answer=DONE)
         return Deleted(message=f"task context {task_id!r} is deleted")
+
+
+def with_sub_task(sub_tasks: Sequence[Any], sub_task_id: str, given: dict[str, Any]) -> list[Any]:
+    """The sub-tasks with what is known of one of them: set in its place, or added at the end as pending."""
+    new: dict[str, Any] = {"sub_task_id": sub_task_id, "status": "pending", **given}
+    changed: list[Any] = []
+    there = False
+    for each in sub_tasks:
+        known: dict[str, Any] = each if isinstance(each, dict) else {"sub_task_id": each, "status": "pending"}
+        if known["sub_task_id"] == sub_task_id:
+            there = True
+            changed.append({**known, **given})
+        else:
+            changed.append(each)
+    return changed if there else [*changed, new]
 
 
 async def _held(tx: Tx, task_id: str) -> TaskContext:

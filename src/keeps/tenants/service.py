@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from pydantic import TypeAdapter
-
+from keeps.db.answers import Answer
 from keeps.db.errors import UserGoneError
 from keeps.db.session import Database, Tx
 from keeps.scope import Scope
@@ -31,7 +30,7 @@ class Introducer:
             self._known.add(who)
 
     async def write(
-        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: TypeAdapter[ResultT] | None = None
+        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: Answer[ResultT] | None = None
     ) -> ResultT:
         """`Database.write` by a user who is known by then; one whom another process erased meanwhile is made again."""
         await self.introduce(scope)

@@ -23,7 +23,7 @@ _WORD = re.compile(r"\w+", re.UNICODE)
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _RUNS = re.compile(f"[{_CJK}]+|[^{_CJK}_]+")
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")
-_MAX_WORD_CHARACTERS = 64
+MAX_WORD_CHARACTERS = 64
 _GROWERS = {0xFDFA: " ", 0xFDFB: " "}
 _stemmers = threading.local()
 
@@ -37,12 +37,12 @@ def terms_of(text: str) -> list[str]:
     """The search terms of a text, in order, with repeats."""
     terms: list[str] = []
     for run in words_of(text):
-        if _is_cjk(run[0]):
+        if is_cjk(run[0]):
             terms.extend(run)
             terms.extend(run[index : index + 2] for index in range(len(run) - 1))
         elif (
             run not in STOP_WORDS
-            and len(run) <= _MAX_WORD_CHARACTERS
+            and len(run) <= MAX_WORD_CHARACTERS
             and not (len(run) == 1 and run.isalpha() and run.isascii())
         ):
             terms.append(stem(run))
@@ -78,5 +78,6 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", kept)
 
 
-def _is_cjk(character: str) -> bool:
+def is_cjk(character: str) -> bool:
+    """Whether a character is of a script that writes no spaces: Chinese, Japanese, Korean."""
     return character > "\u3000" and _CJK_CHARACTER.match(character) is not None

@@ -26,45 +26,35 @@ WITH stored AS (
 )
 SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM stored
 
--- name: working_append
--- $5: path inside the value · $6: what to append. Else as above.
+-- name: working_change
+-- Change a value where it stands. $5: path inside the value · $6: append, extend, merge or increment · $7: what · $8 now
+-- · $9 event id · $10 agent
 WITH stored AS (
     INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, keeps.json_append(NULL, $5::text[], $6::jsonb), 1, NULL, $7, $7)
+    VALUES ($1, $2, $3, $4, keeps.json_change(NULL, $5::text[], $6, $7::jsonb), 1, NULL, $8, $8)
     ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
         SET user_id = EXCLUDED.user_id, version = held.version + 1, updated_at = EXCLUDED.updated_at,
-            value = keeps.json_append(CASE WHEN held.expires_at <= $7 THEN NULL ELSE held.value END, $5, $6::jsonb),
-            expires_at = CASE WHEN held.expires_at <= $7 THEN NULL ELSE held.expires_at END
+            value = keeps.json_change(CASE WHEN held.expires_at <= $8 THEN NULL ELSE held.value END, $5, $6, $7::jsonb),
+            expires_at = CASE WHEN held.expires_at <= $8 THEN NULL ELSE held.expires_at END
     RETURNING held.*
 ), counter AS (
     UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 RETURNING last_sequence
 ), logged AS (
     INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
-    SELECT $1, counter.last_sequence, $8, 'plan.state.written', 'keeps', $2, $7, $4, $9, 'private',
-           jsonb_build_object('operation', 'append', 'plan_id', $2, 'key', $3, 'path', $5, 'item', $6::jsonb, 'version', stored.version)
+    SELECT $1, counter.last_sequence, $9, 'plan.state.written', 'keeps', $2, $8, $4, $10, 'private',
+           jsonb_build_object('operation', $6, 'plan_id', $2, 'key', $3, 'path', $5, 'version', stored.version,
+               CASE $6 WHEN 'append' THEN 'item' WHEN 'extend' THEN 'items' WHEN 'merge' THEN 'entries' ELSE 'delta' END, $7::jsonb)
     FROM stored CROSS JOIN counter
 )
 SELECT key, value #> $5 AS value, version FROM stored
 
--- name: working_increment
--- $5: path inside the value · $6: what to add. Else as above.
-WITH stored AS (
-    INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, keeps.json_add(NULL, $5::text[], $6::numeric), 1, NULL, $7, $7)
-    ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
-        SET user_id = EXCLUDED.user_id, version = held.version + 1, updated_at = EXCLUDED.updated_at,
-            value = keeps.json_add(CASE WHEN held.expires_at <= $7 THEN NULL ELSE held.value END, $5, $6::numeric),
-            expires_at = CASE WHEN held.expires_at <= $7 THEN NULL ELSE held.expires_at END
-    RETURNING held.*
-), counter AS (
-    UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 RETURNING last_sequence
-), logged AS (
-    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
-    SELECT $1, counter.last_sequence, $8, 'plan.state.written', 'keeps', $2, $7, $4, $9, 'private',
-           jsonb_build_object('operation', 'increment', 'plan_id', $2, 'key', $3, 'path', $5, 'delta', $6::numeric, 'version', stored.version)
-    FROM stored CROSS JOIN counter
-)
-SELECT key, value #> $5 AS value, version FROM stored
+-- name: working_state
+-- All keys of a plan as one object. Its version is a mark of theirs: another one, whatever changes.
+SELECT $1 AS tenant_id, $2 AS plan_id, 'workflow_state' AS key, jsonb_object_agg(key, value) AS value,
+       hashtext(string_agg(key || chr(31) || version || chr(31) || updated_at, chr(30) ORDER BY key)) & 2147483647 | 1 AS version,
+       (array_agg(user_id ORDER BY updated_at DESC))[1] AS user_id, NULL::timestamptz AS expires_at, max(updated_at) AS updated_at
+FROM keeps.working_memory
+WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3)
 
 -- name: working_get
 SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM keeps.working_memory

@@ -7,20 +7,22 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
-
-from keeps.clock import Clock, new_id
+from keeps.clock import Clock, new_id, utc_now
 from keeps.cursors import read_name, write_name
+from keeps.db.answers import Answer, Kept, about_plan_state, plain
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
 from keeps.working import store
-from keeps_client.errors import ConflictError, NotFoundError
+from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import (
     AtomicAppend,
+    AtomicChange,
+    AtomicExtend,
     AtomicIncrement,
+    AtomicMerge,
     AtomicResult,
     NewWorkingItem,
     Page,
@@ -28,10 +30,45 @@ from keeps_client.models import (
     WorkingDeleted,
     WorkingItem,
 )
+from keeps_client.models.working import STATE
+from keeps_client.validation import named, same_json
 
 SWEEP_SECONDS = 60.0
 ResultT = TypeVar("ResultT")
-ITEM, RESULT, KEYS = TypeAdapter(WorkingItem), TypeAdapter(AtomicResult), TypeAdapter(list[str])
+
+
+async def _item(tx: Tx, found: Any) -> WorkingItem:
+    held = await _find(tx, found["plan_id"], found["key"], utc_now())
+    if held is None:
+        raise NotFoundError(f"plan {found['plan_id']!r} has no key {found['key']!r}")
+    return held
+
+
+async def _result(tx: Tx, found: Any) -> AtomicResult:
+    """What was answered where that is a number; else what stands there now."""
+    if found["value"] is not None:
+        return AtomicResult.model_validate(found)
+    item = await _item(tx, found)
+    value: Any = item.value
+    for part in found["path"][len(found["key"]) + 1 :].split(".") if found["path"] != found["key"] else ():
+        value = value[int(part)] if isinstance(value, list) else value[part]
+    return AtomicResult.model_validate({**found, "value": value, "version": item.version})
+
+
+def _number(value: Any) -> Any:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+ITEM: Answer[WorkingItem] = Answer(
+    lambda item: Kept({"plan_id": item.plan_id, "key": item.key}, about_plan_state(item.plan_id, item.key)), _item
+)
+RESULT: Answer[AtomicResult] = Answer(
+    lambda done: Kept(
+        {**done.model_dump(mode="json"), "value": _number(done.value)}, about_plan_state(done.plan_id, done.key)
+    ),
+    _result,
+)
+COUNT = plain(int)
 
 
 class WorkingService:
@@ -48,24 +85,21 @@ class WorkingService:
 
         async def work(tx: Tx) -> WorkingItem:
             now = self._clock()
-            expires_at = None if new.ttl_seconds is None else now + timedelta(seconds=new.ttl_seconds)
+            if new.key == STATE:
+                return await self._put_state(tx, plan_id, new, now)
             stored = await store.put(
-                tx, plan_id, new.key, new.value, expires_at=expires_at, now=now, expected=new.expected_version
+                tx, plan_id, new.key, new.value, expires_at=_expiry(new, now), now=now, expected=new.expected_version
             )
             if stored is None:
-                held = await store.get(tx, plan_id, new.key, now)
-                raise ConflictError(
-                    f"{new.key!r} has version {held.version if held else 0}, not {new.expected_version}",
-                    current_version=held.version if held else 0,
-                    current=held.value if held else None,
-                )
+                _check(new, await store.get(tx, plan_id, new.key, now))
+                raise AssertionError("a put without a row found another version")
             return stored
 
         return await self._write(scope, work, ITEM)
 
     async def find(self, scope: Scope, plan_id: str, key: str) -> WorkingItem | None:
         async with self._database.scoped(scope) as tx:
-            return await store.get(tx, plan_id, key, self._clock())
+            return await _find(tx, plan_id, key, self._clock())
 
     async def page(self, scope: Scope, plan_id: str, limit: int, cursor: str | None) -> Page[WorkingItem]:
         """The keys of a plan, by key."""
@@ -74,40 +108,30 @@ class WorkingService:
         more = len(items) > limit
         return Page(items=items[:limit], next_cursor=write_name(items[limit - 1].key) if more else None)
 
-    async def append(self, scope: Scope, new: AtomicAppend) -> AtomicResult:
-        """Append to a list in one statement. Raises ValidationFailedError where something else is there."""
+    async def change(self, scope: Scope, new: AtomicChange) -> AtomicResult:
+        """Append, extend, merge or increment in one statement. Raises ValidationFailedError where something else is there."""
+        operation, given = _operation(new)
 
         async def work(tx: Tx) -> AtomicResult:
-            key, path, now = await self._place(tx, new.plan_id, new.path)
-            return await store.append(tx, new.plan_id, key, path, new.value, now)
-
-        return await self._write(scope, work, RESULT)
-
-    async def increment(self, scope: Scope, new: AtomicIncrement) -> AtomicResult:
-        """Add to a number in one statement. Raises ValidationFailedError where something else is there."""
-
-        async def work(tx: Tx) -> AtomicResult:
-            key, path, now = await self._place(tx, new.plan_id, new.path)
-            return await store.increment(tx, new.plan_id, key, path, new.delta, now)
+            key, path, now = await self._place(tx, new)
+            return await store.change(tx, new.plan_id, key, path, operation, given, now)
 
         return await self._write(scope, work, RESULT)
 
     async def delete(self, scope: Scope, plan_id: str, key: str) -> WorkingDeleted:
         """Remove a key, its value, and its values in the log, now. Raises NotFoundError where there is none."""
-        if not await self._remove(scope, plan_id, key):
+        if not await self._remove(scope, plan_id, None if key == STATE else key):
             raise NotFoundError(f"plan {plan_id!r} has no key {key!r}")
         return WorkingDeleted(deleted=True, message=f"key {key!r} is deleted")
 
     async def clear(self, scope: Scope, plan_id: str) -> WorkingCleared:
         """Remove all keys of a plan, their values, and their values in the log, now."""
-        count = len(await self._remove(scope, plan_id, None))
+        count = await self._remove(scope, plan_id, None)
         return WorkingCleared(
             count_deleted=count, message=f"{count} keys are deleted" if count else "there were no keys"
         )
 
-    async def _write(
-        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], answer: TypeAdapter[ResultT]
-    ) -> ResultT:
+    async def _write(self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]) -> ResultT:
         """A write; before it, at most once a minute, what is over goes from the tenant's table and log."""
 
         async def sweeping(tx: Tx) -> ResultT:
@@ -120,22 +144,82 @@ class WorkingService:
 
         return await self._introducer.write(scope, sweeping, answer=answer)
 
-    async def _remove(self, scope: Scope, plan_id: str, key: str | None) -> list[str]:
-        async def work(tx: Tx) -> list[str]:
+    async def _remove(self, scope: Scope, plan_id: str, key: str | None) -> int:
+        async def work(tx: Tx) -> int:
             now = self._clock()
             keys = await store.delete(tx, plan_id, key, now)
             await events.append(tx, [_deleted(tx, plan_id, each, now) for each in keys])
-            return keys
+            return len(keys)
 
-        return await self._database.write(scope, work, answer=KEYS)
+        return await self._database.write(scope, work, answer=COUNT)
 
-    async def _place(self, tx: Tx, plan_id: str, path: str) -> tuple[str, list[str], datetime]:
+    async def _place(self, tx: Tx, new: AtomicChange) -> tuple[str, list[str], datetime]:
         """A path begins with a key; one that has points in it is meant whole where it is there."""
         now = self._clock()
-        if "." not in path or await store.get(tx, plan_id, path[:255], now) is not None:
+        path = new.path if new.whole else new.path.removeprefix(f"{STATE}.")
+        if path == STATE:
+            raise ValidationFailedError(f"{STATE} is the object of all keys; change {STATE}.<key>")
+        if new.whole or "." not in path or await store.get(tx, new.plan_id, path[:255], now) is not None:
             return path, [], now
         key, *rest = path.split(".")
         return key or path, rest if key else [], now
+
+    async def _put_state(self, tx: Tx, plan_id: str, new: NewWorkingItem, now: datetime) -> WorkingItem:
+        """Make these the keys of the plan, and no others: what `workflow_state` says, a key for each entry."""
+        if not isinstance(new.value, dict):
+            raise ValidationFailedError(f"{STATE} holds all keys of the plan, so it must be an object")
+        for key in new.value:
+            named("key", key)
+            if key == STATE:
+                raise ValidationFailedError(f"no key can be called {STATE}")
+        held = await store.state(tx, plan_id, now)
+        _check(new, held)
+        known: dict[str, Any] = {}
+        if held is not None and isinstance(held.value, dict):
+            known = held.value
+        for key in known.keys() - new.value.keys():
+            await store.delete(tx, plan_id, key, now)
+            await events.append(tx, [_deleted(tx, plan_id, key, now)])
+        for key, value in new.value.items():
+            if key not in known or not same_json(known[key], value):
+                await store.put(tx, plan_id, key, value, expires_at=_expiry(new, now), now=now, expected=None)
+        empty = WorkingItem(
+            id=f"{plan_id}/{STATE}", tenant_id=tx.scope.tenant_id, plan_id=plan_id, key=STATE, value={}, version=1,
+            user_id=tx.scope.user_id, updated_at=now,
+        )  # fmt: skip
+        return await store.state(tx, plan_id, now) or empty
+
+
+async def _find(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | None:
+    return await (store.state(tx, plan_id, now) if key == STATE else store.get(tx, plan_id, key, now))
+
+
+def _check(new: NewWorkingItem, held: WorkingItem | None) -> None:
+    version = held.version if held else 0
+    if new.expected_version not in (None, version):
+        raise ConflictError(
+            f"{new.key!r} has version {version}, not {new.expected_version}",
+            current_version=version,
+            current=held.value if held else None,
+        )
+
+
+def _expiry(new: NewWorkingItem, now: datetime) -> datetime | None:
+    return None if new.ttl_seconds is None else now + timedelta(seconds=new.ttl_seconds)
+
+
+def _operation(new: AtomicChange) -> tuple[str, Any]:
+    match new:
+        case AtomicAppend():
+            return "append", new.value
+        case AtomicExtend():
+            return "extend", new.values
+        case AtomicMerge():
+            return "merge", new.changes
+        case AtomicIncrement():
+            return "increment", new.delta
+        case _:
+            raise AssertionError("an atomic change is one of four")
 
 
 def _deleted(tx: Tx, plan_id: str, key: str, now: datetime) -> NewEvent:

@@ -28,20 +28,21 @@ async def put(
     return None if row is None else item_from_row(row)
 
 
-async def append(tx: Tx, plan_id: str, key: str, path: Sequence[str], item: Any, now: datetime) -> AtomicResult:
+async def change(
+    tx: Tx, plan_id: str, key: str, path: Sequence[str], operation: str, given: Any, now: datetime
+) -> AtomicResult:
+    """`operation`: append, extend, merge or increment; `given`: the item, the items, the entries or the number."""
     row = await tx.fetch_row(
-        QUERIES["working_append"], tx.scope.tenant_id, plan_id, key, tx.scope.user_id, list(path), json.dumps(item, ensure_ascii=False), now,
-        new_id(), tx.scope.agent_id,
+        QUERIES["working_change"], tx.scope.tenant_id, plan_id, key, tx.scope.user_id, list(path), operation,
+        json.dumps(given, ensure_ascii=False), now, new_id(), tx.scope.agent_id,
     )  # fmt: skip
     return _result(plan_id, path, row)
 
 
-async def increment(tx: Tx, plan_id: str, key: str, path: Sequence[str], delta: float, now: datetime) -> AtomicResult:
-    row = await tx.fetch_row(
-        QUERIES["working_increment"], tx.scope.tenant_id, plan_id, key, tx.scope.user_id, list(path), json.dumps(delta), now,
-        new_id(), tx.scope.agent_id,
-    )  # fmt: skip
-    return _result(plan_id, path, row)
+async def state(tx: Tx, plan_id: str, now: datetime) -> WorkingItem | None:
+    """All keys of a plan as one object, with a mark of their versions; None where there are none."""
+    row = await tx.fetch_row(QUERIES["working_state"], tx.scope.tenant_id, plan_id, now)
+    return None if row is None or row["value"] is None else item_from_row(row)
 
 
 async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | None:

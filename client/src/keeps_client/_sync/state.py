@@ -14,7 +14,9 @@ from keeps_client._sync.transport import Transport
 from keeps_client.errors import NotFoundError
 from keeps_client.models import (
     AtomicAppend,
+    AtomicExtend,
     AtomicIncrement,
+    AtomicMerge,
     AtomicResult,
     Deleted,
     EpisodicItem,
@@ -38,6 +40,7 @@ from keeps_client.models import (
     SemanticItem,
     Session,
     SessionChange,
+    SubTaskChange,
     TaskContext,
     TaskContextChange,
     Upserted,
@@ -174,14 +177,25 @@ class StateClient:
             return None, 0
         return item.value, item.version
 
-    def append_to_list(self, key: str, value: Any, plan_id: str) -> builtins.list[Any]:
-        """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then."""
-        new = validated(AtomicAppend, {"plan_id": plan_id, "path": key, "value": value})
+    def append_to_list(self, key: str, value: Any, plan_id: str, *, whole: bool = False) -> builtins.list[Any]:
+        """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then. `whole`: points in the key
+        are part of it."""
+        new = validated(AtomicAppend, {"plan_id": plan_id, "path": key, "value": value, "whole": whole})
         return parsed(ATOMIC, self._transport.send(call("POST", "memory", "atomic", "append", body=new))).value
 
-    def increment(self, key: str, plan_id: str, delta: float = 1) -> float:
+    def extend_list(self, key: str, values: Sequence[Any], plan_id: str, *, whole: bool = False) -> builtins.list[Any]:
+        """Append all of `values` to the list at `key`, next to each other, atomically; returns the list as it is then."""
+        new = validated(AtomicExtend, {"plan_id": plan_id, "path": key, "values": _array(values), "whole": whole})
+        return parsed(ATOMIC, self._transport.send(call("POST", "memory", "atomic", "extend", body=new))).value
+
+    def update_object(self, key: str, changes: dict[str, Any], plan_id: str, *, whole: bool = False) -> dict[str, Any]:
+        """Set entries of the object at `key`, whose others stay, atomically; returns the object as it is then."""
+        new = validated(AtomicMerge, {"plan_id": plan_id, "path": key, "changes": changes, "whole": whole})
+        return parsed(ATOMIC, self._transport.send(call("POST", "memory", "atomic", "merge", body=new))).value
+
+    def increment(self, key: str, plan_id: str, delta: float = 1, *, whole: bool = False) -> float:
         """Add to the number at `key` or `key.sub.path`, atomically; returns the number as it is then."""
-        new = validated(AtomicIncrement, {"plan_id": plan_id, "path": key, "delta": delta})
+        new = validated(AtomicIncrement, {"plan_id": plan_id, "path": key, "delta": delta, "whole": whole})
         return parsed(ATOMIC, self._transport.send(call("POST", "memory", "atomic", "increment", body=new))).value
 
     def set_plan_state(self, plan_id: str, key: str, value: Any) -> WorkingItem:
@@ -239,6 +253,25 @@ class StateClient:
         """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
         change = validated(TaskContextChange, changes)
         wanted = call("PUT", "memory", "task-context", named("task_id", task_id, 255), body=change)
+        return parsed(TASK, self._transport.send(wanted))
+
+    def put_sub_task(
+        self,
+        task_id: str,
+        sub_task_id: str,
+        *,
+        event_type: str | None = None,
+        status: str | None = None,
+        data: dict[str, Any] | None = None,
+        result: Any = None,
+    ) -> TaskContext:
+        """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at once.
+
+        `status` is free; `completed` means that it is pending no more. Raises NotFoundError where there is no such task.
+        """
+        change = validated(SubTaskChange, given(event_type=event_type, status=status, data=data, result=result))
+        task, sub_task = named("task_id", task_id, 255), named("sub_task_id", sub_task_id, 255)
+        wanted = call("PUT", "memory", "task-context", task, "sub-tasks", sub_task, body=change)
         return parsed(TASK, self._transport.send(wanted))
 
     def delete_task_context(self, task_id: str) -> Deleted:

@@ -1,36 +1,38 @@
 # Generated from keeps_client/_async by tools/make_sync.py; change that instead.
 """Helpers for agents that work together: the state of a workflow, delegated tasks, and a planner's state machine.
 
-They take any memory: the engine's, or a client. None of them keeps a copy of what is stored, and every change is one of
-the atomic operations, so two agents that use them at once lose nothing. Any event bus will do: they only store.
+They take any memory: the engine's, or a client. Named values, actions and the results of sub-tasks are each one atomic
+operation, so agents that use them at once lose nothing. Any event bus will do: the helpers only store.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
 from typing import Any, Protocol
 
-from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from keeps_client.errors import NotFoundError
 from keeps_client.models import PlanContext as StoredPlan
 from keeps_client.models import TaskContext as StoredTask
 
 ACTIONS = "action_history"
-STATE = "workflow_state"
-MAX_TRIES = 50
+_NOTHING = object()
 
 
 class Memory(Protocol):
     """What the helpers ask of a memory."""
 
-    store_if_version_matches: Any
+    store: Any
     retrieve: Any
-    retrieve_with_version: Any
+    get_plan_state: Any
+    list_plan_state: Any
     append_to_list: Any
+    extend_list: Any
+    update_object: Any
     increment: Any
     delete_plan_state: Any
     store_task_context: Any
     get_task_context: Any
+    put_sub_task: Any
     update_task_context: Any
     delete_task_context: Any
     get_task_by_subtask: Any
@@ -40,11 +42,13 @@ class Memory(Protocol):
 
 
 class WorkflowState:
-    """The shared state of a plan: an action history and named values, in working memory.
+    """The shared state of a plan: named values and an action history, each a key of its working memory.
 
     state = WorkflowState(memory, plan_id)
     state.record_action("research.requested")
-    state.set("findings", ["…"])
+    state.set("findings", ["…"])          # the same as memory.store("findings", ["…"], plan_id)
+
+    Each method is one statement in the database, so any number of agents may use them at once.
     """
 
     def __init__(self, memory: Memory, plan_id: str) -> None:
@@ -53,7 +57,7 @@ class WorkflowState:
 
     def record_action(self, event_name: str) -> builtins.list[Any]:
         """Add to the action history; returns it as it is then. All agents see one order."""
-        return self._memory.append_to_list(ACTIONS, event_name, self.plan_id)
+        return self.append(ACTIONS, event_name)
 
     def get_action_history(self) -> builtins.list[Any]:
         """What was recorded, oldest first."""
@@ -61,89 +65,61 @@ class WorkflowState:
 
     def set(self, key: str, value: Any) -> None:
         """Store a named value."""
-        self._change(lambda state: {**state, key: value})
+        self._memory.store(key, value, self.plan_id)
 
     def get(self, key: str, default: Any = None) -> Any:
         """A named value, or `default`."""
-        return (self._values()).get(key, default)
+        try:
+            return (self._memory.get_plan_state(self.plan_id, key)).value
+        except NotFoundError:
+            return default
 
     def get_all(self) -> dict[str, Any]:
         """All named values, and the action history under `action_history`."""
-        return {ACTIONS: self.get_action_history(), **self._values()}
+        values: dict[str, Any] = {ACTIONS: []}
+        cursor: str | None = None
+        while True:
+            page = self._memory.list_plan_state(self.plan_id, limit=200, cursor=cursor)
+            values |= {item.key: item.value for item in page.items}
+            cursor = page.next_cursor
+            if cursor is None:
+                return values
 
     def has(self, key: str) -> bool:
         """Whether there is a value under this name, be it None."""
-        return key in self._values()
+        return self.get(key, _NOTHING) is not _NOTHING
 
     def delete(self, key: str) -> bool:
-        """Remove a named value; False where there was none."""
-        there = False
-
-        def without(state: dict[str, Any]) -> dict[str, Any]:
-            nonlocal there
-            there = key in state
-            return {name: value for name, value in state.items() if name != key}
-
-        self._change(without)
-        return there
+        """Remove a named value, also from the log; False where there was none."""
+        try:
+            self._memory.delete_plan_state(self.plan_id, key)
+        except NotFoundError:
+            return False
+        return True
 
     def increment(self, key: str, delta: float = 1) -> float:
         """Add to a named number, which begins at 0; returns it as it is then."""
-        if "." in key:
-            return self._replace(key, lambda old: _number(key, old) + delta)
-        return self._memory.increment(f"{STATE}.{key}", self.plan_id, delta)
+        return self._memory.increment(key, self.plan_id, delta, whole=True)
 
     def append(self, key: str, value: Any) -> builtins.list[Any]:
         """Append to a named list, which begins empty; returns it as it is then."""
-        if "." in key:
-            return self._replace(key, lambda old: [*_list(key, old), value])
-        return self._memory.append_to_list(f"{STATE}.{key}", value, self.plan_id)
+        return self._memory.append_to_list(key, value, self.plan_id, whole=True)
 
     def extend(self, key: str, values: builtins.list[Any]) -> builtins.list[Any]:
-        """Append several values to a named list, together; returns it as it is then."""
-        return self._replace(key, lambda old: [*_list(key, old), *values])
+        """Append several values to a named list, next to each other; returns it as it is then."""
+        return self._memory.extend_list(key, values, self.plan_id, whole=True)
 
     def update_dict(self, key: str, changes: dict[str, Any]) -> dict[str, Any]:
         """Set entries of a named object, which begins empty; returns it as it is then."""
-        return self._replace(key, lambda old: {**_dict(key, old), **changes})
+        return self._memory.update_object(key, changes, self.plan_id, whole=True)
 
     def clear(self) -> None:
-        """Empty the named values and the action history; other keys of the plan stay."""
-        for key in (STATE, ACTIONS):
-            try:
-                self._memory.delete_plan_state(self.plan_id, key)
-            except NotFoundError:
-                pass
+        """Remove all named values and the action history, also from the log."""
+        self.cleanup()
 
     def cleanup(self) -> int:
         """Remove everything in the plan's working memory, also from the log; returns how many keys there were."""
         return (self._memory.delete_plan_state(self.plan_id)).count_deleted
-
-    def _values(self) -> dict[str, Any]:
-        return self._memory.retrieve(STATE, self.plan_id) or {}
-
-    def _replace(self, key: str, change: Callable[[Any], Any]) -> Any:
-        made: Any = None
-
-        def changed(state: dict[str, Any]) -> dict[str, Any]:
-            nonlocal made
-            made = change(state.get(key))
-            return {**state, key: made}
-
-        self._change(changed)
-        return made
-
-    def _change(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Read, change, store if nobody else did meanwhile; else again with what they stored."""
-        state, version = self._memory.retrieve_with_version(STATE, self.plan_id)
-        for attempt in range(1, MAX_TRIES + 1):
-            try:
-                self._memory.store_if_version_matches(STATE, change(state or {}), self.plan_id, version)
-                return
-            except ConflictError as error:
-                if attempt == MAX_TRIES:
-                    raise
-                state, version = error.current, error.current_version or 0
 
 
 class TaskContext:
@@ -206,31 +182,25 @@ class TaskContext:
         self.version = stored.version
 
     def delegate(self, sub_task_id: str, *, event_type: str, data: dict[str, Any] | None = None) -> None:
-        """Note a sub-task as sent out, and save. Publish its event afterwards, so that no result comes too early."""
-        item = {"sub_task_id": sub_task_id, "event_type": event_type, "status": "pending", "data": data or {}}
-        self.sub_tasks = [*(each for each in self.sub_tasks if _sub_task_id(each) != sub_task_id), item]
-        self.save()
+        """Note a sub-task as sent out. Publish its event afterwards, so that no result comes too early."""
+        if self.version is None:
+            self.save()
+        item = {"event_type": event_type, "status": "pending", "data": data or {}}
+        self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, **item))
 
     def record_result(self, sub_task_id: str, result: Any) -> bool:
-        """Note the result of a sub-task, and save; True when no sub-task is pending any more.
+        """Note the result of a sub-task; True when no sub-task is pending any more.
 
         Several results may come at once, in several processes: each is noted, whoever is first.
         """
-        for attempt in range(1, MAX_TRIES + 1):
-            self.sub_tasks = [
-                {**(each if isinstance(each, dict) else {"sub_task_id": each}), "status": "completed", "result": result}
-                if _sub_task_id(each) == sub_task_id
-                else each
-                for each in self.sub_tasks
-            ]
-            try:
-                self.save()
-                break
-            except ConflictError:
-                if attempt == MAX_TRIES:
-                    raise
-                self.__dict__.update((self.restore(self._memory, self.task_id)).__dict__)
+        self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, status="completed", result=result))
         return not self.pending
+
+    def _follow(self, stored: StoredTask) -> None:
+        """Take over the sub-tasks as they are now. Had somebody changed the rest meanwhile, `save` is to say so."""
+        self.sub_tasks = [*stored.sub_tasks]
+        if self.version == stored.version - 1:
+            self.version = stored.version
 
     @property
     def pending(self) -> builtins.list[str]:
@@ -341,27 +311,3 @@ class PlanContext:
 
 def _sub_task_id(item: Any) -> str:
     return item["sub_task_id"] if isinstance(item, dict) else item
-
-
-def _number(key: str, value: Any) -> Any:
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValidationFailedError(f"{key} holds a {type(value).__name__}, not a number")
-    return value
-
-
-def _list(key: str, value: Any) -> builtins.list[Any]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise ValidationFailedError(f"{key} holds a {type(value).__name__}, not a list")
-    return value
-
-
-def _dict(key: str, value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ValidationFailedError(f"{key} holds a {type(value).__name__}, not an object")
-    return value

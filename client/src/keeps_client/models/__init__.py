@@ -80,21 +80,23 @@ from keeps_client.models.plans import (
 from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderCapabilities, ProviderInfo, Rebuilt, Tier
 from keeps_client.models.recall import Explanation, Filters, Hit, RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
-from keeps_client.models.tasks import Deleted, NewTaskContext, TaskContext, TaskContextChange
+from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
 from keeps_client.models.working import (
     AtomicAppend,
+    AtomicChange,
+    AtomicExtend,
     AtomicIncrement,
+    AtomicMerge,
     AtomicResult,
     NewWorkingItem,
     WorkingCleared,
     WorkingDeleted,
     WorkingItem,
-    WorkingItems,
     WorkingValue,
 )
 
 __all__ = [
-    "ActivityKind", "AppendText", "AtomicAppend", "AtomicIncrement", "AtomicResult", "ContextItem", "ContextRequest", "ContextResult",
+    "ActivityKind", "AppendText", "AtomicAppend", "AtomicChange", "AtomicExtend", "AtomicIncrement", "AtomicMerge", "AtomicResult", "ContextItem", "ContextRequest", "ContextResult",
     "ContextSection", "Deleted", "Difference", "Direction", "Entity", "Entry", "EpisodicItem", "ErasureReceipt", "Event", "ExchangeReceipt",
     "Explanation", "Filters", "HeldJob", "Hit", "ImportSummary", "Insights", "JunkAudit", "KeyInfo", "KnowledgeUpsert", "LeftOut",
     "LogRetention", "MadeKey", "MadeWebhook", "Memory", "MemoryChange", "Mention", "Merge", "Message", "NewActivity", "NewEntity",
@@ -103,6 +105,6 @@ __all__ = [
     "OperationChange", "OperationDetail", "Page", "PathRequest", "Plan", "PlanChange", "PlanContext", "PlanContextChange", "PlanFilter",
     "PlanStatus", "ProceduralItem", "ProviderCapabilities", "ProviderInfo", "QueueStatus", "Quota", "Reading", "Rebuilt", "RecallRequest",
     "RecallResult", "Receipt", "Relation", "ReplayedTable", "RoleName", "SemanticItem", "Session", "SessionChange", "SessionNotes",
-    "Source", "TaskContext", "TaskContextChange", "TenantInfo", "Tier", "Traversal", "TraverseRequest", "Upserted", "Verification",
-    "Webhook", "WebhookFailure", "WorkingCleared", "WorkingDeleted", "WorkingItem", "WorkingItems", "WorkingValue",
+    "Source", "SubTaskChange", "TaskContext", "TaskContextChange", "TenantInfo", "Tier", "Traversal", "TraverseRequest", "Upserted", "Verification",
+    "Webhook", "WebhookFailure", "WorkingCleared", "WorkingDeleted", "WorkingItem", "WorkingValue",
 ]  # fmt: skip

@@ -29,7 +29,31 @@ def _storable(text: str) -> str:
     return text
 
 
+def _small_json(value: JsonValue) -> None:
+    """Raises ValueError for what is far too large or nested too deeply, after a look at no more of it than may be stored."""
+    left = MAX_VALUE_BYTES
+    level: list[JsonValue] = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        inner: list[JsonValue] = []
+        for each in level:
+            if isinstance(each, str):
+                left -= len(each)
+            elif isinstance(each, dict):
+                left -= sum(map(len, each))
+                inner += each.values()
+            elif isinstance(each, list):
+                inner += each
+            left -= 1
+            if left < 0:
+                raise ValueError(f"is larger than {MAX_VALUE_BYTES // 1024} KiB as JSON")
+        if not inner:
+            return
+        level = inner
+    raise ValueError(f"is nested more than {MAX_JSON_DEPTH} deep")
+
+
 def _storable_json(value: JsonValue) -> JsonValue:
+    _small_json(value)
     try:
         encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (RecursionError, ValueError) as error:

@@ -71,6 +71,15 @@ class TaskContextChange(Wire):
     expected_version: ExpectedVersion | None = None
 
 
+class SubTaskChange(Wire):
+    """What is known of one sub-task: the named fields are set, its others stay. One that was not there is added as pending."""
+
+    event_type: Label | None = None
+    status: Label | None = None
+    data: Document | None = None
+    result: Json | None = None
+
+
 class Deleted(Wire):
     """What became of a delete. `version` and `updated_at` are those of what was there."""
 

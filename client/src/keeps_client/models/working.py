@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
 
 from keeps_client.models.common import Json, Text, Wire
 
+STATE = "workflow_state"
+"""Instead of a key: all keys of the plan as one object."""
 StateId = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 """The id of a plan, task, session or key: 1 to 255 characters."""
 ExpectedVersion = Annotated[int, Field(ge=0, le=2_147_483_647, strict=True)]
@@ -54,19 +56,42 @@ class NewWorkingItem(WorkingValue):
     key: StateId
 
 
-class AtomicAppend(Wire):
-    """Append `value` to the list at `path`: a key, or `key.sub.path` into its JSON. What is not there yet begins as a list."""
+class AtomicChange(Wire):
+    """Where to change a value in one statement: `path` is a key, or `key.sub.path` into its JSON; with `whole` it is a key as it
+    stands, points and all."""
 
     plan_id: StateId
     path: Path
+    whole: bool = False
+
+    @model_validator(mode="after")
+    def _fits_a_key(self) -> Self:
+        if self.whole and len(self.path) > 255:
+            raise ValueError("a key has at most 255 characters")
+        return self
+
+
+class AtomicAppend(AtomicChange):
+    """Append `value` to a list. What is not there yet begins as a list."""
+
     value: Json
 
 
-class AtomicIncrement(Wire):
-    """Add `delta` to the number at `path`: a key, or `key.sub.path` into its JSON. What is not there yet begins as 0."""
+class AtomicExtend(AtomicChange):
+    """Append all `values` to a list, next to each other. What is not there yet begins as a list."""
 
-    plan_id: StateId
-    path: Path
+    values: Annotated[list[Json], Field(max_length=10_000)]
+
+
+class AtomicMerge(AtomicChange):
+    """Set the entries of an object that `changes` names; its others stay. What is not there yet begins as an object."""
+
+    changes: Annotated[dict[str, Json], Field(max_length=10_000)]
+
+
+class AtomicIncrement(AtomicChange):
+    """Add `delta` to a number. What is not there yet begins as 0."""
+
     delta: Annotated[int | float, Field(allow_inf_nan=False)] = 1
 
     @model_validator(mode="after")
@@ -100,13 +125,3 @@ class WorkingCleared(Wire):
     success: bool = True
     count_deleted: int
     message: str
-
-
-class WorkingItems(Wire):
-    """All keys of a plan, by key."""
-
-    plan_id: str
-    items: list[WorkingItem]
-
-    def values(self) -> dict[str, Any]:
-        return {item.key: item.value for item in self.items}

@@ -25,6 +25,7 @@ from keeps_client.models import (
     PlanFilter,
     Session,
     SessionChange,
+    SubTaskChange,
     TaskContext,
     TaskContextChange,
 )
@@ -66,6 +67,13 @@ async def update_task_context(
 ) -> Response:
     """Change the fields that are given; others stay."""
     task = await memory.services.tasks.update(memory.scope, task_id, _expecting(change, if_match))
+    return versioned(task, task.version)
+
+
+@router.put("/task-context/{task_id}/sub-tasks/{sub_task_id}", response_model=TaskContext, **TASKS)
+async def put_sub_task(task_id: Segment, sub_task_id: Segment, change: SubTaskChange, memory: Writer) -> Response:
+    """Add a sub-task, or note what became of it, in one transaction: nothing is lost when others do the same at once."""
+    task = await memory.services.tasks.put_sub_task(memory.scope, task_id, sub_task_id, change)
     return versioned(task, task.version)
 
 

@@ -13,7 +13,9 @@ from keeps.server.lean import LeanRoute
 from keeps_client.errors import ConflictError, ValidationFailedError
 from keeps_client.models import (
     AtomicAppend,
+    AtomicExtend,
     AtomicIncrement,
+    AtomicMerge,
     AtomicResult,
     NewWorkingItem,
     WorkingCleared,
@@ -84,13 +86,25 @@ async def delete_plan_state(plan_id: Segment, memory: Writer) -> Response:
 @router.post("/atomic/append", response_model=AtomicResult)
 async def append_to_list(new: AtomicAppend, memory: Writer) -> Response:
     """Append to a list, in one statement: nothing is lost when others do the same at once."""
-    return answer(await memory.services.working.append(memory.scope, new))
+    return answer(await memory.services.working.change(memory.scope, new))
+
+
+@router.post("/atomic/extend", response_model=AtomicResult)
+async def extend_list(new: AtomicExtend, memory: Writer) -> Response:
+    """Append several values to a list, next to each other, in one statement."""
+    return answer(await memory.services.working.change(memory.scope, new))
+
+
+@router.post("/atomic/merge", response_model=AtomicResult)
+async def update_object(new: AtomicMerge, memory: Writer) -> Response:
+    """Set entries of an object, whose others stay, in one statement."""
+    return answer(await memory.services.working.change(memory.scope, new))
 
 
 @router.post("/atomic/increment", response_model=AtomicResult)
 async def increment(new: AtomicIncrement, memory: Writer) -> Response:
     """Add to a number, in one statement."""
-    return answer(await memory.services.working.increment(memory.scope, new))
+    return answer(await memory.services.working.change(memory.scope, new))
 
 
 async def _put(

@@ -1,0 +1,73 @@
+"""Forgetting: in every provider beside the database first, then in one transaction for a memory and all that was made of it.
+
+Killed in between, the database still holds all of it, so the request that is sent again finds it and does the rest.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from keeps.db.session import Database, Tx
+from keeps.exchanges.service import ExchangeService
+from keeps.graph.service import GraphService
+from keeps.memories.answers import RECEIPT
+from keeps.memories.service import MemoryService
+from keeps.providers.builtin import joined_key
+from keeps.providers.service import ProviderService, id_of
+from keeps.scope import Scope
+from keeps_client.errors import NotFoundError
+from keeps_client.models import Receipt
+
+
+class Forgetting:
+    """What `forget` does."""
+
+    def __init__(
+        self,
+        database: Database,
+        memories: MemoryService,
+        exchanges: ExchangeService,
+        graph: GraphService,
+        providers: ProviderService,
+    ) -> None:
+        self._database = database
+        self._memories = memories
+        self._exchanges = exchanges
+        self._graph = graph
+        self._providers = providers
+
+    async def forget(
+        self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
+    ) -> Receipt:
+        """Forget in the database and in every provider that holds the key; the receipt names them.
+
+        Soft hides the memory for 30 days. `hard` removes it, its older truths, what was made of them, their vectors, and what
+        the log and kept answers say of them. Raises NotFoundError where nobody holds it.
+        """
+        known = await self._memories.known(scope, memory_id, namespace, key)
+        name = joined_key(known) if known is not None else _named(namespace, key)
+        others = await self._providers.forget(scope, name) if name is not None else []
+
+        async def work(tx: Tx) -> Receipt:
+            stored = await self._memories.stored(tx, memory_id, namespace, key)
+            done = await self._memories.forget_stored(tx, stored, hard=hard)
+            if stored["kind"] == "episodic":
+                await self._exchanges.forget_what_was_made(tx, stored, hard=hard)
+            if hard:
+                await self._graph.forget_unspoken(tx)
+            return done
+
+        try:
+            receipt = await self._database.write(scope, work, answer=RECEIPT)
+        except NotFoundError:
+            if not others or name is None:
+                raise
+            return Receipt(status="forgotten", memory_id=id_of(scope, others[0], name), providers=tuple(others))
+        if known is not None and known.session_id is not None:
+            await self._exchanges.drop_copies(scope, known.session_id)
+        return receipt.model_copy(update={"providers": ("postgres", *others)})
+
+
+def _named(namespace: str | None, key: str | None) -> str | None:
+    """The key that a provider would know."""
+    return None if namespace is None or key is None else f"{namespace}/{key}"

@@ -1,0 +1,39 @@
+"""Receipts as they are kept for retries: what became of which memory, and not what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from keeps.db.answers import Answer, Kept
+from keeps.db.session import Tx
+from keeps.memories import store
+from keeps_client.models import Receipt
+
+
+def kept(receipt: Receipt) -> dict[str, Any]:
+    told = receipt.model_dump(mode="json", include={"status", "memory_id", "event_id", "indexed"})
+    return {**told, "whole": receipt.memory is not None}
+
+
+async def given(tx: Tx, found: Sequence[dict[str, Any]]) -> list[Receipt]:
+    """The receipts again, each with its memory as it is now."""
+    memories = await store.get_many(tx, [UUID(each["memory_id"]) for each in found if each["whole"]])
+    return [
+        Receipt.model_validate({name: value for name, value in each.items() if name != "whole"}).model_copy(
+            update={"memory": memories.get(UUID(each["memory_id"]))}
+        )
+        for each in found
+    ]
+
+
+async def _one(tx: Tx, found: Any) -> Receipt:
+    (receipt,) = await given(tx, [found])
+    return receipt
+
+
+RECEIPT: Answer[Receipt] = Answer(lambda receipt: Kept(kept(receipt), [str(receipt.memory_id)]), _one)
+RECEIPTS: Answer[list[Receipt]] = Answer(
+    lambda receipts: Kept([kept(each) for each in receipts], [str(each.memory_id) for each in receipts]), given
+)

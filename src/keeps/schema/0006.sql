@@ -1,0 +1,165 @@
+-- The sixth revision: shared state in one statement each, answers kept without what they say, and what is erased goes from
+-- all that tells of it. Runs as keeps_owner.
+
+-- Answers kept for retries name what they are about, and say nothing of it; those of before, with their contents, go.
+DELETE FROM keeps.idempotency_keys;
+ALTER TABLE keeps.idempotency_keys ADD COLUMN about text[] NOT NULL DEFAULT '{}';
+
+-- Answers of the current tenant that tell of one of these things. Whoever asks again is told that it is gone, and it is not
+-- done again. `own`: those of the current user only.
+CREATE FUNCTION keeps.void_answers(wanted text[], own boolean) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    changed bigint;
+BEGIN
+    UPDATE idempotency_keys SET answer = '{"gone": true}', about = '{}'
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND about && wanted
+      AND (NOT own OR user_id = NULLIF(current_setting('app.current_user', true), ''));
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN changed;
+END
+$$;
+REVOKE ALL ON FUNCTION keeps.void_answers(text[], boolean) FROM PUBLIC;
+
+-- As in the third revision; and answers are voided.
+CREATE OR REPLACE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid, wanted_content text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    wanted text := NULLIF(current_setting('app.current_user', true), '');
+    found bigint[];
+BEGIN
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND user_id = wanted AND subject = wanted_memory_id::text
+      AND NOT (data ? 'entity' OR data ? 'edge' OR data ? 'entity_id' OR data ? 'relation_id')
+      AND (wanted_content IS NULL
+           OR (data -> 'memory' ->> 'content' = wanted_content
+               AND sequence < (SELECT max(newest.sequence) FROM events AS newest
+                               WHERE newest.tenant_id = tenant AND newest.subject = wanted_memory_id::text AND newest.data ? 'memory')));
+    IF wanted_content IS NULL THEN
+        PERFORM void_answers(ARRAY[wanted_memory_id::text], true);
+    END IF;
+    RETURN redact_events(found, jsonb_build_object('memory_id', wanted_memory_id), false);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION keeps.redact_plan_events(wanted_plan_id text, wanted_key text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    found bigint[];
+BEGIN
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND subject = wanted_plan_id AND type LIKE 'plan.state.%'
+      AND (wanted_key IS NULL OR data ->> 'key' = wanted_key) AND NOT data ? 'redacted';
+    PERFORM void_answers(ARRAY['state:' || wanted_plan_id || COALESCE(chr(31) || wanted_key, '')], false);
+    RETURN redact_events(found, jsonb_build_object('plan_id', wanted_plan_id), false);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION keeps.redact_own_events(wanted_subject text, wanted_types text[]) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    wanted text := NULLIF(current_setting('app.current_user', true), '');
+    found bigint[];
+BEGIN
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND user_id = wanted AND subject = wanted_subject AND type = ANY (wanted_types) AND NOT data ? 'redacted';
+    PERFORM void_answers(ARRAY(SELECT DISTINCT CASE WHEN type LIKE 'plan.task.%' THEN 'task:' ELSE split_part(type, '.', 1) || ':' END || wanted_subject
+                               FROM unnest(wanted_types) AS type), true);
+    RETURN redact_events(found, '{}', false);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION keeps.redact_graph_events(wanted uuid[]) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    asking text := NULLIF(current_setting('app.current_user', true), '');
+    names text[];
+    found bigint[];
+BEGIN
+    SELECT COALESCE(array_agg(DISTINCT each), '{}') INTO names
+    FROM entities CROSS JOIN LATERAL unnest(entities.name || entities.aliases) AS each
+    WHERE entities.tenant_id = tenant AND entities.user_id = asking AND entities.entity_id = ANY (wanted);
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND user_id = asking AND NOT data ? 'redacted'
+      AND ((subject = ANY (wanted::text[]) AND (data ? 'entity' OR data ? 'edge'))
+           OR (data ? 'entity' AND data #> '{entity,aliases}' ?| names
+               AND EXISTS (SELECT FROM events AS newer WHERE newer.tenant_id = tenant AND newer.subject = events.subject
+                             AND newer.sequence > events.sequence AND newer.data ? 'entity')));
+    PERFORM void_answers(wanted::text[], true);
+    RETURN redact_events(found, '{}', false);
+END
+$$;
+
+-- Several items at the end of a list, next to each other.
+CREATE FUNCTION keeps.json_extend(document jsonb, path text[], items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    roomy jsonb := json_room(document, path);
+    here jsonb := roomy #> path;
+BEGIN
+    IF here IS NULL OR here = 'null' THEN
+        here := '[]';
+    ELSIF jsonb_typeof(here) <> 'array' THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a list, to append to', json_kind(here));
+    END IF;
+    here := here || items;
+    RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
+END
+$$;
+
+-- Some entries of an object; its others stay.
+CREATE FUNCTION keeps.json_merge(document jsonb, path text[], entries jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    roomy jsonb := json_room(document, path);
+    here jsonb := roomy #> path;
+BEGIN
+    IF here IS NULL OR here = 'null' THEN
+        here := '{}';
+    ELSIF jsonb_typeof(here) <> 'object' THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not an object, to set entries of', json_kind(here));
+    END IF;
+    here := here || entries;
+    RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
+END
+$$;
+
+CREATE FUNCTION keeps.json_change(document jsonb, path text[], operation text, given jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE operation WHEN 'append' THEN keeps.json_append(document, path, given)
+                          WHEN 'extend' THEN keeps.json_extend(document, path, given)
+                          WHEN 'merge' THEN keeps.json_merge(document, path, given)
+                          WHEN 'increment' THEN keeps.json_add(document, path, (given #>> '{}')::numeric) END;
+
+-- As in the third revision, with every operation.
+CREATE OR REPLACE FUNCTION keeps.working_step(held keeps.working_memory, event keeps.events) RETURNS keeps.working_memory
+    LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    over boolean := COALESCE(held.expires_at <= event.time, false);
+    path text[] := ARRAY(SELECT jsonb_array_elements_text(event.data -> 'path'));
+    given jsonb := COALESCE(event.data -> 'item', event.data -> 'items', event.data -> 'entries', event.data -> 'delta');
+BEGIN
+    IF event.type = 'plan.state.deleted' THEN
+        RETURN NULL;
+    END IF;
+    held.created_at := COALESCE((event.data ->> 'created_at')::timestamptz, held.created_at, event.time);
+    held.tenant_id := event.tenant_id;
+    held.plan_id := event.subject;
+    held.key := event.data ->> 'key';
+    held.user_id := event.user_id;
+    held.version := (event.data ->> 'version')::integer;
+    held.updated_at := event.time;
+    IF event.data ->> 'operation' = 'set' THEN
+        held.value := event.data -> 'value';
+        held.expires_at := (event.data ->> 'expires_at')::timestamptz;
+    ELSE
+        held.value := json_change(CASE WHEN over THEN NULL ELSE held.value END, path, event.data ->> 'operation', given);
+        held.expires_at := CASE WHEN over THEN NULL ELSE held.expires_at END;
+    END IF;
+    RETURN held;
+END
+$$;

@@ -1,0 +1,61 @@
+"""Whoever holds the event loop stops everybody: a test fails in which one step of it takes too long.
+
+Measured is the processor time of the loop's own thread, so a busy machine does not decide. What a test does itself, such
+as making large input, it does before the loop or in `unwatched`.
+"""
+
+from __future__ import annotations
+
+import asyncio.events
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+MOST_SECONDS = 0.1
+_watching = 0
+_worst: tuple[float, str] = (0.0, "")
+_excused = 0.0
+_original = asyncio.events.Handle._run
+
+
+def _run(handle: Any) -> Any:
+    global _worst, _excused
+    if not _watching:
+        return _original(handle)
+    excused, started = _excused, time.thread_time()
+    try:
+        return _original(handle)
+    finally:
+        took = time.thread_time() - started - (_excused - excused)
+        if took > _worst[0]:
+            _worst = (took, repr(handle)[:500])
+
+
+@contextmanager
+def unwatched() -> Generator[None]:
+    """What happens inside is the test's own work."""
+    global _excused
+    started = time.thread_time()
+    try:
+        yield
+    finally:
+        _excused += time.thread_time() - started
+
+
+@contextmanager
+def watching() -> Generator[None]:
+    """Fail where a step inside took too long."""
+    global _watching, _worst
+    _worst = (0.0, "")
+    _watching += 1
+    try:
+        yield
+    finally:
+        _watching -= 1
+    took, step = _worst
+    assert took <= MOST_SECONDS, f"one step held the event loop for {took:.2f} s of processor time: {step}"
+
+
+def install() -> None:
+    asyncio.events.Handle._run = _run  # type: ignore[method-assign]
