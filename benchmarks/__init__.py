@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import subprocess
+import sys
 import tempfile
+import time
+import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,3 +24,25 @@ def temporary_folder(name: str) -> Generator[Path]:
         for location in root.rglob("server.location"):
             shutil.rmtree(location.read_text().strip(), ignore_errors=True)
         shutil.rmtree(root, ignore_errors=True)
+
+
+@contextmanager
+def served(home: Path, *arguments: str) -> Generator[str]:
+    """`keeps serve` as a process of its own on a free port; its address."""
+    command = [str(Path(sys.executable).parent / "keeps"), "serve", "--home", str(home), *arguments]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=1) as answer:
+                    if answer.status == 200:
+                        break
+            except OSError:
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks import state
 
 from keeps_client import MemoryClient, sync
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
@@ -162,3 +163,57 @@ def without_await(url: str, tenant: str) -> None:
 
 async def test_the_helpers_work_without_await(server_url: str, tenant: str) -> None:
     await asyncio.to_thread(without_await, server_url, tenant)
+
+
+async def test_processes_that_use_every_helper_at_once_lose_nothing(server_url: str, tenant: str) -> None:
+    problems, times = await state.drive(server_url, tenant, 8, 24)
+    assert problems == []
+    assert len(times) == 8 * 24
+
+
+async def test_a_stale_helper_loses_no_result(memory: Any) -> None:
+    """Each of ten processes made its own object of the task, and none has read it since."""
+    await TaskContext(memory, "task", event_type="e", sub_tasks=[f"sub-{n}" for n in range(10)]).save()
+    stale = [TaskContext(memory, "task", event_type="e") for _ in range(10)]
+    done = await asyncio.gather(*(each.record_result(f"sub-{n}", n) for n, each in enumerate(stale)))
+    assert done.count(True) == 1
+    assert [each["result"] for each in (await TaskContext.restore(memory, "task")).sub_tasks] == list(range(10))
+
+
+async def test_plain_calls_and_helpers_are_one_state(memory: Any) -> None:
+    held = WorkflowState(memory, "plan")
+    await memory.store("findings", [1], "plan")
+    await memory.append_to_list("workflow_state.action_history", "asked", "plan")
+    await memory.increment("workflow_state.retry_count", "plan")
+    await held.append("findings", 2)
+    await held.record_action("answered")
+    assert await memory.retrieve("findings", "plan") == [1, 2]
+    assert (await held.get("retry_count"), await held.get_action_history()) == (1, ["asked", "answered"])
+    whole, version = await memory.retrieve_with_version("workflow_state", "plan")
+    assert whole == {"findings": [1, 2], "action_history": ["asked", "answered"], "retry_count": 1}
+    whole["action_history"].append("closed")
+    del whole["findings"]
+    await memory.store_if_version_matches("workflow_state", whole, "plan", version)
+    assert await held.get_all() == {"action_history": ["asked", "answered", "closed"], "retry_count": 1}
+    with pytest.raises(ConflictError):
+        await memory.store_if_version_matches("workflow_state", whole, "plan", version)
+    assert await memory.store("workflow_state", {}, "empty")
+    assert await memory.retrieve("workflow_state", "empty") is None
+
+
+@pytest.mark.parametrize("value", [1, [1], "text", None])
+async def test_the_whole_state_is_an_object(memory: Any, value: Any) -> None:
+    with pytest.raises(ValidationFailedError, match="must be an object"):
+        await memory.store("workflow_state", value, "plan")
+    for change in (memory.append_to_list("workflow_state", 1, "plan"), memory.increment("workflow_state", "plan")):
+        with pytest.raises(ValidationFailedError, match=r"workflow_state\.<key>"):
+            await change
+
+
+async def test_values_of_another_kind_are_refused_and_stay(memory: Any) -> None:
+    held = WorkflowState(memory, "plan")
+    await held.set("number", 1)
+    for change in (held.extend("number", [1]), held.update_dict("number", {"a": 1}), held.append("number", 1)):
+        with pytest.raises(ValidationFailedError):
+            await change
+    assert await held.get("number") == 1

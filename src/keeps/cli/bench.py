@@ -124,6 +124,12 @@ def cache(
     raise typer.Exit(_benchmark("cache").run(seconds=seconds, as_json=as_json))
 
 
+@bench_app.command()
+def state(as_json: Json = False) -> None:
+    """16 processes change one plan by every helper. Exit code 1 where anything is lost or fails, or 1 % take over 250 ms."""
+    raise typer.Exit(_benchmark("state").run(as_json=as_json))
+
+
 @bench_app.command("llm")
 def local_llm(as_json: Json = False) -> None:
     """The protocol with a small real model on this machine. Exit code 1 where a fact is kept that nobody said."""

@@ -163,3 +163,33 @@ BEGIN
     RETURN held;
 END
 $$;
+
+-- Arrays as rows, as in the second revision; and only what changed is written.
+CREATE OR REPLACE FUNCTION keeps.follow_plan() RETURNS trigger LANGUAGE plpgsql SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    DELETE FROM plan_correlations WHERE tenant_id = NEW.tenant_id AND user_id = NEW.user_id AND plan_id = NEW.plan_id
+        AND NOT correlation_id = ANY (NEW.correlation_ids);
+    INSERT INTO plan_correlations (tenant_id, user_id, correlation_id, plan_id)
+    SELECT DISTINCT NEW.tenant_id, NEW.user_id, wanted, NEW.plan_id FROM unnest(NEW.correlation_ids) AS wanted
+    WHERE TG_OP = 'INSERT' OR NOT wanted = ANY (OLD.correlation_ids);
+    RETURN NULL;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION keeps.follow_task() RETURNS trigger LANGUAGE plpgsql SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    before text[] := '{}';
+    after text[] := ARRAY(SELECT DISTINCT COALESCE(item ->> 'sub_task_id', item #>> '{}') FROM jsonb_array_elements(NEW.sub_tasks) AS item);
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        before := ARRAY(SELECT DISTINCT COALESCE(item ->> 'sub_task_id', item #>> '{}') FROM jsonb_array_elements(OLD.sub_tasks) AS item);
+    END IF;
+    IF before <> after THEN
+        DELETE FROM task_subtasks WHERE tenant_id = NEW.tenant_id AND user_id = NEW.user_id AND task_id = NEW.task_id
+            AND sub_task_id IN (SELECT unnest(before) EXCEPT SELECT unnest(after));
+        INSERT INTO task_subtasks (tenant_id, user_id, sub_task_id, task_id)
+        SELECT NEW.tenant_id, NEW.user_id, wanted, NEW.task_id FROM (SELECT unnest(after) EXCEPT SELECT unnest(before)) AS new_ones(wanted);
+    END IF;
+    RETURN NULL;
+END
+$$;
