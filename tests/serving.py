@@ -18,6 +18,7 @@ from keeps.access.tokens import make_token
 from keeps.clock import utc_now
 from keeps.engine import Keeps
 from keeps.server.app import create_app
+from keeps.server.protocol import GuardedProtocol
 from keeps.settings import Settings
 
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
@@ -41,7 +42,7 @@ async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncG
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     app = create_app(Settings(home=Path("unused"), **settings), opening, clock=clock)
-    config = uvicorn.Config(app, http="httptools", log_config=None, access_log=False, ws="none")
+    config = uvicorn.Config(app, http=GuardedProtocol, log_config=None, access_log=False, ws="none")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve([listener]))
     while not server.started:

@@ -1,4 +1,8 @@
-"""Settings: arguments over environment over keeps.toml. Read once, passed on."""
+"""Settings: arguments over environment over keeps.toml. Read once, passed on.
+
+The file is the one that `--config` or KEEPS_CONFIG names, else `keeps.toml` in the home. The current folder's is never
+read: whoever made a repository that somebody clones would choose their database.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +69,18 @@ def load_settings(
     database_url: str | None = None,
     given: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Settings from arguments (`given` by the names of variables), then KEEPS_* variables, then keeps.toml here.
+    """Settings from arguments (`given` by the names of variables), then KEEPS_* variables, then keeps.toml.
 
     Raises ValidationFailedError for a value that cannot be used, naming it.
     """
     environment = {**(os.environ if environment is None else environment), **(given or {})}
-    file = _read_file(Path("keeps.toml"))
+    place = Path(home or environment.get("KEEPS_HOME") or _default_home())
+    config = environment.get("KEEPS_CONFIG")
+    if config and not Path(config).is_file():
+        raise ValidationFailedError(f"KEEPS_CONFIG names {config}, which is no file")
+    path = Path(config) if config else place / "keeps.toml"
+    file = _read_file(path)
+    _check_pairs(environment, file, path)
 
     def setting(name: str) -> str | None:
         value = environment.get(f"KEEPS_{name.upper()}")
@@ -78,6 +88,8 @@ def load_settings(
             value = str(file[name])
         return value or None
 
+    # A key of its own goes only with an address of its own.
+    own_embedding = setting("embedding_base_url") is not None
     embedder = setting("embedder") or "local"
     if embedder not in get_args(EmbedderName):
         raise ValidationFailedError(
@@ -91,14 +103,14 @@ def load_settings(
         )
     model_dir, markdown_folder = setting("model_dir"), setting("markdown_folder")
     return Settings(
-        home=Path(home or setting("home") or _default_home()),
+        home=place,
         database_url=url,
         pool_size=_whole("KEEPS_POOL_SIZE", setting("pool_size") or "10"),
         embedder=cast("EmbedderName", embedder),
         embedding_model=setting("embedding_model") or "text-embedding-3-small",
         embedding_dimensions=_whole("KEEPS_EMBEDDING_DIMENSIONS", dimensions) if dimensions else None,
         embedding_base_url=setting("embedding_base_url") or setting("llm_base_url"),
-        embedding_api_key=setting("embedding_api_key") or setting("llm_api_key"),
+        embedding_api_key=setting("embedding_api_key") or (None if own_embedding else setting("llm_api_key")),
         llm_base_url=setting("llm_base_url"),
         llm_model=setting("llm_model") or "gpt-4o-mini",
         llm_api_key=setting("llm_api_key"),
@@ -127,6 +139,19 @@ def load_settings(
         log_level=_one_of("KEEPS_LOG_LEVEL", (setting("log_level") or "info").lower(), LogLevel) or "info",
         otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
     )
+
+
+def _check_pairs(environment: Mapping[str, str], file: Mapping[str, object], path: Path) -> None:
+    """A secret goes only to an address that was named in the same place: a file must not send your key elsewhere."""
+    for url, secret in (("llm_base_url", "llm_api_key"), ("embedding_base_url", "embedding_api_key")):
+        places = [
+            "the environment" if environment.get(f"KEEPS_{name.upper()}") else str(path) if file.get(name) else None
+            for name in (url, secret)
+        ]
+        if None not in places and places[0] != places[1]:
+            raise ValidationFailedError(
+                f"KEEPS_{url.upper()} is set in {places[0]} and KEEPS_{secret.upper()} in {places[1]}; set both in one place"
+            )
 
 
 def _default_home() -> Path:

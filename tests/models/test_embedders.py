@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openai  # noqa: F401  loading it takes half a second, which no step of a test is to take
 import pytest
 import uvicorn
 from fastapi import FastAPI, Request

@@ -143,7 +143,7 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/admin/webhooks/{webhook_id}/failures": ({}, HIDDEN, True),
     "post /v1/admin/webhooks/{webhook_id}/retry": ({}, HIDDEN, True),
     "get /v1/admin/export": ({}, OWN, True),
-    "post /v1/admin/import": ({"data": ""}, OWN, True),
+    "post /v1/admin/import": ({"data": "", "headers": {"Content-Type": "application/x-ndjson"}}, OWN, True),
 }  # fmt: skip
 PUBLIC = {"get /health", "get /ready", "get /metrics"}
 
@@ -236,6 +236,10 @@ async def rows_of_alice(connection: asyncpg.Connection, tenant: str) -> dict[str
     return {**found, "events": [tuple(row) for row in log]}
 
 
+def _with(request: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+    return {**request, "headers": {**request.get("headers", {}), **headers}}
+
+
 async def test_strangers_get_nothing_and_change_nothing(secured_url: str, alices: dict[str, str], server: Any) -> None:
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     before = await rows_of_alice(connection, alices["tenant_id"])
@@ -249,7 +253,7 @@ async def test_strangers_get_nothing_and_change_nothing(secured_url: str, alices
             for tenant, user in strangers[: 1 if shared else 2]:
                 for role in ROLES:
                     headers = {"Authorization": f"Bearer {token(tenant, user, role)}"}
-                    async with http.request(method, url, headers=headers, **filled(request, alices)) as answer:
+                    async with http.request(method, url, **_with(filled(request, alices), headers)) as answer:
                         # A stream has no end: what it holds so far comes at once.
                         stream = path.endswith("/stream") and answer.status == 200
                         text = (await answer.content.readany()).decode() if stream else await answer.text()
@@ -277,7 +281,7 @@ async def test_users_of_one_tenant_without_the_role_cannot_administer(
             for role in ("reader", "writer"):
                 headers = {"Authorization": f"Bearer {token(alices['tenant_id'], 'bob', role)}"}
                 async with http.request(
-                    method, secured_url + path.format(**alices), headers=headers, **request
+                    method, secured_url + path.format(**alices), **_with(request, headers)
                 ) as answer:
                     expected = {403, 404} if name == "delete /v1/admin/tenants/{tenant_id}" else {403}
                     assert answer.status in expected, f"{name} as {role}: {answer.status}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -30,6 +31,40 @@ class Allowance:
     limit: int
     remaining: int
     reset_seconds: int
+
+
+class TooManyError(RateLimitedError):
+    """A minute is used up; with what the RateLimit headers say."""
+
+    def __init__(self, detail: str, allowance: Allowance) -> None:
+        super().__init__(detail, retry_after_seconds=allowance.reset_seconds)
+        self.allowance = allowance
+
+
+class WrongCredentials:
+    """Counts by address who sends credentials that open nothing: a guesser gets few tries."""
+
+    MOST, SECONDS, ADDRESSES = 300, 60.0, 10_000
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    def check(self, address: str) -> None:
+        """Raises RateLimitedError for an address that was wrong too often within a minute."""
+        since, count = self._counts.get(address, (0.0, 0))
+        left = since + self.SECONDS - time.monotonic()
+        if count >= self.MOST and left > 0:
+            raise RateLimitedError(
+                f"{count} wrong credentials came from this address; try again in {math.ceil(left)} s",
+                retry_after_seconds=math.ceil(left),
+            )
+
+    def count(self, address: str) -> None:
+        now = time.monotonic()
+        since, count = self._counts.pop(address, (now, 0))
+        self._counts[address] = (since, count + 1) if now - since < self.SECONDS else (now, 1)
+        if len(self._counts) > self.ADDRESSES:
+            self._counts.popitem(last=False)
 
 
 class Rates:
@@ -88,8 +123,8 @@ class Rates:
     ) -> RateLimitedError:
         stats = await limiter.get_window_stats(item, *who)
         wait = max(1, math.ceil(stats.reset_time - time.time()))
-        return RateLimitedError(
-            f"{whose} may {who[0]} {item.amount} times a minute; try again in {wait} s", retry_after_seconds=wait
+        return TooManyError(
+            f"{whose} may {who[0]} {item.amount} times a minute; try again in {wait} s", Allowance(item.amount, 0, wait)
         )
 
 

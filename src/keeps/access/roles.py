@@ -24,4 +24,5 @@ def allows(roles: frozenset[str], needed: RoleName) -> bool:
 def require(roles: frozenset[str], needed: RoleName) -> None:
     """Raises ForbiddenError, which names the role that is missing."""
     if not allows(roles, needed):
-        raise ForbiddenError(f"this needs the role {needed}; your token has {', '.join(sorted(roles)) or 'none'}")
+        held = ", ".join(sorted(roles)) or f"none that is known here ({', '.join(ORDER)}); has it roles of other names?"
+        raise ForbiddenError(f"this needs the role {needed}; your token has {held}")

@@ -74,37 +74,44 @@ class Tokens:
         self._public_keys = PublicKeys(jwks_url) if jwks_url else None
         self._issuer = issuer
         self._audience = audience
-        self._good: dict[str, tuple[float, Scope]] = {}
+        self._good: dict[str, tuple[float, Scope, str, jwt.PyJWK | None]] = {}
 
     async def scope_of(self, token: str) -> Scope:
         """Whose token this is. Raises UnauthenticatedError; the reason never says which tenants or users exist."""
         known = self._good.get(token)
         if known is not None and time.time() < known[0]:
-            return known[1]
-        claims = await self._claims(token)
+            _, scope, kid, key = known
+            # A key that was taken away, or changed, opens nothing more, also not for a token that was seen before.
+            if key is None or (self._public_keys is not None and await self._public_keys.get(kid) is key):
+                return scope
+        claims, kid, key = await self._claims(token)
         scope = _scope(claims)
         if len(self._good) >= _REMEMBERED:
             self._good.clear()
-        self._good[token] = (float(claims["exp"]), scope)
+        self._good[token] = (float(claims["exp"]), scope, kid, key)
         return scope
 
-    async def _claims(self, token: str) -> dict[str, Any]:
+    async def _claims(self, token: str) -> tuple[dict[str, Any], str, jwt.PyJWK | None]:
+        """What the token says, and the public key that signed it, if one did."""
+        kid, public = "", None
         try:
             header = jwt.get_unverified_header(token)
             algorithm = header.get("alg")
             if algorithm == "HS256" and self._secret is not None:
                 key: Any = self._secret
             elif algorithm in PUBLIC_ALGORITHMS and self._public_keys is not None:
-                public = await self._public_keys.get(str(header.get("kid", "")))
+                kid = str(header.get("kid", ""))
+                public = await self._public_keys.get(kid)
                 if public.algorithm_name != algorithm:
                     raise UnauthenticatedError("the token's algorithm is not that of its key")
                 key = public.key
             else:
                 raise UnauthenticatedError("the token's algorithm is not accepted here")
-            return jwt.decode(
+            claims = jwt.decode(
                 token, key, algorithms=[cast("str", algorithm)], issuer=self._issuer, audience=self._audience, leeway=LEEWAY_SECONDS,
                 options={"require": ["exp"], "verify_aud": self._audience is not None, "verify_iat": False},
             )  # fmt: skip
+            return claims, kid, public
         except KeepsError:
             raise
         except jwt.ExpiredSignatureError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 # Recall multiplies small matrices for many callers at once: threads of its own for each cost more than they bring.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -34,7 +35,14 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def version(show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True)) -> None:
+def common(
+    show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
+    config: Path | None = typer.Option(  # noqa: B008
+        None, "--config", help="Settings file, instead of keeps.toml in the home.", envvar="KEEPS_CONFIG"
+    ),
+) -> None:
+    if config is not None:
+        os.environ["KEEPS_CONFIG"] = str(config)
     if show:
         from keeps import __version__
 

@@ -40,6 +40,7 @@ def serve(
     from keeps import __version__
     from keeps.engine import Keeps
     from keeps.server.app import auth_of, create_app
+    from keeps.server.protocol import GuardedProtocol
     from keeps.settings import load_settings
     from keeps.telemetry.logs import configure_logs
     from keeps.telemetry.traces import configure_traces
@@ -57,8 +58,8 @@ def serve(
         settings, lambda: Keeps.open(settings.home, database_url=settings.database_url), work=not no_worker
     )
     config = uvicorn.Config(
-        app, loop="uvloop", http="httptools", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30, proxy_headers=False, ws="none",
-        timeout_keep_alive=75, h11_max_incomplete_event_size=64 << 10,
+        app, loop="uvloop", http=GuardedProtocol, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30, proxy_headers=False, ws="none",
+        timeout_keep_alive=75,
     )  # fmt: skip
 
     class Server(uvicorn.Server):

@@ -55,10 +55,4 @@ def shown(text: str, origin: Origin = "own") -> str:
     return f"({_FROM[origin]}) {line}"
 
 
-def told_by(text: str, *, own: bool) -> str:
-    """What somebody says of a thing that all may look up: plain, unless it reads like an instruction of another user."""
-    line = one_line(text)
-    return line if own or not reads_like_an_instruction(line) else shown(text, "shared")
-
-
 _FROM = {"tool": "from a tool or page", "shared": "shared by another user"}

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from keeps.context.fences import one_line, reads_like_an_instruction, shown, told_by
+from keeps.context.fences import one_line, reads_like_an_instruction, shown
 from keeps.text.trust import Origin, origin_of
 from keeps_client.models import Hit, Memory, SessionNotes, Source
 from keeps_client.models.context import SectionName
@@ -125,16 +125,23 @@ def of_hits(
 def as_item(memory: Memory, asking: str, value: float, score: float | None, section: SectionName | None = None) -> Item:
     """A memory as a line. Only what was said or done has a time that matters. `asking`: the user; others' words are not theirs."""
     origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
-    text = shown(memory.content, origin)
     chosen = section or _section_of(memory)
-    if memory.kind == "procedural" and memory.trigger_condition:
-        text = f"When {shown(memory.trigger_condition, origin)}: {text}"
-    speaker = memory.metadata.get("speaker")
+    content = memory.content
+    who = ""
     if memory.kind == "episodic" and memory.content_type not in ACTIVITIES and memory.content_type != "session_summary":
         who = _ROLES.get(memory.role or "", "")
+        speaker = memory.metadata.get("speaker")
         if isinstance(speaker, str) and speaker and not reads_like_an_instruction(speaker):
             who = one_line(speaker[:80]).replace(":", " ")
+    if origin == "own":
+        text = shown(content)
+        if memory.kind == "procedural" and memory.trigger_condition:
+            text = f"When {shown(memory.trigger_condition)}: {text}"
         text = f"{who}: {text}" if who else text
+    else:  # whatever others say, their names too, stands behind the mark
+        if memory.kind == "procedural" and memory.trigger_condition:
+            content = f"When {memory.trigger_condition}: {content}"
+        text = shown(f"{who}: {content}" if who else content, origin)
     worth = value if origin == "own" else OTHERS_VALUE * value
     return Item(
         chosen,
@@ -171,7 +178,7 @@ def of_sources(sources: Sequence[tuple[Source, bool]], *, data_first: bool) -> l
     return [
         Item(
             "knowledge",
-            f"{each.name} ({each.kind}): {told_by(each.purpose, own=own)}",
+            shown(f"{each.name} ({each.kind}): {each.purpose}", "own" if own else "shared"),
             0.8,
             each.memory_id,
             trusted=own,

@@ -12,6 +12,7 @@ from keeps.indexing import store
 from keeps.indexing.store import Counts, PendingUser
 from keeps.models.embedder import Embedder
 from keeps.scope import Scope
+from keeps.turns import acting_for
 from keeps_client.errors import KeepsError
 
 BATCH = 64
@@ -80,7 +81,8 @@ class Indexer:
                 memories = await store.memories_to_index(tx, embedder.model, BATCH)
             if not memories:
                 return None
-            embeddings = await embedder.embed([memory.text for memory in memories])
+            with acting_for(scope.tenant_id):
+                embeddings = await embedder.embed([memory.text for memory in memories])
             return await self._database.write(
                 scope, lambda tx: store.insert_vectors(tx, embedder.model, memories, embeddings, self._clock())
             )
@@ -124,9 +126,12 @@ class Indexer:
 
     async def _run(self) -> None:
         while self._waiting:
-            who, scope = self._waiting.popitem()
+            who = next(iter(self._waiting))
+            scope = self._waiting.pop(who)
             try:
-                await self.index_user(scope)
+                # One batch, and then the others: nobody waits for somebody's ten thousand.
+                if self._embedder is not None and await self._index_batch(scope, self._embedder) is not None:
+                    self._waiting.setdefault(who, scope)
             except KeepsError:
                 # The database or the model is away: what waits stays in the database, and we try again.
                 self._waiting.setdefault(who, scope)

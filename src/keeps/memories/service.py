@@ -18,11 +18,12 @@ from keeps.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memories.filters import compile_filters, fields_of
 from keeps.memories.images import Image, embedded_text, new_image
 from keeps.memories.reconcile import Keep, Replace, check_version, revise
-from keeps.memories.store import Written, written
+from keeps.memories.store import Written, terms_of_image, written
 from keeps.memories.writer import Write, Writer
 from keeps.models.embedder import Embedder, Embedding
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
+from keeps.turns import TextWorker, acting_for
 from keeps_client.errors import (
     ConflictError,
     ForbiddenError,
@@ -34,6 +35,8 @@ from keeps_client.errors import (
 from keeps_client.models import Event, Filters, Memory, MemoryChange, NewMemory, Page, Receipt
 from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_LIMIT
 
+INLINE_CHARACTERS = 8_000
+"""What is read on the event loop at once; more takes too long for whoever waits."""
 _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
 
@@ -47,6 +50,7 @@ class MemoryService:
         self._clock = clock
         self._changes = Changes(self.model, clock)
         self._writer = Writer(database, self._changes.apply)
+        self._texts = TextWorker()
 
     @property
     def model(self) -> str:
@@ -263,21 +267,40 @@ class MemoryService:
 
     async def close(self) -> None:
         await self._writer.close()
+        await self._texts.close()
 
     async def prepare(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Write]:
-        """What `apply` stores: with vectors where `index_now`, so call it before the transaction."""
+        """What `apply` stores: with vectors where `index_now`, so call it before the transaction.
+
+        Long texts are read in a thread of their own: other callers go on meanwhile.
+        """
         now = self._clock()
         if scope.agent_bound and any(
             new.kind != "semantic" and new.agent_id not in (None, scope.agent_id) for new in items
         ):
             raise ForbiddenError(f"this token belongs to agent {scope.agent_id!r}; it cannot write for another")
-        images = [new_image(new, scope, new_id(), now) for new in items]
-        embeddings: Sequence[Embedding | None] = [None] * len(images)
+
+        def made(new: NewMemory) -> tuple[Image, list[int], bytes]:
+            image = new_image(new, scope, new_id(), now)
+            return image, *terms_of_image(image)
+
+        if sum(len(new.content) for new in items) <= INLINE_CHARACTERS:
+            found = [made(new) for new in items]
+        else:
+            with acting_for(scope.tenant_id):
+                found = await self._texts.map(made, list(items))
+        embeddings: Sequence[Embedding | None] = [None] * len(found)
         if index_now:
-            embeddings = await self._embedded([embedded_text(image) for image in images])
+            with acting_for(scope.tenant_id):
+                embeddings = await self._embedded([embedded_text(image) for image, _, _ in found])
         return [
-            Write(scope, written(image, embedding), frozenset(new.model_fields_set), new.if_version)
-            for new, image, embedding in zip(items, images, embeddings, strict=True)
+            Write(
+                scope,
+                Written(image, new_id(), terms, packed, embedding),
+                frozenset(new.model_fields_set),
+                new.if_version,
+            )
+            for new, (image, terms, packed), embedding in zip(items, found, embeddings, strict=True)
         ]
 
     async def _embed_changed(self, current: Memory, preview: Image) -> Embedding | None:

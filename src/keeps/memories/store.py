@@ -39,9 +39,13 @@ class Written:
     embedding: Embedding | None
 
 
+def terms_of_image(image: Image) -> tuple[list[int], bytes]:
+    """The words that a memory is found by, packed."""
+    return pack(searched_terms(image), salt_of(image["tenant_id"], audience_of(image)))
+
+
 def written(image: Image, embedding: Embedding | None) -> Written:
-    terms, packed = pack(searched_terms(image), salt_of(image["tenant_id"], audience_of(image)))
-    return Written(image, new_id(), terms, packed, embedding)
+    return Written(image, new_id(), *terms_of_image(image), embedding)
 
 
 async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[str]:

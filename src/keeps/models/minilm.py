@@ -23,6 +23,7 @@ from keeps.models.artifacts import DATA, find_model, read_tokenizer
 from keeps.models.embedder import Embedding, Floats, QueryEmbedding
 from keeps.models.token_vectors import pack_tokens
 from keeps.text.words import MAX_WORD_CHARACTERS, is_cjk
+from keeps.turns import FairQueue, current_tenant
 from keeps_client.errors import UnavailableError
 
 MODEL = "all-MiniLM-L6-v2"
@@ -31,6 +32,11 @@ WINDOW_TOKENS = 254
 MAX_WINDOWS = 2
 _START, _END = 101, 102
 _BATCH_TOKENS = 512
+MOST_AT_ONCE, CHARACTERS_AT_ONCE = 64, 6_000
+"""Of texts that are read together."""
+MOST_READ = 4_000
+"""Characters of a text: two windows hold fewer, whatever it is written in."""
+_Wanted = tuple[str, "asyncio.Future[tuple[Floats, Floats, list[str]]]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +63,17 @@ class MiniLM:
         self._runtime: _Runtime | None = None
         self._loading = threading.Lock()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keeps-embedder")
-        self._waiting: list[tuple[str, asyncio.Future[tuple[Floats, Floats, list[str]]]]] = []
+        self._asked: FairQueue[_Wanted] = FairQueue()
+        self._stored: FairQueue[_Wanted] = FairQueue()
         self._draining: asyncio.Task[None] | None = None
         self._closed = False
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        answers = await self._run(texts)
+        answers = await self._run(texts, self._stored)
         return [Embedding(sentence, pack_tokens(tokens)) for sentence, tokens, _ in answers]
 
     async def embed_query(self, text: str) -> QueryEmbedding:
-        ((sentence, tokens, words),) = await self._run([text])
+        ((sentence, tokens, words),) = await self._run([text], self._asked)
         return QueryEmbedding(sentence, tokens, tuple(words))
 
     async def close(self) -> None:
@@ -75,7 +82,7 @@ class MiniLM:
             await asyncio.wait({self._draining})
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _run(self, texts: Sequence[str]) -> list[tuple[Floats, Floats, list[str]]]:
+    async def _run(self, texts: Sequence[str], queue: FairQueue[_Wanted]) -> list[tuple[Floats, Floats, list[str]]]:
         forbid_inside_transaction("the embedding model")
         if not texts:
             return []
@@ -83,16 +90,28 @@ class MiniLM:
             raise UnavailableError("the embedding model is closed")
         loop = asyncio.get_running_loop()
         futures: list[asyncio.Future[tuple[Floats, Floats, list[str]]]] = [loop.create_future() for _ in texts]
-        self._waiting.extend(zip(texts, futures, strict=True))
+        for wanted in zip(texts, futures, strict=True):
+            queue.put(current_tenant(), wanted)
         if self._draining is None or self._draining.done():
             self._draining = loop.create_task(self._drain())
         return list(await asyncio.gather(*futures))
 
     async def _drain(self) -> None:
-        """Answer whatever has come in since the last round, together, until nobody waits."""
+        """Answer whatever has come in since the last round, together, until nobody waits.
+
+        Questions go first: somebody waits for them. A round takes one text of each tenant in turn, and no more characters than
+        are read in some tenths of a second, so that a question never waits for somebody's thousand texts.
+        """
         loop = asyncio.get_running_loop()
-        while self._waiting:
-            batch, self._waiting = self._waiting[:64], self._waiting[64:]
+        while self._asked or self._stored:
+            batch: list[_Wanted] = []
+            characters = 0
+            queue = self._asked or self._stored
+            while queue and len(batch) < MOST_AT_ONCE and characters < CHARACTERS_AT_ONCE:
+                wanted = queue.get()
+                if not wanted[1].done():
+                    batch.append(wanted)
+                    characters += min(len(wanted[0]), MOST_READ)
             try:
                 answers = await loop.run_in_executor(self._thread, self._compute, [text for text, _ in batch])
             except Exception as error:  # noqa: BLE001  every caller gets it
@@ -132,7 +151,7 @@ class _Runtime:
             self._projection: Floats = np.load(file)["projection"].astype(np.float32)
 
     def embed(self, texts: list[str]) -> list[tuple[Floats, Floats, list[str]]]:
-        encodings = self._tokenizer.encode_batch([text[:20_000] for text in texts], add_special_tokens=False)
+        encodings = self._tokenizer.encode_batch([text[:MOST_READ] for text in texts], add_special_tokens=False)
         windows: list[tuple[int, _Window]] = []
         for index, encoding in enumerate(encodings):
             for start in range(0, max(1, min(len(encoding.ids), MAX_WINDOWS * WINDOW_TOKENS)), WINDOW_TOKENS):

@@ -28,6 +28,7 @@ from keeps.recall.store import Candidate, read_sentences
 from keeps.recall.updates import Told, latest_first
 from keeps.scope import Scope
 from keeps.text.words import count_terms, stem, terms_of, words_of
+from keeps.turns import acting_for
 from keeps_client.errors import KeepsError
 from keeps_client.models import Explanation, Hit, Memory, RecallRequest, RecallResult
 
@@ -41,6 +42,8 @@ STOP_WORD_SHARE = 0.5
 COMMON_MEMORIES = 2_000
 ASKED_KEPT = 512
 BEHIND_WEIGHT = 0.5
+EMBEDDING_SECONDS = 20.0
+"""So long a question waits for its vector; then the answer comes from words alone. The first one loads the model."""
 
 
 _NAME_WORD = re.compile(r"@[\w.]+|[^\W_]+(?:['’.&-][^\W_]+)*")
@@ -78,7 +81,8 @@ class RecallService:
         Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`.
         """
         started = time.perf_counter()
-        query, partial = (None, False) if request.scope == "persistent" else await self._embed(request.query)
+        with acting_for(scope.tenant_id):
+            query, partial = (None, False) if request.scope == "persistent" else await self._embed(request.query)
         now = self._clock()
         async with self._database.scoped(scope) as tx:
             if request.as_of is not None:
@@ -134,8 +138,9 @@ class RecallService:
             return known, False
         try:
             behind = cues.preferences_behind(text)
-            query, others = await asyncio.gather(self._embedder.embed_query(text), self._embedder.embed(behind))
-        except KeepsError:
+            async with asyncio.timeout(EMBEDDING_SECONDS):
+                query, others = await asyncio.gather(self._embedder.embed_query(text), self._embedder.embed(behind))
+        except (KeepsError, TimeoutError):
             return None, True
         if others:
             sentence = query.sentence + BEHIND_WEIGHT * np.sum([each.sentence for each in others], axis=0)

@@ -18,6 +18,7 @@ from keeps.access.rates import Rates
 from keeps.access.tokens import Tokens
 from keeps.clock import Clock, utc_now
 from keeps.engine import Keeps
+from keeps.server.docs import mount_docs
 from keeps.server.edge import LOOPBACK, Edge
 from keeps.server.gauges import Gauges
 from keeps.server.lean import LeanRoute
@@ -52,6 +53,10 @@ def auth_of(settings: Settings) -> AuthMode:
         raise ValidationFailedError(
             f"KEEPS_AUTH=none would let anybody who reaches {settings.host} read every tenant; set KEEPS_AUTH to keys or jwt, or KEEPS_HOST to 127.0.0.1"
         )
+    if mode == "none" and "*" in settings.cors_origins:
+        raise ValidationFailedError(
+            "KEEPS_CORS_ORIGINS=* with KEEPS_AUTH=none would let any web page read and write every tenant; name the origins"
+        )
     return mode
 
 
@@ -83,7 +88,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
             await app.state.rates.close()
 
     app = FastAPI(
-        title="Keeps", version=__version__, lifespan=lifespan, redoc_url=None,
+        title="Keeps", version=__version__, lifespan=lifespan, redoc_url=None, docs_url=None,
         summary="Memory for AI agents, isolated by the database.", separate_input_output_schemas=False,
         # The framework's own spans hold whole paths, and so the ids in them; ours are made at the edge.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
@@ -116,7 +121,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
     app.add_exception_handler(HTTPException, _http_error)
     app.add_middleware(
         Edge, routes=[route for route in routes if isinstance(route, LeanRoute)], state=app.state, metrics=app.state.metrics, max_body_bytes=settings.max_body_bytes, traced=settings.otlp_endpoint is not None,
-        log_requests=settings.log_level == "debug",
+        log_requests=settings.log_level == "debug", allowed_origins=settings.cors_origins,
     )  # fmt: skip
     if settings.cors_origins:
         app.add_middleware(
@@ -125,6 +130,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
             expose_headers=["ETag", "X-Next-Cursor", "X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"],
         )  # fmt: skip
     app.openapi = describe(app)
+    mount_docs(app)
     return app
 
 

@@ -9,6 +9,7 @@ from fastapi import Depends, Path, Query, Request
 from pydantic import AfterValidator, BaseModel, TypeAdapter
 from starlette.responses import Response
 
+from keeps.access.rates import TooManyError
 from keeps.access.roles import require
 from keeps.engine import Keeps
 from keeps.scope import Scope
@@ -45,7 +46,12 @@ async def _admit(request: Request, role: RoleName, kind: str) -> tuple[Keeps, Sc
         raise ForbiddenError("an agent's token cannot administer, whatever its roles")
     state = request.app.state
     if state.rates is not None:
-        request.scope["keeps.allowance"] = await state.rates.take(scope, "read" if request.method == "GET" else kind)
+        try:
+            allowance = await state.rates.take(scope, "read" if request.method == "GET" else kind)
+        except TooManyError as error:
+            request.scope["keeps.allowance"] = error.allowance
+            raise
+        request.scope["keeps.allowance"] = allowance
     return state.keeps, scope
 
 

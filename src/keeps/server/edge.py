@@ -6,12 +6,13 @@ its size is allowed.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_plus
 from uuid import uuid4
 
 from fastapi.middleware.gzip import GZipMiddleware
@@ -21,14 +22,22 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from keeps.access.identity import Authenticator
-from keeps.access.rates import Allowance
+from keeps.access.rates import Allowance, WrongCredentials
 from keeps.db.session import Request, repeatable, traced
+from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
+from keeps.server.origins import check_origin
 from keeps.server.problems import encode, internal_problem, problem_of
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
 from keeps.telemetry.traces import tracer
-from keeps_client.errors import ForbiddenError, KeepsError, PayloadTooLargeError, ValidationFailedError
+from keeps_client.errors import (
+    ForbiddenError,
+    KeepsError,
+    PayloadTooLargeError,
+    UnauthenticatedError,
+    ValidationFailedError,
+)
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -36,7 +45,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-PUBLIC = frozenset({"/health", "/ready", "/metrics", "/docs", "/openapi.json", "/docs/oauth2-redirect"})
+PUBLIC = frozenset({"/health", "/ready", "/metrics", "/docs", "/openapi.json", *(f"/docs/{name}" for name in FILES)})
+BODY_SECONDS = 20.0
+"""So long a body may pause while it is read."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 SLASH = "\x1f"
 """Stands for a slash inside a path segment (%2F), so that any id can be a segment; parameters turn it back."""
@@ -58,6 +69,7 @@ class Edge:
         max_body_bytes: int,
         traced: bool,
         log_requests: bool,
+        allowed_origins: Sequence[str] = (),
     ) -> None:
         self._app = app
         self._routes = routes
@@ -66,6 +78,8 @@ class Edge:
         self._max_body_bytes = max_body_bytes
         self._traced = traced
         self._log_requests = log_requests
+        self._allowed_origins = frozenset(allowed_origins)
+        self._wrong = WrongCredentials()
         self._in_flight = 0
         metrics.in_flight.set_function(lambda: self._in_flight)
         self._counters: dict[tuple[str, str, int], tuple[list[Counter], list[Histogram]]] = {}
@@ -125,7 +139,16 @@ class Edge:
             raise ForbiddenError(
                 "without KEEPS_AUTH only requests to localhost are served; the Host header names another"
             )
-        scope["keeps.scope"] = await authenticator.scope_of(headers)
+        check_origin(headers, self._allowed_origins)
+        _named_user(scope, headers)
+        address = (scope.get("client") or ("", 0))[0]
+        self._wrong.check(address)
+        try:
+            scope["keeps.scope"] = await authenticator.scope_of(headers)
+        except UnauthenticatedError:
+            if "authorization" in headers or "x-api-key" in headers:
+                self._wrong.count(address)
+            raise
         traceparent = headers.get("traceparent", "")
         with traced(traceparent if _TRACEPARENT.fullmatch(traceparent) else ""):
             await self._admitted(app, scope, headers, receive, answer)
@@ -249,6 +272,29 @@ def _route(scope: Scope) -> str:
     return getattr(route, "path_format", "") or ("unknown" if scope["path"] not in PUBLIC else scope["path"])
 
 
+def _named_user(scope: Scope, headers: dict[str, str]) -> None:
+    """Query parameters that the route knows, and no others; `user_id` says what the header X-User-ID says."""
+    route = scope.get("route")
+    if not isinstance(route, LeanRoute) or not scope["query_string"]:
+        return
+    kept: list[bytes] = []
+    for pair in scope["query_string"].split(b"&"):
+        name = unquote_plus(pair.partition(b"=")[0].decode("latin-1"))
+        if name == "user_id" and name not in route.query_names:
+            user_id = unquote_plus(pair.partition(b"=")[2].decode("latin-1"))
+            if headers.setdefault("x-user-id", user_id) != user_id:
+                raise ForbiddenError("the query parameter user_id names another user than the header X-User-ID")
+            continue
+        if name and name not in route.query_names:
+            known = ", ".join(sorted(route.query_names)) or "none"
+            raise ValidationFailedError(
+                f"unknown query parameter {name[:100]!r}; this route knows: {known}",
+                [{"field": name[:100], "message": "unknown query parameter"}],
+            )
+        kept.append(pair)
+    scope["query_string"] = b"&".join(kept)
+
+
 def _host(value: str) -> str:
     """The host of a Host header, without its port."""
     return value.rpartition("]")[0].lstrip("[") if value.startswith("[") else value.rpartition(":")[0] or value
@@ -284,7 +330,7 @@ async def _whole(receive: Receive, limit: int) -> bytes:
     parts: list[bytes] = []
     size, more = 0, True
     while more:
-        message = await receive()
+        message = await _soon(receive)
         if message["type"] == "http.disconnect":
             break
         parts.append(message.get("body", b""))
@@ -308,12 +354,22 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
+async def _soon(receive: Receive) -> Message:
+    """The next part of a body; whoever stops sending gives up."""
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await receive()
+    except TimeoutError:
+        raise ValidationFailedError(f"the body paused for more than {BODY_SECONDS:.0f} s") from None
+
+
 def _limited(receive: Receive, limit: int) -> Receive:
-    size = 0
+    size, more = 0, True
 
     async def counted() -> Message:
-        nonlocal size
-        message = await receive()
+        nonlocal size, more
+        message = await (_soon(receive) if more else receive())
+        more = message.get("more_body", False)
         size += len(message.get("body", b""))
         if size > limit:
             raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")

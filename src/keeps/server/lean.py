@@ -27,6 +27,7 @@ class LeanRoute(APIRoute):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         handler = _handler(self)
+        self.query_names = frozenset(field.alias for field in self.dependant.query_params)
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
             response = await handler(Request(scope, receive, send))
@@ -61,7 +62,7 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
                 errors += [{**each, "loc": (name,)} for each in error.errors(include_url=False, include_input=False)]
         if body is not None and body_name is not None:
             try:
-                values[body_name] = body.validate_json(await _json_bytes(request))
+                values[body_name] = body.validate_json(await json_bytes(request))
             except ValidationError as error:
                 errors += [
                     {**each, "loc": ("body", *each["loc"])}
@@ -76,7 +77,7 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
     return handle
 
 
-async def _json_bytes(request: Request) -> bytes:
+async def json_bytes(request: Request) -> bytes:
     """The body. Only what is called JSON is read as such: a page of another site cannot send it without being asked."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):

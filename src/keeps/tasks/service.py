@@ -35,13 +35,15 @@ class TaskService:
 
     async def store(self, scope: Scope, new: NewTaskContext) -> TaskContext:
         """Store a task context; one that is there is replaced. Raises ConflictError on another `expected_version`."""
+        if new.user_id not in (None, scope.user_id):
+            raise NotFoundError("the body names another user than the token; leave user_id out")
 
         async def work(tx: Tx) -> TaskContext:
             held = await store.get(tx, new.task_id)
             _check(held, new.expected_version, new.task_id)
             now = self._clock()
             task = TaskContext(
-                **new.model_dump(exclude={"expected_version"}), tenant_id=scope.tenant_id, user_id=scope.user_id, agent_id=scope.agent_id,
+                **new.model_dump(exclude={"expected_version", "user_id"}), tenant_id=scope.tenant_id, user_id=scope.user_id, agent_id=scope.agent_id,
                 version=held.version + 1 if held else 1, created_at=held.created_at if held else now, updated_at=now,
             )  # fmt: skip
             await store.put(tx, task)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Annotated, Generic, TypeVar
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
-from pydantic import AfterValidator, AliasChoices, AliasGenerator, BaseModel, ConfigDict, JsonValue
+from pydantic import AfterValidator, AliasChoices, AliasGenerator, BaseModel, ConfigDict, JsonValue, model_validator
 from pydantic.alias_generators import to_camel
 
 MAX_CONTENT_CHARACTERS = 50_000
@@ -107,6 +109,34 @@ class Wire(BaseModel):
         frozen=True,
         extra="forbid",
         alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, given: Any) -> Any:
+        """`null` for an optional field that cannot be null means that it was left out."""
+        if not isinstance(given, dict) or None not in given.values():
+            return given
+        left_out = _optional_names(cls)
+        return {name: value for name, value in given.items() if value is not None or name not in left_out}
+
+
+@cache
+def _optional_names(model: type[BaseModel]) -> frozenset[str]:
+    """The names, in both spellings, of fields that may be left out but not be null."""
+    names = [
+        name
+        for name, field in model.model_fields.items()
+        if not field.is_required() and not _takes_none(field.annotation)
+    ]
+    return frozenset((*names, *map(to_camel, names)))
+
+
+def _takes_none(annotation: Any) -> bool:
+    if annotation in (None, type(None), Any, JsonValue):
+        return True
+    return any(
+        _takes_none(each) for each in get_args(annotation) if get_origin(annotation) in (UnionType, Union, Annotated)
     )
 
 

@@ -49,6 +49,7 @@ class NewTaskContext(Wire):
 
     task_id: StateId
     plan_id: StateId | None = None
+    user_id: str | None = Field(default=None, description="Only one's own: a body never chooses its owner.")
     event_type: Label
     response_event: Label | None = None
     response_topic: Label = "action-results"

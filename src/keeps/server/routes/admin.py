@@ -13,7 +13,7 @@ from keeps.access.roles import require
 from keeps.scope import Scope, check_id
 from keeps.server.deps import Admin, Caller, Operator, Segment, answer, answers
 from keeps.server.lean import LeanRoute
-from keeps_client.errors import NotFoundError
+from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import ErasureReceipt, ImportSummary, KeyInfo, MadeKey, NewKey, Quota, TenantInfo
 
 router = APIRouter(prefix="/v1/admin", tags=["administration"], route_class=LeanRoute)
@@ -84,9 +84,15 @@ async def export(caller: Admin, user_id: User = None) -> StreamingResponse:
 @router.post("/import", response_model=ImportSummary)
 async def import_data(request: Request, caller: Admin) -> Response:
     """Store the JSON lines of an export in the tenant, with their ids. What is there already stays as it is."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in JSON_LINES:
+        raise ValidationFailedError(f"the body must be JSON lines, with the header Content-Type: {JSON_LINES[0]}")
     body = await request.body()
     lines = body.decode("utf-8", errors="replace").split("\n")
     return answer(await caller.services.transfer.import_lines(caller.scope, lines))
+
+
+JSON_LINES = ("application/x-ndjson", "application/jsonl", "application/json")
 
 
 def _reachable(caller: Caller, tenant_id: str) -> Scope:

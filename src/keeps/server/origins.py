@@ -1,0 +1,31 @@
+"""Whether a browser sends a request for a page of another site. Pure.
+
+Browsers say so themselves, by Sec-Fetch-Site and Origin; programs say neither. Nothing of another origin gets through, but for
+those that are allowed: no write, and no read, whatever credentials are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from urllib.parse import urlsplit
+
+from keeps_client.errors import ForbiddenError
+
+
+def check_origin(headers: Mapping[str, str], allowed: Collection[str]) -> None:
+    """Raises ForbiddenError for a request of another origin than this server's own and those in `allowed`."""
+    origin = headers.get("origin")
+    if origin is not None:
+        if origin in allowed or "*" in allowed or _same_host(origin, headers.get("host", "")):
+            return
+        raise ForbiddenError("pages of another origin may not use this server; KEEPS_CORS_ORIGINS names those that may")
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise ForbiddenError("pages of another site may not use this server; KEEPS_CORS_ORIGINS names those that may")
+
+
+def _same_host(origin: str, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return bool(parts.netloc) and parts.netloc.lower() == host.lower()

@@ -1,0 +1,100 @@
+"""Turns between tenants: whoever asks much waits for themselves, not the others for them.
+
+`acting_for` says for whom a task works; queues that many tenants share ask it, and serve one of each in turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import itertools
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+_tenant: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_tenant", default="")
+
+
+@contextmanager
+def acting_for(tenant_id: str) -> Generator[None]:
+    """Inside, work is done for this tenant."""
+    token = _tenant.set(tenant_id)
+    try:
+        yield
+    finally:
+        _tenant.reset(token)
+
+
+def current_tenant() -> str:
+    """For whom this task works; empty for nobody."""
+    return _tenant.get()
+
+
+class FairQueue(Generic[ItemT]):
+    """A queue that gives one item of each tenant in turn, in order within a tenant."""
+
+    def __init__(self) -> None:
+        self._lanes: OrderedDict[str, deque[ItemT]] = OrderedDict()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def put(self, tenant_id: str, item: ItemT) -> None:
+        self._lanes.setdefault(tenant_id, deque()).append(item)
+        self._size += 1
+
+    def get(self) -> ItemT:
+        """The next item. Raises KeyError where there is none."""
+        tenant_id, lane = self._lanes.popitem(last=False)
+        item = lane.popleft()
+        if lane:
+            self._lanes[tenant_id] = lane
+        self._size -= 1
+        return item
+
+
+class TextWorker:
+    """One thread for work on text that would hold the event loop; whose turn it is goes by tenant."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keeps-text")
+        self._waiting: FairQueue[tuple[Callable[[], Any], asyncio.Future[Any]]] = FairQueue()
+        self._task: asyncio.Task[None] | None = None
+
+    async def map(self, work: Callable[[ItemT], ResultT], items: list[ItemT], at_once: int = 16) -> list[ResultT]:
+        """`work` for each item, in order, a few at a time, so that others' come in between."""
+        loop = asyncio.get_running_loop()
+        pieces = [items[start : start + at_once] for start in range(0, len(items), at_once)]
+        futures: list[asyncio.Future[list[ResultT]]] = []
+        for piece in pieces:
+            future: asyncio.Future[list[ResultT]] = loop.create_future()
+            self._waiting.put(current_tenant(), (lambda piece=piece: [work(each) for each in piece], future))
+            futures.append(future)
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._drain())
+        return list(itertools.chain.from_iterable(await asyncio.gather(*futures)))
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await asyncio.wait({self._task})
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _drain(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            work, future = self._waiting.get()
+            if future.done():
+                continue
+            try:
+                answer = await loop.run_in_executor(self._thread, work)
+            except Exception as error:  # noqa: BLE001  whoever asked gets it
+                if not future.done():
+                    future.set_exception(error)
+                continue
+            if not future.done():
+                future.set_result(answer)
