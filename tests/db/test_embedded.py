@@ -210,8 +210,7 @@ async def test_an_initdb_that_was_cut_off_leaves_nothing_behind(new_home: Callab
     await opened.close()
     place = opened.folder.data.parent
     # As if the process had died in the middle of initdb: a half-made folder, and no data folder.
-    (place / ".initdb-cutoff").mkdir()
-    (place / ".initdb-cutoff" / "data").mkdir()
+    opened.folder.user.run("mkdir", "-p", str(place / ".initdb-cutoff" / "data"))
     subprocess.run(["rm", "-rf", str(opened.folder.data)], check=True)
     again = await EmbeddedPostgres.open(home)
     assert not (place / ".initdb-cutoff").exists()
@@ -268,6 +267,7 @@ async def test_root_runs_the_server_as_another_user_and_changes_no_permission(tm
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root has users who cannot reach its folders")
+@pytest.mark.slow_step("it moves the programs itself")
 async def test_programs_that_the_run_user_cannot_reach_are_copied(
     new_home: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,7 +114,9 @@ async def test_a_body_that_pauses_gives_up(server_url: str, monkeypatch: pytest.
         assert b"paused" in answer
 
 
-async def test_wrong_credentials_are_counted_by_address(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_wrong_credentials_are_counted_by_address(
+    keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("keeps.access.rates.WrongCredentials.MOST", 5)
     async with serving(keeps, auth="jwt+keys", jwt_secret=JWT_SECRET) as url, aiohttp.ClientSession(url) as http:
 
@@ -164,7 +166,10 @@ async def test_null_for_an_optional_field_is_absent(server_url: str, tenant: str
         for path, body in (
             ("/v1/memories", {"content": "x", "tags": None, "metadata": None, "kind": None, "importance": None}),
             ("/v1/recall", {"query": "x", "limit": None, "kinds": None, "tags": None, "tagsMatch": None}),
-            ("/v1/memory/task-context", {"taskId": "t", "eventType": "e", "data": None, "subTasks": None, "userId": None}),
+            (
+                "/v1/memory/task-context",
+                {"taskId": "t", "eventType": "e", "data": None, "subTasks": None, "userId": None},
+            ),
             ("/v1/memory/sessions", {"metadata": None, "name": None}),
         ):
             async with http.post(path, json=body) as answer:

@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+from keeps.db.embedded.lease import home_lock
 from keeps_client.errors import UnavailableError
 
 SYSTEM_FOLDER = Path("/var/lib/keeps")
@@ -45,19 +46,54 @@ class RunUser:
         """Arguments for subprocess that drop root: user, group, and no further groups."""
         return {"user": self.uid, "group": self.gid, "extra_groups": []} if self.switch else {}
 
+    def run(self, *command: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a program as this user: whatever it does to files, links included, is no more than this user may do anyway."""
+        return subprocess.run(  # noqa: S603
+            command, input=given, capture_output=True, text=True, check=False, cwd="/", env=ENVIRONMENT, umask=0o077,
+            **self.popen_arguments(),
+        )  # fmt: skip
+
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+"""Fixed: neither PGDATA nor LC_ALL of the caller may change what we start."""
+OWN_USER = "keeps"
+
 
 def choose_run_user() -> RunUser:
-    """Ourselves, or when we are root (PostgreSQL refuses root) the user `postgres`, else `nobody`."""
+    """Ourselves; or when we are root, as which PostgreSQL refuses to run, a system user of Keeps' own, made once.
+
+    Never `nobody` or `postgres`: what runs as these could read and change the data.
+    """
     if os.geteuid() != 0:
         return RunUser(name=str(os.geteuid()), uid=os.geteuid(), gid=os.getegid(), switch=False)
-    for name in ("postgres", "nobody"):
-        with contextlib.suppress(KeyError):
-            entry = pwd.getpwnam(name)
-            return RunUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, switch=True)
+    try:
+        entry = pwd.getpwnam(OWN_USER)
+    except KeyError:
+        open_system_folder(SYSTEM_FOLDER)
+        with home_lock(SYSTEM_FOLDER, 60):  # several processes may start at once
+            entry = _own_user()
+    if entry is not None:
+        return RunUser(name=OWN_USER, uid=entry.pw_uid, gid=entry.pw_gid, switch=True)
     raise UnavailableError(
-        "PostgreSQL refuses to run as root, and there is no user 'postgres' or 'nobody' to run it as. "
-        "Create one (useradd --system postgres), run Keeps as an ordinary user, or set KEEPS_DATABASE_URL."
+        f"PostgreSQL refuses to run as root, and the user {OWN_USER!r} to run it as could not be made. "
+        f"Create it (useradd --system {OWN_USER}), run Keeps as an ordinary user, or set KEEPS_DATABASE_URL."
     )
+
+
+def _own_user() -> pwd.struct_passwd | None:
+    """The system user, made without a home or a shell where it is not there; None where it cannot be made."""
+    with contextlib.suppress(KeyError):
+        return pwd.getpwnam(OWN_USER)
+    for command in (
+        ("/usr/sbin/useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", OWN_USER),
+        ("/usr/sbin/adduser", "-S", "-D", "-H", "-s", "/sbin/nologin", OWN_USER),
+    ):  # fmt: skip
+        if Path(command[0]).is_file():
+            subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+            break
+    with contextlib.suppress(KeyError):
+        return pwd.getpwnam(OWN_USER)
+    return None
 
 
 def installed_binaries() -> Path:

@@ -146,7 +146,7 @@ class EmbeddedPostgres:
         with home_lock(self.home, START_TIMEOUT_SECONDS):
             process = servers.running_postmaster(self.folder.data)
             if process is None:
-                self._socket.mkdir(mode=0o700, exist_ok=True)
+                self.folder.user.run("mkdir", "-p", "-m", "700", "--", str(self._socket))
                 process = servers.start(self.folder, self._socket, START_TIMEOUT_SECONDS)
             servers.wait_until_ready(self.folder, process, START_TIMEOUT_SECONDS)
 
@@ -203,21 +203,40 @@ def inspect_home(home: Path) -> HomeReport:
 def _make_home(home: Path) -> None:
     try:
         home.mkdir(mode=0o755, parents=True, exist_ok=True)
+        _check_ours(home)
         (home / "leases").mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise UnavailableError(
             f"cannot make KEEPS_HOME {home}: {error.strerror}; choose a folder you may write to"
         ) from None
+    _check_ours(home / "leases")
     if not os.access(home, os.W_OK | os.X_OK):
         raise UnavailableError(f"KEEPS_HOME {home} is not yours to write to; choose another folder")
+
+
+def _check_ours(folder: Path) -> None:
+    """As root, only in folders that nobody else can have prepared, or change: links in them would lead root anywhere.
+
+    Raises UnavailableError, which says what to do.
+    """
+    if os.geteuid() != 0:
+        return
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return
+    whose = f"belongs to user {found.st_uid}" if found.st_uid else "can be changed by others, or is a link"
+    raise UnavailableError(
+        f"{folder} {whose}; as root, Keeps uses only folders that are root's alone. Run it as that user, or choose another KEEPS_HOME"
+    )
 
 
 def _server_place(home: Path) -> Path | None:
     """The folder that the server's user owns, if it was made."""
     location = home / "server.location"
-    if location.is_file():
+    if location.is_file() and not location.is_symlink():
         return Path(location.read_text(encoding="utf-8").strip())
-    return home / "server" if (home / "server").is_dir() else None
+    server = home / "server"
+    return server if server.is_dir() and not server.is_symlink() else None
 
 
 def _data_folder(home: Path, user: RunUser) -> DataFolder:
@@ -225,7 +244,9 @@ def _data_folder(home: Path, user: RunUser) -> DataFolder:
     place = _server_place(home)
     if place is None:
         place = _make_server_place(home, user)
-    owner = place.stat()
+    owner = place.lstat()
+    if not stat.S_ISDIR(owner.st_mode) or (user.switch and owner.st_uid == 0):
+        raise UnavailableError(f"{place} is no folder of the user that runs PostgreSQL; choose another KEEPS_HOME")
     if user.switch and owner.st_uid != user.uid:
         user = RunUser(str(owner.st_uid), owner.st_uid, owner.st_gid, switch=True)
     return DataFolder(place / "postgres", place / "postgres.log", usable_binaries(user), user)
@@ -236,12 +257,12 @@ def _make_server_place(home: Path, user: RunUser) -> Path:
         place = home / "server"
         place.mkdir(mode=0o700)
         if user.switch:
-            os.chown(place, user.uid, user.gid)
+            os.chown(place, user.uid, user.gid, follow_symlinks=False)
         return place
     open_system_folder(SYSTEM_FOLDER / "homes")
     place = Path(tempfile.mkdtemp(prefix="home-", dir=SYSTEM_FOLDER / "homes"))
     (place / "made-for").write_text(f"{home}\n", encoding="utf-8")
-    os.chown(place, user.uid, user.gid)
+    os.chown(place, user.uid, user.gid, follow_symlinks=False)
     (home / "server.location").write_text(f"{place}\n", encoding="utf-8")
     return place
 
@@ -250,13 +271,13 @@ def _new_socket_folder(folder: DataFolder) -> Path:
     """A folder only the server's user enters; under /tmp where the home's path is too long for a socket."""
     place = folder.data.parent / "socket"
     if len(os.fsencode(place)) <= MAX_SOCKET_PATH_BYTES and "," not in str(place) and '"' not in str(place):
-        place.mkdir(mode=0o700, exist_ok=True)
-    else:
-        place = Path(tempfile.mkdtemp(prefix="keeps-", dir="/tmp"))  # noqa: S108
+        # As the server's user, in whose folder it is: that user may have put a link there.
+        make = '[ -d "$1" ] || mkdir -m 700 -- "$1"; chmod 700 -- "$1"'
+        folder.user.run("/bin/sh", "-c", make, "sh", str(place))
+        return place
+    place = Path(tempfile.mkdtemp(prefix="keeps-", dir="/tmp"))  # noqa: S108
     if folder.user.switch:
-        os.chown(place, folder.user.uid, folder.user.gid)
-    if stat.S_IMODE(place.stat().st_mode) & 0o077:
-        place.chmod(0o700)
+        os.chown(place, folder.user.uid, folder.user.gid, follow_symlinks=False)
     return place
 
 

@@ -24,7 +24,7 @@ def home_lock(folder: Path, timeout_seconds: float) -> Generator[None]:
 
     Raises UnavailableError after `timeout_seconds`: another process has been starting or recovering all that time.
     """
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         deadline = time.monotonic() + timeout_seconds
         while not _try_lock(descriptor):
@@ -61,8 +61,8 @@ def live_leases(folder: Path) -> list[int]:
     alive: list[int] = []
     for path in sorted(folder.glob("*-*")) if folder.is_dir() else []:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
             continue
         try:
             if _try_lock(descriptor):

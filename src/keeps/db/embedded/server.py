@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from keeps.db.embedded.binaries import RunUser
+from keeps.db.embedded.binaries import ENVIRONMENT, RunUser
 from keeps.db.embedded.lease import POLL_SECONDS
 from keeps.db.probe import NO_SIMD
 from keeps_client.errors import UnavailableError
@@ -68,20 +66,17 @@ class DataFolder:
 def make_data(folder: DataFolder, superuser_password: str) -> None:
     """initdb into a neighbour and rename it: a half-made data folder is never taken for a whole one."""
     parent = folder.data.parent
-    for leftover in parent.glob(".initdb-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    partial = Path(tempfile.mkdtemp(prefix=".initdb-", dir=parent))
-    password_file = partial / "password"
-    password_file.write_text(superuser_password + "\n", encoding="utf-8")
-    password_file.chmod(0o600)
-    if folder.user.switch:
-        for path in (partial, password_file):
-            os.chown(path, folder.user.uid, folder.user.gid)
+    # All of it as the server's user, in whose folder it happens: root must not follow what that user may have put there.
+    folder.user.run("/bin/sh", "-c", 'rm -rf -- "$1"/.initdb-*', "sh", str(parent))
+    made = folder.user.run("mktemp", "-d", str(parent / ".initdb-XXXXXXXX"))
+    if made.returncode != 0:
+        raise UnavailableError(f"cannot write to {parent} as user {folder.user.name}: {made.stderr.strip()[-300:]}")
+    partial = Path(made.stdout.strip())
     command = [
         str(folder.binaries / "bin" / "initdb"),
         f"--pgdata={partial / 'data'}",
         f"--username={SUPERUSER}",
-        f"--pwfile={password_file}",
+        f"--pwfile={partial / 'password'}",
         "--auth=scram-sha-256",
         "--encoding=UTF8",
         "--locale-provider=builtin",
@@ -89,22 +84,17 @@ def make_data(folder: DataFolder, superuser_password: str) -> None:
         "--locale=C",
     ]
     try:
-        done: Any = subprocess.run(  # noqa: S603
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd="/",
-            env=_environment(),
-            **folder.user.popen_arguments(),
-        )
+        folder.user.run("/bin/sh", "-c", 'cat >"$1"', "sh", str(partial / "password"), given=superuser_password + "\n")
+        done = folder.user.run(*command)
         if done.returncode == -signal.SIGILL or "signal 4" in done.stderr:
             raise UnavailableError(f"initdb was ended by an illegal instruction: {NO_SIMD}")
         if done.returncode != 0:
             raise UnavailableError(f"could not make a database in {folder.data}: {done.stderr.strip()[-800:]}")
-        (partial / "data").rename(folder.data)
+        moved = folder.user.run("mv", "-T", str(partial / "data"), str(folder.data))
+        if moved.returncode != 0:
+            raise UnavailableError(f"could not make a database in {folder.data}: {moved.stderr.strip()[-300:]}")
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        folder.user.run("rm", "-rf", "--", str(partial))
 
 
 def running_postmaster(data: Path) -> psutil.Process | None:
@@ -124,28 +114,25 @@ def running_postmaster(data: Path) -> psutil.Process | None:
 
 def start(folder: DataFolder, socket_folder: Path, timeout_seconds: float) -> psutil.Process:
     """Start the server and return its process at once; `wait_until_ready` follows. Clears what a crash left first."""
-    _bury_the_dead(folder.data, socket_folder, timeout_seconds)
+    _bury_the_dead(folder, socket_folder, timeout_seconds)
     options = {**SETTINGS, "unix_socket_directories": _quoted_list_item(str(socket_folder))}
     command = [str(folder.binaries / "bin" / "postgres"), "-D", str(folder.data)]
     for name, value in options.items():
         command += ["-c", f"{name}={value}"]
-    folder.log.touch(mode=0o600, exist_ok=True)
-    if folder.user.switch:
-        os.chown(folder.log, folder.user.uid, folder.user.gid)
-    with folder.log.open("ab") as log:
-        # The shell leaves it in the background and ends, so the server is a child of init: it outlives us and is
-        # never our zombie. A session of its own keeps our terminal's Ctrl-C away from it.
-        launched: Any = subprocess.run(  # noqa: S603
-            ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            cwd="/",
-            env=_environment(),
-            start_new_session=True,
-            check=True,
-            **folder.user.popen_arguments(),
-        )
+    # The shell leaves it in the background and ends, so the server is a child of init: it outlives us and is never our
+    # zombie. A session of its own keeps our terminal's Ctrl-C away from it. The shell opens the log, as the server's user.
+    launched: Any = subprocess.run(  # noqa: S603
+        ["/bin/sh", "-c", 'log=$1; shift; "$@" >>"$log" 2>&1 & echo $!', "sh", str(folder.log), *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=ENVIRONMENT,
+        umask=0o077,
+        start_new_session=True,
+        check=True,
+        **folder.user.popen_arguments(),
+    )
     try:
         return psutil.Process(int(launched.stdout))
     except psutil.NoSuchProcess:
@@ -193,17 +180,21 @@ def socket_folder_of(data: Path) -> Path | None:
 
 def log_tail(log: Path, characters: int = 600) -> str:
     try:
-        return log.read_bytes()[-characters:].decode("utf-8", "replace").strip() or "(empty)"
+        descriptor = os.open(log, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            file.seek(max(0, os.fstat(descriptor).st_size - characters))
+            return file.read(characters).decode("utf-8", "replace").strip() or "(empty)"
     except OSError as error:
         return f"(cannot be read: {error})"
 
 
-def _bury_the_dead(data: Path, socket_folder: Path, timeout_seconds: float) -> None:
+def _bury_the_dead(folder: DataFolder, socket_folder: Path, timeout_seconds: float) -> None:
     """Make sure that no process of a killed server still works on the data, then remove its lock files.
 
     PostgreSQL itself would refuse to start where the pid was reused by another process of the same user, or is a
     zombie that nobody reaps; and it is safe to remove the files only when nobody works in the folder any more.
     """
+    data = folder.data
     deadline = time.monotonic() + timeout_seconds
     asked = False
     while survivors := [process for process in psutil.process_iter() if _works_in(process, data)]:
@@ -215,9 +206,8 @@ def _bury_the_dead(data: Path, socket_folder: Path, timeout_seconds: float) -> N
                 with contextlib.suppress(psutil.Error):
                     process.send_signal(signal.SIGQUIT)
         time.sleep(POLL_SECONDS)
-    (data / "postmaster.pid").unlink(missing_ok=True)
-    for leftover in socket_folder.glob(".s.PGSQL.*"):
-        leftover.unlink(missing_ok=True)
+    remove = 'rm -f -- "$1"/postmaster.pid "$2"/.s.PGSQL.*'
+    folder.user.run("/bin/sh", "-c", remove, "sh", str(data), str(socket_folder))
 
 
 def _works_in(process: psutil.Process, data: Path) -> bool:
@@ -246,8 +236,3 @@ def _is_alive(process: psutil.Process) -> bool:
 def _quoted_list_item(path: str) -> str:
     """A path as one item of a PostgreSQL list setting."""
     return '"' + path.replace('"', '""') + '"'
-
-
-def _environment() -> dict[str, str]:
-    """A fixed environment: neither PGDATA nor LC_ALL of the caller may change what we start."""
-    return {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
