@@ -9,9 +9,9 @@ import asyncio
 import contextvars
 import itertools
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Generic, TypeVar
 
 ItemT = TypeVar("ItemT")
@@ -56,6 +56,32 @@ class FairQueue(Generic[ItemT]):
             self._lanes[tenant_id] = lane
         self._size -= 1
         return item
+
+
+class TenantLocks:
+    """A lock for each tenant, as long as somebody wants it. Who waits is served in order."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def turn(self, tenant_id: str, timeout_seconds: float) -> AsyncGenerator[None]:
+        """Inside, nobody else of the tenant is. Raises TimeoutError."""
+        lock, wanted = self._locks.get(tenant_id, (asyncio.Lock(), 0))
+        self._locks[tenant_id] = (lock, wanted + 1)
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await lock.acquire()
+            try:
+                yield
+            finally:
+                lock.release()
+        finally:
+            wanted = self._locks[tenant_id][1] - 1
+            if wanted:
+                self._locks[tenant_id] = (lock, wanted)
+            else:
+                del self._locks[tenant_id]
 
 
 class TextWorker:

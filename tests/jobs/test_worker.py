@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 
 import asyncpg
+import pgqueuer  # noqa: F401  loading it takes a fifth of a second, which no step of a test is to take
 import pytest
 
 from keeps.db.embedded import EmbeddedPostgres

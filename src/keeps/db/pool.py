@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, OrderedDict, deque
 from typing import Any, cast
 
 import asyncpg
@@ -24,7 +24,8 @@ IDLE_SECONDS = 300.0
 
 
 class Pool:
-    """Up to `size` connections. The one used last is used next; whoever waits is served in turn.
+    """Up to `size` connections, shared by tenants. Who waits is served in turn, one of each tenant; and a few connections are
+    always left for others than the tenant that has most.
 
     Every setting is local to a transaction, so a connection goes back as it came and nothing is reset.
     """
@@ -32,6 +33,8 @@ class Pool:
     def __init__(self, url: str, *, size: int, pooled: bool, command_timeout_seconds: float) -> None:
         self._url = url
         self._size = size
+        self._most = max(1, size - max(1, size // 4)) if size > 1 else 1
+        """What one tenant may have at once."""
         self._options: dict[str, Any] = {
             "timeout": 30,
             "command_timeout": command_timeout_seconds,
@@ -39,9 +42,9 @@ class Pool:
             "max_cached_statement_lifetime": 0,
         }
         self._idle: list[tuple[Any, float]] = []
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._connections: set[Any] = set()
-        self._taken = 0
+        self._held: Counter[str] = Counter()
         self._closed = False
 
     @property
@@ -51,27 +54,33 @@ class Pool:
     @property
     def taken(self) -> int:
         """How many connections are in use or being opened."""
-        return self._taken
+        return self._held.total()
 
-    async def acquire(self, timeout_seconds: float) -> Any:
+    def apart(self, size: int) -> Pool:
+        """Another pool on the same database, for work that takes long; it connects when it is used."""
+        pool = Pool(self._url, size=size, pooled=self._options["statement_cache_size"] == 0, command_timeout_seconds=0)
+        pool._options["command_timeout"] = None
+        return pool
+
+    async def acquire(self, timeout_seconds: float, tenant_id: str = "") -> Any:
         """A connection. Raises TimeoutError when none becomes free in time, and what opening one raises."""
-        if self._taken < self._size:
-            self._taken += 1
+        if self._may_take(tenant_id):
+            self._held[tenant_id] += 1
         else:
-            await self._wait(timeout_seconds)  # whoever wakes us takes our place for us
+            await self._wait(timeout_seconds, tenant_id)  # whoever wakes us takes our place for us
         try:
             return self._reuse() or await self._connect()
         except BaseException:
-            self._leave()
+            self._leave(tenant_id)
             raise
 
-    def release(self, connection: Any) -> None:
+    def release(self, connection: Any, tenant_id: str = "") -> None:
         """Give a connection back. One that is broken is dropped."""
         if connection.is_closed():
             self._connections.discard(connection)
         else:
             self._idle.append((connection, time.monotonic()))
-        self._leave()
+        self._leave(tenant_id)
 
     async def close(self) -> None:
         """Close every connection; of those still in use, what they run is given up."""
@@ -94,28 +103,43 @@ class Pool:
         """A connection that does not count among those of the pool. Whoever takes it closes it."""
         return await asyncpg.connect(self._url, **self._options)
 
-    async def _wait(self, timeout_seconds: float) -> None:
+    def _may_take(self, tenant_id: str) -> bool:
+        return self._held.total() < self._size and (not tenant_id or self._held[tenant_id] < self._most)
+
+    async def _wait(self, timeout_seconds: float, tenant_id: str) -> None:
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
-        self._waiting.append(turn)
+        lane = self._waiting.setdefault(tenant_id, deque())
+        lane.append(turn)
         timer = loop.call_later(timeout_seconds, _too_late, turn)
         try:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._leave()  # it was our turn, and we are gone
+                self._leave(tenant_id)  # it was our turn, and we are gone
             raise
         finally:
             timer.cancel()
 
-    def _leave(self) -> None:
-        """Give one's place to the next who waits."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
+    def _leave(self, tenant_id: str) -> None:
+        """Give one's place up, to the next who waits and may have it."""
+        self._held[tenant_id] -= 1
+        if self._held[tenant_id] <= 0:
+            del self._held[tenant_id]
+        for waiting in list(self._waiting):
+            if not self._may_take(waiting):
+                continue
+            lane = self._waiting.pop(waiting)
+            while lane and lane[0].done():
+                lane.popleft()
+            if lane:
+                turn = lane.popleft()
+                if lane:
+                    self._waiting[waiting] = lane  # behind the others
+                self._held[waiting] += 1
                 turn.set_result(None)
-                return
-        self._taken -= 1
+                if self._held.total() >= self._size:
+                    return
 
     def _reuse(self) -> Any:
         while self._idle:

@@ -3,7 +3,8 @@
 -- name: enter_read
 -- Who asks, for this transaction only. Generic plans: the plans are the same (plan tests hold it) and need no planning each time.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
-       set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true)
+       set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true),
+       set_config('statement_timeout', $4, true)
 
 -- name: enter_write
 -- The same; and writers of one tenant take turns until commit.

@@ -26,6 +26,7 @@ from keeps.db.errors import LOST, RETRYABLE, translated
 from keeps.db.pool import Pool
 from keeps.db.statements import Statement, Statements
 from keeps.scope import Scope
+from keeps.turns import TenantLocks
 from keeps_client.errors import ConflictError, NotFoundError, UnavailableError
 
 Row = asyncpg.Record
@@ -39,12 +40,20 @@ _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_inside_tra
 
 _request: contextvars.ContextVar[Request | None] = contextvars.ContextVar("keeps_request", default=None)
 
+_long: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_long_work", default=False)
+
 _traceparent: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_traceparent", default="")
 
 GONE = {"gone": True}
 """What is left of an answer when what it was about is erased: sent again, the request must not do it again."""
 MAX_ATTEMPTS = 5
 ACQUIRE_TIMEOUT_SECONDS = 10.0
+WRITER_TIMEOUT_SECONDS = 30.0
+"""So long a writer waits for the others of its tenant; without a connection meanwhile."""
+READ_SECONDS = 10
+"""What a statement that reads may take: whoever asks for more would keep a connection from the others."""
+LONG_CONNECTIONS = 3
+"""For jobs, verification and the like, which must not take those of requests."""
 
 
 @dataclass(slots=True)
@@ -65,6 +74,16 @@ def repeatable(request: Request | None) -> Generator[None]:
         yield
     finally:
         _request.reset(token)
+
+
+@contextmanager
+def taking_long() -> Generator[None]:
+    """Inside, transactions use connections of their own, and reads take as long as they need: jobs, verification."""
+    token = _long.set(True)
+    try:
+        yield
+    finally:
+        _long.reset(token)
 
 
 @contextmanager
@@ -129,6 +148,8 @@ class Database:
 
     def __init__(self, pool: Pool, revive: Callable[[], Awaitable[None]] | None = None) -> None:
         self.pool = pool
+        self._long_pool = pool.apart(LONG_CONNECTIONS)
+        self._turns = TenantLocks()
         self._revive = revive
         self._closed = False
         self.on_commit: Callable[[str], None] | None = None
@@ -155,7 +176,7 @@ class Database:
             raise AssertionError("a request has one write with an answer; do all it does in that one")
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                async with self._transaction(scope, _ENTER_WRITE, "BEGIN") as tx:
+                async with self._turn_to_write(scope), self._transaction(scope, _ENTER_WRITE, "BEGIN") as tx:
                     if request is None or answer is None:
                         result = await work(tx)
                     else:
@@ -174,15 +195,32 @@ class Database:
         raise AssertionError("unreachable")
 
     @asynccontextmanager
+    async def _turn_to_write(self, scope: Scope) -> AsyncGenerator[None]:
+        """Writers of a tenant take turns before they take a connection; those of other processes by a lock in the database."""
+        turn = self._turns.turn(scope.tenant_id, WRITER_TIMEOUT_SECONDS)
+        try:
+            await turn.__aenter__()
+        except TimeoutError:
+            raise UnavailableError(
+                "too many writers of this tenant are waiting; nothing was written. Try again"
+            ) from None
+        try:
+            yield
+        finally:
+            await turn.__aexit__(None, None, None)
+
+    @asynccontextmanager
     async def _transaction(self, scope: Scope, enter: Statement, begin: str) -> AsyncGenerator[Tx]:
         forbid_inside_transaction("another transaction")
-        connection = await self._acquire()
+        pool = self._long_pool if _long.get() else self.pool
+        connection = await self._acquire(pool, scope.tenant_id)
         token = _inside.set(True)
         try:
             try:
                 await connection.execute(begin)
                 who = (scope.tenant_id, scope.user_id, _bound_agent(scope))
-                await connection.execute(enter.text, *who, *((_traceparent.get(),) if enter is _ENTER_WRITE else ()))
+                more = _traceparent.get() if enter is _ENTER_WRITE else "0" if _long.get() else f"{READ_SECONDS}s"
+                await connection.execute(enter.text, *who, more)
                 yield Tx(connection, scope)
                 await connection.execute("COMMIT")
             except BaseException:
@@ -197,21 +235,23 @@ class Database:
             raise known from error
         finally:
             _inside.reset(token)
-            self.pool.release(connection)
+            pool.release(connection, scope.tenant_id)
 
-    async def _acquire(self) -> Any:
+    async def _acquire(self, pool: Pool, tenant_id: str = "") -> Any:
+        # Work that takes long waits for its like.
+        seconds = WRITER_TIMEOUT_SECONDS if pool is self._long_pool else ACQUIRE_TIMEOUT_SECONDS
         try:
-            return await self.pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
+            return await pool.acquire(seconds, tenant_id)
         except TimeoutError:
             raise UnavailableError(
-                f"no database connection became free in {ACQUIRE_TIMEOUT_SECONDS:.0f} s; too many callers at once"
+                f"no database connection became free in {seconds:.0f} s; too many callers at once"
             ) from None
         except (asyncpg.PostgresError, *LOST) as error:
             if self._revive is None or self._closed:
                 raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
         await self._revive()
         try:
-            return await self.pool.acquire(ACQUIRE_TIMEOUT_SECONDS)
+            return await pool.acquire(seconds, tenant_id)
         except (asyncpg.PostgresError, *LOST) as error:
             raise UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again") from error
 
@@ -232,7 +272,7 @@ class Database:
 
         No tenant is set on it, so it sees no row of any. Raises UnavailableError when the server is gone.
         """
-        connection = await self._acquire()
+        connection = await self._acquire(self.pool)
         self.pool.release(connection)  # the server is there, or was brought back
         try:
             connection = await self.pool.connect_apart()
@@ -245,10 +285,11 @@ class Database:
 
     async def close(self) -> None:
         self._closed = True
-        try:
-            await asyncio.wait_for(self.pool.close(), 10)
-        except (TimeoutError, *LOST):
-            self.pool.terminate()
+        for pool in (self.pool, self._long_pool):
+            try:
+                await asyncio.wait_for(pool.close(), 10)
+            except (TimeoutError, *LOST):
+                pool.terminate()
 
 
 async def _once(tx: Tx, request: Request, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]) -> ResultT:

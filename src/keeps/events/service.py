@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from keeps.clock import Clock
-from keeps.db.session import Database
+from keeps.db.session import Database, taking_long
 from keeps.events import store
 from keeps.events.feed import Feed, Subscription
 from keeps.scope import Scope
@@ -59,6 +59,10 @@ class EventService:
 
     async def verify(self, scope: Scope) -> Verification:
         """Compare the tenant's rows with what its events tell, byte by byte. Names ids and columns, never contents."""
+        with taking_long():
+            return await self._verify(scope)
+
+    async def _verify(self, scope: Scope) -> Verification:
         async with self._database.scoped(scope) as tx:
             known = await store.reach(tx)
             rows = await tx.fetch(store.QUERIES["replay_differences"], MAX_DIFFERENCES, timeout_seconds=REPLAY_SECONDS)
@@ -76,6 +80,10 @@ class EventService:
 
     async def replay(self, scope: Scope, until: datetime | None) -> list[ReplayedTable]:
         """How many rows of each table the tenant's events tell, of those that happened up to `until`."""
+        with taking_long():
+            return await self._replay(scope, until)
+
+    async def _replay(self, scope: Scope, until: datetime | None) -> list[ReplayedTable]:
         async with self._database.scoped(scope) as tx:
             if until is not None:
                 await store.check_reachable(tx, until)

@@ -162,7 +162,8 @@ LIMIT $6
 
 -- name: paths
 -- Paths along a pattern: step n goes by an edge of type $3[n] in direction $4[n] to an entity of type $5[n]; '*' is any, 'a|b' either.
--- No entity twice on a path. $6: now · $7: how many, and one more
+-- No entity twice on a path. $6: now · $7: how many, and one more. PostgreSQL makes no more rows of a recursion than are
+-- asked for, so what may be looked at in all is bounded by $8; an empty row says that there was more.
 WITH RECURSIVE path(length, entities, relations) AS (
     SELECT 0, ARRAY[$2::uuid], ARRAY[]::uuid[]
     UNION ALL
@@ -182,8 +183,12 @@ WITH RECURSIVE path(length, entities, relations) AS (
     JOIN keeps.entities ON entities.tenant_id = $1 AND entities.entity_id = step.there AND entities.deleted_at IS NULL
     WHERE path.length < cardinality($3::text[]) AND NOT EXISTS (SELECT FROM unnest(path.entities) AS old WHERE old = step.there)
       AND (($5::text[])[path.length + 1] = '*' OR entities.entity_type = ANY (string_to_array(($5::text[])[path.length + 1], '|')))
+), looked_at AS MATERIALIZED (
+    SELECT length, entities, relations FROM path LIMIT $8
 )
-SELECT entities, relations FROM path WHERE length = cardinality($3::text[]) LIMIT $7 + 1
+(SELECT entities, relations FROM looked_at WHERE length = cardinality($3::text[]) LIMIT $7 + 1)
+UNION ALL
+SELECT NULL, NULL WHERE (SELECT count(*) FROM looked_at) >= $8
 
 -- name: mention_put
 -- What a user says of a memory and an entity.

@@ -18,6 +18,8 @@ from keeps_client.models import Direction, Entity, Mention, Relation
 
 QUERIES = Statements("keeps.graph")
 PROVIDER = "graph"
+MOST_PATHS = 100_000
+"""Beginnings of paths that one traversal looks at: a second's work, whatever the pattern."""
 Moved = dict[str, Any]
 """What undoing a merge needs: aliases that were added, and which ends of which relations were moved."""
 
@@ -202,12 +204,15 @@ async def step(
 
 async def paths(
     tx: Tx, start: UUID, relations: Sequence[str], directions: Sequence[str], entities: Sequence[str], moment: datetime, limit: int
-) -> list[tuple[list[UUID], list[UUID]]]:  # fmt: skip
-    """Paths along a pattern: the entities of each, and the edges between them."""
+) -> tuple[list[tuple[list[UUID], list[UUID]]], bool]:  # fmt: skip
+    """Paths along a pattern: the entities of each, and the edges between them; and whether there may be more than were looked
+    at."""
     rows = await tx.fetch(
-        QUERIES["paths"], tx.scope.tenant_id, start, list(relations), list(directions), list(entities), moment, limit
-    )
-    return [(row["entities"], row["relations"]) for row in rows]
+        QUERIES["paths"], tx.scope.tenant_id, start, list(relations), list(directions), list(entities), moment, limit,
+        MOST_PATHS,
+    )  # fmt: skip
+    found = [(row["entities"], row["relations"]) for row in rows if row["entities"] is not None]
+    return found, len(found) < len(rows)
 
 
 async def mentions(

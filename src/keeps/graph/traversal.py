@@ -35,11 +35,11 @@ async def traverse(tx: Tx, request: TraverseRequest, now: datetime) -> Traversal
         )  # fmt: skip
     if not fits(start.entity_type, pattern.start):
         return Traversal(entities=[start], depths=[0], relations=[])
-    paths = await store.paths(
+    paths, cut = await store.paths(
         tx, start.entity_id, pattern.relations, pattern.directions, pattern.entities, now, request.limit
     )
     kept_paths = paths[: request.limit]
-    return await _along(tx, start, kept_paths, truncated=len(paths) > request.limit)
+    return await _along(tx, start, kept_paths, truncated=cut or len(paths) > request.limit)
 
 
 async def shortest_path(tx: Tx, request: PathRequest, now: datetime) -> Traversal:

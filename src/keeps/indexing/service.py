@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from keeps.clock import Clock
-from keeps.db.session import Database
+from keeps.db.session import Database, taking_long
 from keeps.indexing import store
 from keeps.indexing.store import Counts, PendingUser
 from keeps.models.embedder import Embedder
@@ -130,7 +130,9 @@ class Indexer:
             scope = self._waiting.pop(who)
             try:
                 # One batch, and then the others: nobody waits for somebody's ten thousand.
-                if self._embedder is not None and await self._index_batch(scope, self._embedder) is not None:
+                with taking_long():
+                    done = None if self._embedder is None else await self._index_batch(scope, self._embedder)
+                if done is not None:
                     self._waiting.setdefault(who, scope)
             except KeepsError:
                 # The database or the model is away: what waits stays in the database, and we try again.

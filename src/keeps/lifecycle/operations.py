@@ -17,7 +17,7 @@ from uuid import UUID
 
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, write_cursor
-from keeps.db.session import Database, Row, Tx
+from keeps.db.session import Database, Row, Tx, taking_long
 from keeps.db.statements import Statements
 from keeps.memories import store
 from keeps.memories.changes import Changes
@@ -128,6 +128,10 @@ class OperationService:
 
     async def undo(self, scope: Scope, operation_id: UUID) -> Operation:
         """Take back what an operation did to the whole tenant. Raises ConflictError where that is no longer possible."""
+        with taking_long():
+            return await self._undo(scope, operation_id)
+
+    async def _undo(self, scope: Scope, operation_id: UUID) -> Operation:
         done: Counter[str] = Counter()
         async with self._database.scoped(scope) as tx:
             row = await tx.fetch_row(QUERIES["operation_get"], scope.tenant_id, operation_id)

@@ -14,7 +14,7 @@ from typing import get_args
 
 from keeps.clock import Clock, new_id
 from keeps.db.errors import UserGoneError
-from keeps.db.session import Database, Tx
+from keeps.db.session import Database, Tx, taking_long
 from keeps.lifecycle import consolidation, decay, expiry, promotion
 from keeps.lifecycle.operations import JOB_USER, QUERIES, OperationService, Run
 from keeps.memories.changes import Changes
@@ -64,6 +64,10 @@ class Lifecycle:
         After `seconds` it leaves the rest to its next turn, which then is due at once. `progress` is told each user done.
         """
         check_job(job)
+        with taking_long():
+            return await self._run(tenant_id, job, progress, seconds)
+
+    async def _run(self, tenant_id: str, job: str, progress: Progress | None, seconds: float) -> Operation | None:
         run = Run(new_id(), tenant_id, job, self._clock(), time.monotonic() + seconds)
         try:
             if job == "storage":
