@@ -15,7 +15,10 @@ from collections.abc import Hashable
 from keeps_client.models import RecallResult
 
 KEPT_SECONDS = 300.0
-MOST = 2_000
+MOST_BYTES, MOST_OF_ONE = 64 << 20, 1 << 20
+"""What is kept in all, and of one answer: two hundred long texts are quicker asked again than they are worth."""
+HIT_BYTES = 3_000
+"""About what a hit takes beside its text."""
 
 
 class AnswerCache:
@@ -23,6 +26,8 @@ class AnswerCache:
 
     def __init__(self) -> None:
         self._held: OrderedDict[Hashable, tuple[int, float, RecallResult]] = OrderedDict()
+        self._sizes: dict[Hashable, int] = {}
+        self._bytes = 0
 
     def peek(self, key: Hashable) -> RecallResult | None:
         """What is held, whether it is still right or not."""
@@ -35,16 +40,23 @@ class AnswerCache:
         if held is None:
             return None
         if held[0] != position or time.monotonic() >= held[1]:
-            del self._held[key]
+            self._drop(key)
             return None
         self._held.move_to_end(key)
         return held[2]
 
     def put(self, key: Hashable, position: int, answer: RecallResult) -> None:
         """Keep an answer. One that is partial is not worth keeping."""
-        if answer.partial:
+        self._drop(key)
+        size = sum(HIT_BYTES + 2 * len(hit.memory.content) for hit in answer.hits) + HIT_BYTES
+        if answer.partial or size > MOST_OF_ONE:
             return
         self._held[key] = (position, time.monotonic() + KEPT_SECONDS, answer)
-        self._held.move_to_end(key)
-        if len(self._held) > MOST:
-            self._held.popitem(last=False)
+        self._sizes[key] = size
+        self._bytes += size
+        while self._bytes > MOST_BYTES:
+            self._drop(next(iter(self._held)))
+
+    def _drop(self, key: Hashable) -> None:
+        if self._held.pop(key, None) is not None:
+            self._bytes -= self._sizes.pop(key)

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
+from weakref import WeakValueDictionary
 
 from keeps.db.session import Database
 from keeps.events import store
@@ -21,7 +22,9 @@ from keeps_client.models import Event
 
 POLL_SECONDS = 0.25
 BATCH = 50
-MAX_SUBSCRIPTIONS, MAX_OF_A_USER = 2_000, 50
+MAX_SUBSCRIPTIONS, MAX_OF_A_TENANT, MAX_OF_A_USER = 2_000, 500, 50
+READING_AT_ONCE = 2
+"""Of a tenant's subscriptions that a write wakes, so many read at a time; the others in turn."""
 
 
 class Feed:
@@ -31,6 +34,7 @@ class Feed:
         self._database = database
         self._open: set[Subscription] = set()
         self._last: dict[str, int] = {}
+        self._reading: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
         database.on_commit = self._notice
@@ -44,9 +48,17 @@ class Feed:
             raise RateLimitedError(
                 f"this server has {MAX_SUBSCRIPTIONS:,} subscriptions already", retry_after_seconds=5
             )
+        if sum(each.scope.tenant_id == scope.tenant_id for each in self._open) >= MAX_OF_A_TENANT:
+            raise RateLimitedError(
+                f"a tenant has at most {MAX_OF_A_TENANT} subscriptions at once", retry_after_seconds=5
+            )
         if sum((each.scope.tenant_id, each.scope.user_id) == who for each in self._open) >= MAX_OF_A_USER:
             raise RateLimitedError(f"a user has at most {MAX_OF_A_USER} subscriptions at once", retry_after_seconds=5)
         return Subscription(self, self._database, scope, after, types, kinds)
+
+    def reading(self, tenant_id: str) -> asyncio.Semaphore:
+        """Held by the subscriptions of a tenant while they read."""
+        return self._reading.setdefault(tenant_id, asyncio.Semaphore(READING_AT_ONCE))
 
     def open(self, subscription: Subscription) -> None:
         if self._closed:
@@ -117,6 +129,7 @@ class Subscription:
         self._types = types
         self._kinds = kinds
         self._wake = asyncio.Event()
+        self._reading = feed.reading(scope.tenant_id)
         self._ended = False
 
     def wake(self) -> None:
@@ -141,7 +154,7 @@ class Subscription:
         raise UnavailableError("this Keeps is closing; subscribe again, after the last number you got")
 
     async def _read(self) -> list[Event]:
-        async with self._database.scoped(self.scope) as tx:
+        async with self._reading, self._database.scoped(self.scope) as tx:
             known = await store.reach(tx)
             if self._from_now:
                 self.position, self._from_now = known.last_sequence, False

@@ -193,3 +193,93 @@ BEGIN
     RETURN NULL;
 END
 $$;
+
+-- Webhooks that are due, of each tenant the first few: one tenant's twenty that hang keep nobody else's waiting.
+CREATE OR REPLACE FUNCTION keeps.webhooks_due(moment timestamptz, at_most integer) RETURNS TABLE (tenant_id text, webhook_id uuid)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    SELECT due.tenant_id, due.webhook_id
+    FROM (SELECT webhooks.tenant_id, webhooks.webhook_id, webhooks.next_attempt_at,
+                 row_number() OVER (PARTITION BY webhooks.tenant_id ORDER BY webhooks.next_attempt_at, webhooks.webhook_id) AS place
+          FROM webhooks JOIN tenants USING (tenant_id)
+          WHERE webhooks.active AND webhooks.next_attempt_at <= moment AND webhooks.position < tenants.last_sequence
+            AND (webhooks.leased_until IS NULL OR webhooks.leased_until < moment)) AS due
+    WHERE due.place <= 4
+    ORDER BY due.place, due.next_attempt_at LIMIT at_most
+$$;
+
+-- What a tenant stores beside memories counts for its quota of bytes, too: state of agents and the graph.
+ALTER TABLE keeps.tenants ADD COLUMN state_bytes bigint NOT NULL DEFAULT 0;
+CREATE FUNCTION keeps.count_state() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    change record;
+    held record;
+BEGIN
+    FOR change IN EXECUTE CASE TG_OP
+        WHEN 'INSERT' THEN 'SELECT tenant_id, sum(octet_length(row_to_json(arrived)::text)) AS bytes FROM arrived GROUP BY tenant_id'
+        WHEN 'DELETE' THEN 'SELECT tenant_id, -sum(octet_length(row_to_json(departed)::text)) AS bytes FROM departed GROUP BY tenant_id'
+        ELSE 'SELECT tenant_id, sum(bytes) AS bytes FROM (SELECT tenant_id, octet_length(row_to_json(arrived)::text) AS bytes FROM arrived
+              UNION ALL SELECT tenant_id, -octet_length(row_to_json(departed)::text) FROM departed) AS both_sides GROUP BY tenant_id' END
+    LOOP
+        UPDATE tenants SET state_bytes = state_bytes + change.bytes WHERE tenants.tenant_id = change.tenant_id AND change.bytes <> 0
+        RETURNING memory_bytes + state_bytes AS bytes, max_bytes INTO held;
+        IF change.bytes > 0 AND held.bytes > held.max_bytes THEN
+            RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s bytes', held.max_bytes);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION keeps.count_state() FROM PUBLIC;
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['working_memory', 'plans', 'task_contexts', 'sessions', 'entities', 'relations'] LOOP
+        EXECUTE format('CREATE TRIGGER %1$s_state_insert AFTER INSERT ON keeps.%1$I REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
+        EXECUTE format('CREATE TRIGGER %1$s_state_update AFTER UPDATE ON keeps.%1$I REFERENCING OLD TABLE AS departed NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
+        EXECUTE format('CREATE TRIGGER %1$s_state_delete AFTER DELETE ON keeps.%1$I REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
+        EXECUTE format('UPDATE keeps.tenants SET state_bytes = state_bytes + held.bytes FROM (SELECT tenant_id, sum(octet_length(row_to_json(each)::text)) AS bytes FROM keeps.%I AS each GROUP BY tenant_id) AS held WHERE held.tenant_id = tenants.tenant_id', name);
+    END LOOP;
+END
+$$;
+
+-- As in the second revision; the bytes are those of memories and state together.
+CREATE OR REPLACE FUNCTION keeps.list_tenants(after_tenant_id text, at_most integer)
+    RETURNS TABLE (tenant_id text, users bigint, memories bigint, bytes bigint, max_memories bigint, max_bytes bigint, created_at timestamptz)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    SELECT tenants.tenant_id, (SELECT count(*) FROM users WHERE users.tenant_id = tenants.tenant_id), tenants.memory_count,
+           tenants.memory_bytes + tenants.state_bytes, tenants.max_memories, tenants.max_bytes, tenants.created_at
+    FROM tenants WHERE tenants.tenant_id > after_tenant_id ORDER BY tenants.tenant_id LIMIT at_most
+$$;
+
+-- As in the second revision; with the bytes of state.
+CREATE OR REPLACE FUNCTION keeps.count_memories() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    change record;
+    held record;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change FROM arrived;
+    ELSIF TG_OP = 'DELETE' THEN
+        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, -COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change FROM departed;
+    ELSE
+        SELECT (SELECT min(tenant_id) FROM arrived) AS tenant_id, 0 AS memories,
+               COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM arrived), 0)
+                   - COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM departed), 0) AS bytes INTO change;
+    END IF;
+    IF change.tenant_id IS NULL OR (change.memories = 0 AND change.bytes = 0) THEN
+        RETURN NULL;
+    END IF;
+    UPDATE tenants SET memory_count = memory_count + change.memories, memory_bytes = memory_bytes + change.bytes
+    WHERE tenant_id = change.tenant_id
+    RETURNING memory_count, memory_bytes + state_bytes AS memory_bytes, max_memories, max_bytes INTO held;
+    IF change.memories > 0 AND held.memory_count > held.max_memories THEN
+        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s memories', held.max_memories);
+    ELSIF change.bytes > 0 AND held.memory_bytes > held.max_bytes THEN
+        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s bytes', held.max_bytes);
+    END IF;
+    RETURN NULL;
+END
+$$;

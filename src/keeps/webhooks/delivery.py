@@ -10,8 +10,9 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import time
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from keeps.clock import Clock
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 10.0
 LEASE = timedelta(seconds=60)
-AT_ONCE, BATCH = 8, 100
+AT_ONCE, BATCH = 64, 100
+TURN_SECONDS = 30.0
+"""So long a webhook is served before others that wait get its place."""
 RETRY_SECONDS = (5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600)
 """How long to wait after each failure in a row; after the last, the event becomes a dead letter."""
 
@@ -52,14 +55,16 @@ class Delivery:
         self._allow_private = allow_private
         self._session: aiohttp.ClientSession | None = None
         self._task: asyncio.Task[None] | None = None
+        self._serving: dict[UUID, asyncio.Task[int]] = {}
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        running: list[asyncio.Task[Any]] = [*self._serving.values(), *([self._task] if self._task else [])]
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
 
@@ -67,17 +72,40 @@ class Delivery:
         while True:
             await asyncio.sleep(POLL_SECONDS)
             try:
-                await self.deliver_due()
+                await self._begin_due()
             except KeepsError:
                 continue  # the database is away; what is due stays due
             except Exception as error:  # noqa: BLE001  one defect must not end deliveries for good
                 log().error("webhooks", error=type(error).__name__)
 
     async def deliver_due(self) -> int:
-        """Serve what is due now; returns how many events were taken."""
-        due = await self._database.privileged_read(self._queries["webhooks_due"], self._clock(), AT_ONCE)
-        served = await asyncio.gather(*(self._serve(row["tenant_id"], row["webhook_id"]) for row in due))
-        return sum(served)
+        """Serve what is due now, to its end; returns how many events were taken."""
+        return sum(await asyncio.gather(*await self._begin_due()))
+
+    async def _begin_due(self) -> list[asyncio.Task[int]]:
+        """Begin to serve what is due, each webhook in a task of its own: one that hangs keeps no other waiting."""
+        free = AT_ONCE - len(self._serving)
+        if free <= 0:
+            return []
+        begun: list[asyncio.Task[int]] = []
+        for row in await self._database.privileged_read(self._queries["webhooks_due"], self._clock(), free):
+            webhook_id = row["webhook_id"]
+            if webhook_id in self._serving:
+                continue
+            task = asyncio.get_running_loop().create_task(self._guarded(row["tenant_id"], webhook_id))
+            self._serving[webhook_id] = task
+            task.add_done_callback(lambda _, served=webhook_id: self._serving.pop(served, None))
+            begun.append(task)
+        return begun
+
+    async def _guarded(self, tenant_id: str, webhook_id: UUID) -> int:
+        try:
+            return await self._serve(tenant_id, webhook_id)
+        except KeepsError:
+            return 0  # the database is away; what is due stays due
+        except Exception as error:  # noqa: BLE001  one defect must not end deliveries for good
+            log().error("webhooks", error=type(error).__name__)
+            return 0
 
     async def _serve(self, tenant_id: str, webhook_id: UUID) -> int:
         scope = Scope(tenant_id, "keeps.webhooks")
@@ -92,7 +120,11 @@ class Delivery:
             batch, until = await events.of_all_users(tx, held["position"], BATCH)
         wanted = [event for event in batch if any(_matches(each, event.type) for each in held["types"])]
         attempts = held["attempts"]
+        ends_at = time.monotonic() + TURN_SECONDS
         for taken, event in enumerate(wanted):
+            if time.monotonic() > ends_at:
+                await self._release(scope, webhook_id, 0, self._clock(), None)
+                return taken
             error = await self._post(held, event)
             if error is not None:
                 await self._failed(scope, webhook_id, event, attempts + 1, error)
