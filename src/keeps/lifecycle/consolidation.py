@@ -86,8 +86,10 @@ async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Any) -> int:
         Change(image, {**image, "superseded_by": keeper["memory_id"], "valid_to": max(run.now.isoformat(), image["valid_from"])})
         for image in others
     ]  # fmt: skip
-    await changes.replace(tx, keeper, written(merged, None), None)
-    await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in gone], "memory.superseded")
+    await changes.replace(tx, keeper, written(merged, None), None, run.now)
+    await store.replace(
+        tx, [Written(each.after, new_id(), [], b"", None) for each in gone], "memory.superseded", run.now
+    )
     await record(tx, run, [Change(keeper, merged), *gone])
     return len(gone)
 
@@ -137,6 +139,8 @@ async def _flag(tx: Tx, run: Run) -> int:
         for image in map(store.image_from_row, rows)
     ]
     if changes:
-        await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.written")
+        await store.replace(
+            tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.written", run.now
+        )
         await record(tx, run, changes)
     return len(changes)

@@ -16,6 +16,8 @@ async def archive_batch(tx: Tx, run: Run) -> int:
         Change(image, {**image, "archived_at": run.now.isoformat()}) for image in map(store.image_from_row, rows)
     ]
     if changes:
-        await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.archived")
+        await store.replace(
+            tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.archived", run.now
+        )
         await record(tx, run, changes)
     return len(changes)

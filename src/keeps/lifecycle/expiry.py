@@ -24,7 +24,9 @@ async def expire_user(database: Database, changes: Changes, scope: Scope, run: R
             Change(image, {**image, "deleted_at": run.now.isoformat()}) for image in map(store.image_from_row, rows)
         ]
         if gone:
-            await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in gone], "memory.expired")
+            await store.replace(
+                tx, [Written(each.after, new_id(), [], b"", None) for each in gone], "memory.expired", run.now
+            )
             await record(tx, run, gone)
         return len(gone)
 

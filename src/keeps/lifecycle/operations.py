@@ -198,7 +198,7 @@ class OperationService:
             elif set(change.before) <= RESTORED:
                 back.append(Written({**image, **change.before}, new_id(), [], b"", None))
         if back:
-            await store.replace(tx, back, "memory.restored")
+            await store.replace(tx, back, "memory.restored", self._clock())
         if made:
             await self._changes.erase(tx, made)
         if back or made:

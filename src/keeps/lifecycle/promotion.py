@@ -93,7 +93,9 @@ async def promote(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
             image.pop(name, None)
         changes.append(Change(image, {**image, "layer": "long_term", "archived_at": None}))
     if changes:
-        await store.replace(tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.promoted")
+        await store.replace(
+            tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.promoted", run.now
+        )
         await record(tx, run, changes)
     return len(changes)
 

@@ -67,13 +67,15 @@ class Changes:
             case StoreOlder(image):
                 return await self._store_older(tx, stored, image, write.row)
 
-    async def replace(self, tx: Tx, stored: Image, row: Written, older: Image | None) -> Receipt:
-        """Store a new image of a locked row, and the older truth that it supersedes, if there was one."""
+    async def replace(
+        self, tx: Tx, stored: Image, row: Written, older: Image | None, at: datetime | None = None
+    ) -> Receipt:
+        """Store a new image of a locked row, and the older truth that it supersedes, if there was one. `at`: as in the store."""
         memory_id = UUID(row.image["memory_id"])
         if older is not None:
             await store.insert_many(tx, [written(older, None)], self._model)
             await store.copy_vectors(tx, memory_id, UUID(older["memory_id"]))
-        await store.replace(tx, [row], "memory.written")
+        await store.replace(tx, [row], "memory.written", at)
         await store.store_terms(tx, row)
         if row.embedding is not None and embedded_text(stored) != embedded_text(row.image):
             await store.store_vector(tx, row, row.embedding, self._model)

@@ -68,7 +68,7 @@ SELECT memory_id FROM inserted
 -- name: memories_replace
 -- Write the new image of rows that this transaction has read and locked, each with its event. The trigger
 -- memories_derived_follow brings life and audience of derived rows along, or removes them where the text changed.
--- $1: row images with event_id · $2: the event type
+-- $1: row images with event_id · $2: the event type · $3: when it happens, if not at `updated_at`
 WITH item AS (
     SELECT item.*, row_number() OVER () AS position
     FROM jsonb_to_recordset($1::jsonb) AS item(
@@ -99,7 +99,7 @@ WITH item AS (
 ), logged AS (
     INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
     SELECT replaced.tenant_id, counter.base + row_number() OVER (ORDER BY item.position), item.event_id, $2, 'keeps',
-           replaced.memory_id::text, replaced.updated_at, replaced.user_id, replaced.agent_id, replaced.visibility,
+           replaced.memory_id::text, COALESCE($3::timestamptz, replaced.updated_at), replaced.user_id, replaced.agent_id, replaced.visibility,
            jsonb_build_object('key', COALESCE(replaced.namespace || '/' || replaced.key, replaced.memory_id::text), 'value', COALESCE(replaced.value, to_jsonb(replaced.content)),
                'value_type', CASE WHEN replaced.value IS NULL THEN 'text' ELSE 'json' END, 'content_type', replaced.content_type,
                'provider_id', 'postgres', 'memory', to_jsonb(replaced))

@@ -70,10 +70,13 @@ async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[str]:
     return {str(row["memory_id"]) for row in found}
 
 
-async def replace(tx: Tx, rows: Sequence[Written], event_type: str) -> None:
-    """Write new images of locked rows, each with an event. Derived rows follow by trigger; see `store_terms`."""
+async def replace(tx: Tx, rows: Sequence[Written], event_type: str, at: datetime | None = None) -> None:
+    """Write new images of locked rows, each with an event. Derived rows follow by trigger; see `store_terms`.
+
+    `at`: when it happens, where that is not `updated_at`: jobs change rows that nobody has updated.
+    """
     images = [{**row.image, "event_id": str(row.event_id)} for row in rows]
-    await tx.fetch(QUERIES["memories_replace"], json.dumps(images, ensure_ascii=False), event_type)
+    await tx.fetch(QUERIES["memories_replace"], json.dumps(images, ensure_ascii=False), event_type, at)
 
 
 async def store_terms(tx: Tx, row: Written) -> None:
