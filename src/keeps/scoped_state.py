@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+from keeps.lifecycle.duplicates import canonical, same_words
 from keeps.memories.coala import EXTERNAL, episodic_item, procedural_item, semantic_item
 from keeps.plans.service import context_of
 from keeps.services import Scoped
@@ -81,16 +82,21 @@ class ScopedState(Scoped):
     async def upsert_knowledge(
         self, content: str, *, metadata: dict[str, Any] | None = None, dedupe_threshold: float = 0.95
     ) -> Upserted:
-        """Store a fact, or put it in place of one's own nearest that is at least `dedupe_threshold` similar (cosine)."""
+        """Store a fact, or put it in place of one's own nearest that is at least `dedupe_threshold` similar (cosine) and says the
+        same: the left knee is not the right one, however near the sentences are."""
         new = validated(
             KnowledgeUpsert, {"content": content, "dedupe_threshold": dedupe_threshold} | given(metadata=metadata)
         )
         nearest = await self.services.recall.most_similar(self.scope, new.content)
-        if nearest is not None and nearest[1] >= new.dedupe_threshold:
+        if (
+            nearest is not None
+            and nearest[1] >= new.dedupe_threshold
+            and same_words(canonical(nearest[0].content), canonical(new.content))
+        ):
             changed: dict[str, Any] = {"content": new.content} | ({"metadata": new.metadata} if new.metadata else {})
             change = validated(MemoryChange, changed)
             receipt = await self.services.memories.update(
-                self.scope, nearest[0], change, if_version=None, index_now=True
+                self.scope, nearest[0].memory_id, change, if_version=None, index_now=True
             )
         else:
             receipt = await self.services.memories.remember(

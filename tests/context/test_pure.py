@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keeps.context.budget import SHARES, Offer, allocate, shares
 from keeps.context.fences import one_line, reads_like_an_instruction, shown
-from keeps.context.signals import foreign_span, looks_foreign, read_signals
+from keeps.context.signals import foreign_span, looks_foreign, read_signals, time_span
 from keeps.models.tokens import WordPieceCounter
 from keeps.text.trust import origin_of
 
@@ -69,8 +69,13 @@ def test_signals_never_fail_and_never_end_before_they_begin(message: str) -> Non
 
 
 def test_times_in_other_languages() -> None:
-    assert looks_foreign("¿qué hicimos ayer?")
+    assert looks_foreign("Cosa abbiamo fatto ieri sera?")
     assert not looks_foreign("What did we do?")
+    for text in ("¿Qué hicimos ayer?", "Was haben wir gestern gemacht?", "Qu'avons-nous fait hier ?"):
+        assert not looks_foreign(text)
+        span = time_span(text, NOW)
+        assert span is not None
+        assert f"{span[0]:%Y-%m-%d}" == "2026-11-21"
     span = foreign_span("qué hicimos ayer?", NOW)
     assert span is not None
     assert f"{span[0]:%Y-%m-%d}" == "2026-11-21"

@@ -134,7 +134,7 @@ async def test_ending_a_session_keeps_its_summary_and_an_hour_later_what_matters
     done = await living.services.lifecycle.run(tenant, "sessions")
     assert done.counts["sessions"] == 1
     kept = [await alice.get(each.memory_id) for each in first.messages]
-    assert [each.layer for each in kept] == ["long_term", "short_term", "short_term", "short_term", "short_term"]
+    assert [each.layer for each in kept] == ["long_term", "short_term", "long_term", "short_term", "short_term"]
     assert await living.services.lifecycle.run(tenant, "sessions") is None, "running again changes nothing"
     with pytest.raises(NotFoundError):
         await alice.end_session("never-begun")

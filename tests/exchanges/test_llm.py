@@ -49,7 +49,9 @@ async def consolidated(
     clock.forward(hours=2)
     done = await keeps.services.lifecycle.run(tenant, "sessions")
     page = await alice.list(filters={"namespace": {"eq": "facts"}})
-    return sorted(each.content for each in page.items), done.counts
+    return sorted(each.content for each in page.items), {
+        name: count for name, count in done.counts.items() if name != "promoted"
+    }
 
 
 async def test_a_right_answer_gives_facts_and_a_summary(
@@ -125,7 +127,7 @@ async def test_refusing_cut_off_or_slow_nothing_is_lost_and_nothing_half_written
     clock.forward(minutes=31)
     script.answers, script.pause_seconds = [{"facts": [fact(1, "hometown", "Whitby")]}], 0.0
     done = await keeps.services.lifecycle.run(tenant, "sessions")
-    assert done.counts == {"sessions": 1, "facts": 1}
+    assert (done.counts["sessions"], done.counts["facts"]) == (1, 1)
     assert (await keeps.services.events.verify(alice.scope)).equal
 
 

@@ -102,7 +102,7 @@ async def check_history(living: Keeps, clock: MovingClock, seed: int, steps: int
         except (NotFoundError, ConflictError):
             pass
         moments.append(clock.now + timedelta(seconds=1))
-        if pick.random() < 0.3 and clock.now - begun < timedelta(days=25):
+        if pick.random() < 0.3 and clock.now - begun < timedelta(days=18):
             clock.forward(days=pick.choice((0.1, 1, 4, 8)))
             for moment in pick.sample(moments, min(2, len(moments))):
                 known = list(dict.fromkeys(ids)), list(dict.fromkeys(entities))

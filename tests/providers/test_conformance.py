@@ -18,6 +18,8 @@ from keeps.providers.markdown.provider import MarkdownProvider
 from keeps.providers.working import WorkingShelves
 from keeps.scope import Scope
 
+pytestmark = pytest.mark.slow_step("the suite writes an entry of 50 MB, in the process of who calls")
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
 

@@ -125,6 +125,18 @@ def cache(
 
 
 @bench_app.command()
+def judged(
+    only: Annotated[
+        str, typer.Option(help="Which, joined by commas: pairs, statements, importance, signals, nothing, continuity.")
+    ] = "pairs,statements,importance,signals,nothing,continuity",
+    held_out: Annotated[bool, typer.Option(help="The part that nobody looks at while working on the rules.")] = False,
+    as_json: Json = False,
+) -> None:
+    """What Keeps makes of people's words: merging, facts, importance, signals, continuity, on sets of our own."""
+    raise typer.Exit(_benchmark("judged").run(only=only.split(","), held_out=held_out, as_json=as_json))
+
+
+@bench_app.command()
 def state(as_json: Json = False) -> None:
     """16 processes change one plan by every helper. Exit code 1 where anything is lost or fails, or 1 % take over 250 ms."""
     raise typer.Exit(_benchmark("state").run(as_json=as_json))

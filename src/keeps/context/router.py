@@ -24,6 +24,7 @@ from keeps.db.statements import Statements
 from keeps.exchanges.service import CONTEXT_BEGIN, CONTEXT_END, ExchangeService
 from keeps.models.tokens import TokenCounter
 from keeps.providers.service import ProviderService
+from keeps.recall import fusion
 from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
 from keeps.sessions.notes import digest
@@ -57,6 +58,7 @@ COUNTED = 10
 """So many of what is shown have been read by it; what only fills the budget keeps fading."""
 SPARE = 100_000
 BEGIN = f"{CONTEXT_BEGIN} -->"
+NOTHING_KNOWN = "Nothing that is remembered speaks of this question."
 
 
 @dataclass(slots=True)
@@ -114,8 +116,16 @@ class ContextRouter:
             self._source(asking, "knowledge", self._known(scope), when=asking.wants("knowledge")),
         )  # fmt: skip
         routed = time.perf_counter()
-        gathered = self._gather(asking, read, notes, last, answers or [], temporal, facts or [], known or [])
-        result = self._fill(asking, read, gathered)
+        answers = answers or []
+        # Where nothing speaks of the question, what is least unlike it is left out, and it is said that nothing is known.
+        unknown = (
+            bool(answers)
+            and not {"identity", "temporal"} & set(read.names)
+            and all(each.nothing_known or ("data" in read and _says_no_figures(each)) for each in answers)
+        )
+        found = [] if unknown else answers
+        gathered = self._gather(asking, read, notes, last, found, temporal, facts or [], known or [])
+        result = self._fill(asking, read, gathered, NOTHING_KNOWN if unknown else "")
         self._access.add(scope, result.memory_ids[:COUNTED], asking.now)
         ended = time.perf_counter()
         return result.model_copy(
@@ -189,7 +199,11 @@ class ContextRouter:
         limit = min(200, max(LEAST_HITS, request.budget_tokens // TOKENS_A_HIT))
         asked: list[RecallRequest] = []
         if asking.wants("conversations", "activity", "skills", "long_term", "temporal"):
-            asked.append(RecallRequest(query=request.query, limit=limit, agent_id=request.agent_id))
+            asked.append(
+                RecallRequest(
+                    query=request.query, limit=limit, agent_id=request.agent_id, min_relevance=request.min_relevance
+                )
+            )
         if asking.wants("long_term"):
             asked.append(RecallRequest(query=request.query, limit=2 * sections.LONG_TERM_TOP, kinds=("semantic",)))
         asked += [RecallRequest(query=part, limit=LEAST_HITS, agent_id=request.agent_id) for part in read.parts]
@@ -226,7 +240,8 @@ class ContextRouter:
             ):
                 return held
             found = await self._providers.recall(scope, request, counted=False)
-            self._answers.put(key, position, found)
+            if len(_own_hits(found)) == len(found.hits):  # of what others hold nobody can say whether it still is there
+                self._answers.put(key, position, found)
             return found
 
         found = await asyncio.gather(*map(one, keys, requests))
@@ -264,12 +279,13 @@ class ContextRouter:
             item.spare = "identity" not in read
         return gathered
 
-    def _fill(self, asking: _Asking, read: Signals, gathered: Gathered) -> ContextResult:
-        """Choose what fits, render it, and count it: what is told is exact."""
+    def _fill(self, asking: _Asking, read: Signals, gathered: Gathered, said: str) -> ContextResult:
+        """Choose what fits, render it, and count it: what is told is exact. `said`: what is told before all else."""
         budget = asking.request.budget_tokens
         lines = [f"- {item.text}" for item in gathered.items]
         headings = [f"## {title}" for title in TITLES.values()]
-        frame, *counts = self._counter.count([f"{BEGIN}\n{CONTEXT_END}", *lines, *headings])
+        begin = f"{BEGIN}\n{said}" if said else BEGIN
+        frame, *counts = self._counter.count([f"{begin}\n{CONTEXT_END}", *lines, *headings])
         for item, tokens in zip(gathered.items, counts, strict=False):
             item.tokens = tokens
         titles = dict(zip(TITLES, counts[len(lines) :], strict=True))
@@ -278,7 +294,8 @@ class ContextRouter:
             for position, item in enumerate(gathered.items)
         ]
         chosen = allocate(offers, max(0, budget - frame), titles)
-        text, tokens, items = self._fitted([gathered.items[offer.position % SPARE] for offer in chosen], budget)
+        shown_items = [gathered.items[offer.position % SPARE] for offer in chosen]
+        text, tokens, items = self._fitted(shown_items, budget, begin, always=bool(said) and frame <= budget)
         shown = {id(item) for item in items}
         missed = sorted((item for item in gathered.items if id(item) not in shown), key=lambda item: -item.value)
         aside = [*((item, "budget") for item in missed), *gathered.aside][:LEFT_OUT_TOLD]
@@ -295,13 +312,15 @@ class ContextRouter:
                 LeftOut.model_construct(section=item.section, memory_id=item.memory_id, tokens=item.tokens, reason=reason, score=item.score)
                 for item, reason in aside
             ),
-            degraded=bool(asking.failed), degraded_sources=tuple(asking.failed),
+            nothing_known=bool(said), degraded=bool(asking.failed), degraded_sources=tuple(asking.failed),
         )  # fmt: skip
 
-    def _fitted(self, items: list[Item], budget: int) -> tuple[str, int, list[Item]]:
+    def _fitted(self, items: list[Item], budget: int, begin: str, *, always: bool) -> tuple[str, int, list[Item]]:
         """The rendered text, its tokens, and its items: while headings of days make it too long, the least of them go."""
         while True:
-            text = sections.render(items, BEGIN, CONTEXT_END)
+            text = sections.render(items, begin, CONTEXT_END)
+            if not items and always:
+                text = f"{begin}\n{CONTEXT_END}"
             tokens = (
                 sum(self._counter.count(text.split("\n"))) if self._counter.adds_up else self._counter.count([text])[0]
             )
@@ -320,6 +339,12 @@ class ContextRouter:
 def _own_hits(answer: RecallResult | None) -> list[Hit]:
     """The hits that are rows of ours, whose state can be asked."""
     return [] if answer is None else [hit for hit in answer.hits if hit.provider_id in ("postgres", "vector")]
+
+
+def _says_no_figures(answer: RecallResult) -> bool:
+    """Whether nothing that was found is near enough to a question for business figures to hold them."""
+    known = [hit.relevance for hit in answer.hits]
+    return all(each is not None and each < fusion.NO_FIGURES_UNDER for each in known)
 
 
 def _told(item: Item) -> ContextItem:

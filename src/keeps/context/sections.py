@@ -28,8 +28,8 @@ RELEVANT_VALUE = 0.6
 """An activity is shown when it scores so much of the best hit, or its time is asked about."""
 LAST_MESSAGES = 4
 OTHERS_VALUE = 0.7
-LEAST_VALUE = 0.4
-"""Of the best hit's score: below, nothing that LoCoMo asks for was found, and tokens cost money."""
+LEAST_VALUE, SPARE_VALUE = 0.4, 0.15
+"""Of the best hit's score: below the first it is shown only if tokens are left over, below the second not at all."""
 
 
 @dataclass(slots=True)
@@ -107,17 +107,23 @@ def of_hits(
         return
     top = max(hits[0].score, 1e-9)
     present = set(in_session)
+    told = {hit.memory.session_id for hit in hits if hit.memory.content_type != "session_summary"}
     for hit in hits:
         memory = hit.memory
-        if memory.content_type == "source" or (memory.content_type == "session_summary" and not temporal):
-            continue  # told of in a section of its own; and what was said is there in its own words
+        if memory.content_type == "source":
+            continue  # told of in a section of its own
+        if memory.content_type == "session_summary" and not temporal and memory.session_id in told:
+            continue  # what was said is there in its own words
         item = as_item(memory, asking, max(0.0, hit.score / top), hit.score)
         if memory.session_id == session_id and session_id is not None and memory.content[:200] in present:
             gathered.aside.append((item, "in_session"))
-        elif (item.value < LEAST_VALUE and item.section not in ("skills", "long_term")) or (
+        elif (item.value < SPARE_VALUE and item.section not in ("skills", "long_term")) or (
             item.section == "activity" and not temporal and item.value < RELEVANT_VALUE
         ):
             gathered.aside.append((item, "not_relevant"))
+        elif item.value < LEAST_VALUE and item.section not in ("skills", "long_term"):
+            item.spare = True
+            gathered.items.append(item)
         else:
             gathered.items.append(item)
 

@@ -1,11 +1,16 @@
-"""Decay: short-term memories that have faded are archived. Left out of default recall, still there, and it can be undone."""
+"""Decay: short-term memories that have faded are archived. Left out of default recall, still there, and it can be undone.
+
+What they told in passing stays: see keeps.lifecycle.gist.
+"""
 
 from __future__ import annotations
 
 from keeps.clock import new_id
 from keeps.db.session import Tx
+from keeps.lifecycle.gist import gists_of
 from keeps.lifecycle.operations import BATCH, QUERIES, Change, Run, record
 from keeps.memories import store
+from keeps.memories.images import new_image
 from keeps.memories.store import Written
 
 
@@ -19,5 +24,8 @@ async def archive_batch(tx: Tx, run: Run) -> int:
         await store.replace(
             tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.archived", run.now
         )
-        await record(tx, run, changes)
+        kept = [new_image(new, tx.scope, new_id(), run.now) for new in gists_of([each.after for each in changes])]
+        kept = [{**image, "layer": "long_term"} for image in kept]
+        stored = await store.insert_many(tx, [store.written(image, None) for image in kept], "") if kept else set[str]()
+        await record(tx, run, [*changes, *(Change(None, image) for image in kept if image["memory_id"] in stored)])
     return len(changes)

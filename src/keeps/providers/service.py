@@ -77,9 +77,11 @@ class ProviderService:
                 answers.append(found)
         first = {key: None for answer in answers if answer.provider_id == "working" for key in answer.keys}
         hits = merge(answers, first, request.limit, explain=request.explain, query=request.query)
+        others_know = any(answer.hits for answer in answers if answer.provider_id != "postgres")
+        unknown = not others_know and all(each.nothing_known for each in results if isinstance(each, RecallResult))
         took_ms = (time.perf_counter() - started) * 1e3
         return RecallResult.model_construct(
-            hits=hits, took_ms=took_ms, partial=partial or bool(failed), failed_providers=failed
+            hits=hits, nothing_known=unknown, took_ms=took_ms, partial=partial or bool(failed), failed_providers=failed
         )
 
     async def forget(self, scope: Scope, key: str) -> list[str]:

@@ -74,7 +74,7 @@ LIMIT $6
 SELECT memory_id, similarity
 FROM (SELECT memory_id, word_similarity($2, COALESCE(metadata ->> 'speaker', '') || ' ' || left(content, 1000)) AS similarity
       FROM (SELECT memory_id, metadata, content FROM keeps.memories
-            WHERE tenant_id = $1 AND deleted_at IS NULL AND superseded_by IS NULL
+            WHERE tenant_id = $1 AND keeps.memory_life(deleted_at, superseded_by, archived_at) = ANY ($4::text[])
             ORDER BY created_at DESC, memory_id DESC
             LIMIT 5000) AS newest) AS compared
 WHERE similarity >= $3

@@ -101,21 +101,26 @@ class RecallService:
         hits = [
             Hit.model_construct(
                 memory=memories[memory_id], score=score, provider_id="vector" if request.scope == "indexed" else "postgres", tier="indexed" if request.scope != "persistent" and ranked.indexed(memory_id) else "persistent",
-                explanation=ranked.explanation(position) if request.explain else None,
+                explanation=ranked.explanation(position) if request.explain else None, relevance=ranked.relevance[position],
+                similarity=ranked.similarity[position],
             )
             for memory_id, score, position in ranked.hits
             if memory_id in memories
         ]  # fmt: skip
+        nothing_known = is_nothing_known(hits, request.query)
+        if request.min_relevance is not None:
+            hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
         if counted:
             self._access.add(scope, [hit.memory.memory_id for hit in hits], now)
         return RecallResult.model_construct(
             hits=hits,
+            nothing_known=nothing_known,
             took_ms=(time.perf_counter() - started) * 1e3,
             partial=partial,
             failed_providers=["embedder"] if partial else [],
         )
 
-    async def most_similar(self, scope: Scope, content: str) -> tuple[UUID, float] | None:
+    async def most_similar(self, scope: Scope, content: str) -> tuple[Memory, float] | None:
         """One's own fact whose meaning is nearest, with its cosine similarity; None where there is none, or no model."""
         if self._embedder is None:
             return None
@@ -128,7 +133,10 @@ class RecallService:
                 tx, self._embedder.model, embedding.sentence, selection.lives, selection.condition(7),
                 first_pass=first_pass_for(memories, 1), limit=1,
             )  # fmt: skip
-        return next(iter(found.items()), None)
+            for memory_id, similarity in found.items():
+                memory = (await store.memories(tx, [memory_id], self._clock())).get(memory_id)
+                return None if memory is None else (memory, similarity)
+        return None
 
     async def _embed(self, text: str) -> tuple[QueryEmbedding | None, bool]:
         if self._embedder is None:
@@ -183,7 +191,11 @@ class RecallService:
         )
         hits = [(current[position].memory_id, float(total[position]), position) for position in order[: request.limit]]
         dropped = len(rows) > len(current)
-        return _Ranked(hits, parts, current, past, dropped=dropped, terms=_matched(request.query, found))
+        relevant = list(map(fusion.relevance, candidates.vector.tolist(), candidates.tokens.tolist()))
+        similar = [None if np.isnan(each) else round(each, 4) for each in candidates.vector.tolist()]
+        return _Ranked(
+            hits, parts, current, past, relevant, similar, dropped=dropped, terms=_matched(request.query, found)
+        )
 
     async def _arms(
         self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None, depth: int
@@ -248,7 +260,7 @@ class RecallService:
             compared += 1
             if compared > MAX_COMPARED:
                 return
-            similar = await store.looks_like(tx, word, LOOKS_LIKE)
+            similar = await store.looks_like(tx, word, LOOKS_LIKE, selection.lives)
             if similar and (condition := selection.condition(3)) is not None:
                 allowed = await store.passing(tx, list(similar), condition)
                 similar = {each: value for each, value in similar.items() if each in allowed}
@@ -341,6 +353,8 @@ class _Ranked:
     parts: list[Part]
     rows: list[Candidate]
     past: dict[UUID, Memory]
+    relevance: list[float | None]
+    similarity: list[float | None]
     dropped: bool
     terms: list[str]
 
@@ -360,6 +374,15 @@ class _Ranked:
                     )
                 )  # fmt: skip
         return Explanation(parts=parts, matched_terms=self.terms)
+
+
+def is_nothing_known(hits: Sequence[Hit], query: str) -> bool:
+    """Whether none of the hits speaks of the question. Who asks for advice may be answered by a preference that is far from
+    their words."""
+    if not hits:
+        return True
+    known = [hit.relevance for hit in hits if hit.relevance is not None]
+    return len(known) == len(hits) and max(known) < fusion.NOTHING_KNOWN_UNDER and not cues.preferences_behind(query)
 
 
 def first_pass_for(memories: int, depth: int) -> int:

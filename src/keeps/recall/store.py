@@ -90,8 +90,8 @@ async def nearest(
     return {row["memory_id"]: row["similarity"] for row in rows}
 
 
-async def looks_like(tx: Tx, word: str, least: float) -> dict[UUID, float]:
-    rows = await tx.fetch(QUERIES["recall_fuzzy"], tx.scope.tenant_id, word, least)
+async def looks_like(tx: Tx, word: str, least: float, lives: Sequence[str]) -> dict[UUID, float]:
+    rows = await tx.fetch(QUERIES["recall_fuzzy"], tx.scope.tenant_id, word, least, list(lives))
     return {row["memory_id"]: row["similarity"] for row in rows}
 
 

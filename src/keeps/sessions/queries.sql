@@ -96,4 +96,4 @@ DELETE FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND sessio
 SELECT memory_id FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2
   AND ((namespace = 'facts' AND metadata ->> 'read_in' = $3) OR (namespace = 'sessions' AND content_type = 'session_summary' AND session_id = $4)
-       OR (namespace = 'summaries' AND metadata -> 'sources' ? $3))
+       OR (namespace IN ('summaries', 'gists') AND metadata -> 'sources' ? $3))

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 
+from keeps.text.lasting import lasting_kind
+
 _MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
 _DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _CUES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
@@ -35,6 +37,8 @@ _CUES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
         (rf"\b(?:{_MONTHS}|{_DAYS}|yesterday|tomorrow|tonight|(?:last|next) (?:week|month|year|night|summer|weekend)|ago)\b|\b\d{{1,4}}[-/.]\d{{1,2}}[-/.]\d{{1,4}}\b", 0.11),
     )
 )  # fmt: skip
+LASTING = 0.8
+"""Who somebody is, health, obligations, decisions and standing instructions are kept for long from the first hour on."""
 _NUMBER = re.compile(r"\b\d+\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|twice|dozen|hundred)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.!?:,]\s)(?<!^)\b(?!I\b|I'|I’)[A-Z][a-z]{2,}")
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|[Ww]e|[Ww]e['’]ve|[Mm]y|[Oo]ur)\b")
@@ -69,6 +73,8 @@ def estimate_importance(content: str, role: str | None = None) -> float:
         points -= 0.2
     if role in ("assistant", "system", "tool"):
         points -= 0.12
+    if role in (None, "user") and lasting_kind(text) is not None:
+        points = max(points, LASTING)
     return round(min(0.9, max(0.1, points)), 2)
 
 

@@ -243,6 +243,7 @@ class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient, LayersCl
         tags_match: Literal["any", "all"] = "any",
         filters: Filters | None = None,
         min_importance: float | None = None,
+        min_relevance: float | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         as_of: datetime | None = None,
@@ -262,7 +263,7 @@ class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient, LayersCl
         arguments = {
             "query": query, "limit": limit, "kinds": listed(kinds), "layers": listed(layers), "content_types": listed(content_types),
             "agent_id": agent_id, "session_id": session_id, "namespace": namespace, "tags": listed(tags), "tags_match": tags_match,
-            "filters": filters, "min_importance": min_importance, "since": since, "until": until, "as_of": as_of, "valid_at": valid_at, "scope": scope,
+            "filters": filters, "min_importance": min_importance, "min_relevance": min_relevance, "since": since, "until": until, "as_of": as_of, "valid_at": valid_at, "scope": scope,
             "providers": listed(providers), "include_archived": include_archived, "include_superseded": include_superseded,
             "rerank": rerank, "explain": explain,
         }  # fmt: skip

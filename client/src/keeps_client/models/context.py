@@ -23,6 +23,7 @@ class ContextRequest(Wire):
     query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
     session_id: StateId | None = None
     budget_tokens: Annotated[int, Field(ge=50, le=200_000)] = 4_000
+    min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None
     agent_id: Label | None = None
     sections: tuple[SectionName, ...] | None = None
     explain: bool = False
@@ -62,6 +63,7 @@ class ContextResult(Wire):
     """Markdown for the prompt, and how it came about.
 
     `text` is within `budget_tokens`, counted by `tokenizer`. `signals`: what the question asks for besides its words.
+    `nothing_known`: no memory speaks of the question; then the text says so and holds no memories that were looked for.
     `sources_ms`: how long each source took; `router_ms` the rest. `degraded`: some source failed or was too slow (named in
     `degraded_sources`), so something may be missing. `left_out` (at most 50) is given with `explain`, or where something was.
     """
@@ -78,6 +80,7 @@ class ContextResult(Wire):
     sources_ms: dict[str, float]
     router_ms: float
     took_ms: float
+    nothing_known: bool = False
     degraded: bool
     degraded_sources: tuple[str, ...]
 

@@ -35,6 +35,7 @@ class RecallRequest(Wire):
     tags_match: Literal["any", "all"] = "any"
     filters: Filters | None = None
     min_importance: Importance | None = None
+    min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None
     since: UtcTime | None = None
     until: UtcTime | None = None
     as_of: UtcTime | None = None
@@ -67,10 +68,16 @@ class Explanation(Wire):
 
 
 class Hit(Wire):
-    """A memory that answers, best first. Scores compare within one answer, not between answers."""
+    """A memory that answers, best first. Scores compare within one answer, not between answers.
+
+    `relevance`, from 0 to 1, does not depend on the other hits: how near question and memory are by meaning and word by word.
+    `similarity` is the cosine of their vectors. Both are None where there is no vector yet, or the provider has none.
+    """
 
     memory: Memory
     score: float
+    relevance: float | None = None
+    similarity: float | None = None
     provider_id: str = "postgres"
     tier: Literal["working", "persistent", "indexed"] = "indexed"
     explanation: Explanation | None = None
@@ -81,9 +88,13 @@ class Hit(Wire):
 
 
 class RecallResult(Wire):
-    """The hits of one question. `partial` is set where a provider failed or the vector index could not be asked."""
+    """The hits of one question. `partial` is set where a provider failed or the vector index could not be asked.
+
+    `nothing_known`: nothing was found, or nothing that is near enough to the question to speak of it.
+    """
 
     hits: list[Hit]
+    nothing_known: bool = False
     took_ms: float
     partial: bool = False
     failed_providers: list[str] = Field(default_factory=list[str])

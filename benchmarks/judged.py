@@ -1,0 +1,238 @@
+"""What Keeps makes of people's words, judged on sets of our own: keeps bench judged [--held-out]
+
+`benchmarks/sets` was written for this, a fifth of it (`heldout`) by somebody who had not seen the rules. Merging and upsert:
+pairs that say the same or not. Facts: statements that change one or only seem to. Importance: what must not fade within
+30 days. Signals: prompts in four languages. Continuity: facts told in passing, asked for after 1, 7, 30 and 90 days with the
+jobs running. Nothing: questions that the memories do not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from benchmarks import temporary_folder
+from keeps import Keeps, Scope
+from keeps.context.signals import foreign_span, looks_foreign, read_signals
+from keeps.lifecycle.duplicates import LEAST_SIMILARITY, same_fact
+from keeps.memories.retention import fades_at
+from keeps.models.minilm import MiniLM
+from keeps.text.importance import estimate_importance
+
+SETS = Path(__file__).parent / "sets"
+NOW = datetime(2026, 3, 18, 10, tzinfo=UTC)
+
+
+def load(name: str, *, held_out: bool = False) -> Any:
+    path = (SETS / "heldout" if held_out else SETS) / name
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text) if name.endswith(".json") else [json.loads(line) for line in text.splitlines() if line]
+
+
+async def pairs(*, held_out: bool = False) -> dict[str, Any]:
+    """Different facts that would be merged, by consolidation (.92) and by upsert (.95); same facts that would not."""
+    model = MiniLM()
+    wrong: list[str] = []
+    found = Counter[str]()
+    for pair in load("pairs.jsonl", held_out=held_out):
+        one, other = (each.sentence for each in await model.embed([pair["a"], pair["b"]]))
+        similarity = float(one @ other)
+        merged = similarity >= LEAST_SIMILARITY and same_fact(pair["a"], pair["b"], similarity)
+        found["same" if pair["same"] else "different"] += 1
+        found["same, merged" if pair["same"] else "different, merged"] += merged
+        if merged and not pair["same"]:
+            wrong.append(f"{pair['a']} | {pair['b']} ({pair['class']})")
+    await model.close()
+    return {**found, "wrong": wrong}
+
+
+async def statements(keeps: Keeps, *, held_out: bool = False) -> dict[str, Any]:
+    """Real changes of a fact that are caught; truths that are replaced by what only looks like a change."""
+    found = Counter[str]()
+    wrong: list[str] = []
+    missed: list[str] = []
+    unread = Counter[str]()
+    for each in load("statements.jsonl", held_out=held_out):
+        memory = keeps.memory(Scope("judged", f"user-{uuid4()}"))
+        await memory.store_exchange([{"role": "user", "content": each["known"]}], session_id="one")
+        first = (await memory.list(filters={"namespace": {"eq": "facts"}}, limit=200)).items
+        read = any(each["old"].casefold() in item.content.casefold() for item in first)
+        await memory.store_exchange([{"role": "user", "content": each["said"]}], session_id="two")
+        facts = (await memory.list(filters={"namespace": {"eq": "facts"}}, limit=200)).items
+        now = datetime.now(UTC)
+        held = [item.content.casefold() for item in facts if item.valid_to is None or item.valid_to > now]
+        old_there = any(each["old"].casefold() in text for text in held)
+        new_there = each["new"] is not None and any(each["new"].casefold() in text for text in held)
+        if each["replace"]:
+            found["changes"] += 1
+            caught = not old_there and (each["new"] is None or new_there)
+            found["changes, caught"] += caught
+            found["changes, half"] += not caught and (new_there or not old_there)
+            if not caught:
+                missed.append(f"{each['known']} → {each['said']} | now {held}")
+        else:
+            found["traps"] += 1
+            bad = read and not old_there
+            found["traps, replaced"] += bad
+            found["traps, believed beside"] += new_there
+            if bad:
+                wrong.append(f"{each['known']} → {each['said']} ({each['class']}) | now {held}")
+            elif not read:
+                unread[each["known"]] += 1
+    return {**found, "wrong": wrong, "missed": missed, "unread": len(unread)}
+
+
+def importance(*, held_out: bool = False) -> dict[str, Any]:
+    """What must be there after 30 days and is not; and how much of the rest fades by then."""
+    found = Counter[str]()
+    wrong: list[str] = []
+    for each in load("importance.jsonl", held_out=held_out):
+        weight = estimate_importance(each["text"], "user")
+        stays = weight >= 0.75 or fades_at(weight, 0, NOW) > NOW + timedelta(days=30)  # promoted, or not faded
+        kind = "lasting" if each["keeps_30_days"] else "passing"
+        found[kind] += 1
+        found[f"{kind}, stays"] += stays
+        if stays != each["keeps_30_days"]:
+            wrong.append(f"{each['class']}: {each['text']} ({weight})")
+    return {**found, "wrong": wrong}
+
+
+def signals(*, held_out: bool = False) -> dict[str, Any]:
+    found = Counter[str]()
+    wrong: list[str] = []
+    for each in load("prompts.jsonl", held_out=held_out):
+        read = read_signals(each["prompt"], NOW)
+        since, until, names = read.since, read.until, set(read.names)
+        if not names & {"smalltalk", "temporal"} and looks_foreign(each["prompt"]):
+            span = foreign_span(each["prompt"], NOW)
+            if span:
+                since, until = span
+                names.add("temporal")
+        language = each["lang"]
+        found[f"{language}"] += 1
+        right = names == set(each["signals"])
+        if right and each["since"]:
+            wanted = datetime.fromisoformat(each["since"]), datetime.fromisoformat(each["until"])
+            wanted = tuple(at if at.tzinfo else at.replace(tzinfo=UTC) for at in wanted)
+            right = since is not None and until is not None and min(until, wanted[1]) > max(since, wanted[0])
+            shared = (
+                (min(until, wanted[1]) - max(since, wanted[0])) / (max(until, wanted[1]) - min(since, wanted[0]))
+                if right
+                else 0
+            )
+            right = right and shared >= 0.3
+        found[f"{language}, right"] += right
+        if not right:
+            wrong.append(
+                f"{language}: {each['prompt']} | {sorted(names)} {since}..{until} instead of {each['signals']} {each['since']}..{each['until']}"
+            )
+    return {**found, "wrong": wrong}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 5, 9, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+async def continuity(home: Path, *, held_out: bool = False) -> dict[str, Any]:
+    """The share of facts that the context tells, after so many days."""
+    told: dict[str, Any] = {}
+    data = load("continuity.json", held_out=held_out)
+    clock = Clock()
+    begun = clock.now
+    async with Keeps.open(home, clock=clock) as keeps:
+        memory = keeps.memory(Scope(f"continuity-{held_out}", "alice"))
+        for number, conversation in enumerate(data["conversations"]):
+            clock.now = begun + timedelta(days=conversation["day"])
+            said = conversation["messages"]
+            for start in range(0, len(said), 4):
+                await memory.store_exchange(said[start : start + 4], session_id=f"talk-{number}")
+                clock.now += timedelta(minutes=2)
+            await memory.end_session(f"talk-{number}")
+            await _jobs(keeps, memory.scope.tenant_id)
+        last = clock.now
+        for days in (1, 7, 30, 90):
+            while clock.now < last + timedelta(days=days):
+                clock.now = min(clock.now + timedelta(days=1), last + timedelta(days=days))
+                await _jobs(keeps, memory.scope.tenant_id)
+            missed: list[str] = []
+            for fact in data["facts"]:
+                text = (await memory.context(fact["question"], budget_tokens=4_000)).text.casefold()
+                if not any(answer.casefold() in text for answer in fact["answers"]):
+                    missed.append(f"{fact['question']} ({fact['answers'][0]})")
+            told[f"{days} days"] = round(1 - len(missed) / len(data["facts"]), 3)
+            told[f"missed after {days}"] = missed
+    return told
+
+
+async def _jobs(keeps: Keeps, tenant_id: str) -> None:
+    for job in ("sessions", "promotion", "decay", "expiry", "consolidation"):
+        if job != "consolidation" or keeps.services.memories.now().weekday() == 0:
+            await keeps.services.lifecycle.run(tenant_id, job)
+    await keeps.services.lifecycle.run(tenant_id, "index")
+
+
+async def nothing(keeps: Keeps, *, held_out: bool = False) -> dict[str, Any]:
+    data = load("nothing.json", held_out=held_out)
+    memory = keeps.memory(Scope("nothing", f"user-{uuid4()}"))
+    await memory.remember_many(
+        [{"content": each if isinstance(each, str) else each["content"]} for each in data["memories"]], index="now"
+    )
+    silenced = [
+        each["question"] for each in data["answerable"] if (await memory.context(each["question"])).nothing_known
+    ]
+    told = [each for each in data["unanswerable"] if not (await memory.context(each)).nothing_known]
+    general = [
+        "What's our current MRR?",
+        "What is the capital of France?",
+        "Who won the world cup in 1998?",
+        "How do I reset a router?",
+        "Write a haiku about rust.",
+    ]
+    loud = [each for each in general if not (await memory.context(each)).nothing_known]
+    return {
+        "answerable": len(data["answerable"]), "answerable, silenced": len(silenced), "near misses": len(data["unanswerable"]), "near misses, told": len(told),
+        "about nothing": len(general), "about nothing, told": len(loud), "silenced": silenced,
+    }  # fmt: skip
+
+
+async def _run(only: list[str], *, held_out: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    with temporary_folder("judged") as folder:
+        folder.chmod(0o755)
+        if "pairs" in only:
+            told["pairs"] = await pairs(held_out=held_out)
+        if "importance" in only:
+            told["importance"] = importance(held_out=held_out)
+        if "signals" in only:
+            told["signals"] = signals(held_out=held_out)
+        if {"statements", "nothing"} & set(only):
+            async with Keeps.open(folder / "home") as keeps:
+                if "statements" in only:
+                    told["statements"] = await statements(keeps, held_out=held_out)
+                if "nothing" in only:
+                    told["nothing"] = await nothing(keeps, held_out=held_out)
+        if "continuity" in only:
+            told["continuity"] = await continuity(folder / "later", held_out=held_out)
+    return told
+
+
+def run(*, only: list[str], held_out: bool, as_json: bool) -> int:
+    told = asyncio.run(_run(only, held_out=held_out))
+    if as_json:
+        print(json.dumps(told, ensure_ascii=False))
+        return 0
+    for name, found in told.items():
+        print(name)
+        for what, value in found.items():
+            for each in value if isinstance(value, list) else [value]:
+                print(f"  {what}: {each}")
+    return 0

@@ -1,0 +1,78 @@
+"""What is kept of words that fade: the sentences that carry a name, a number, a date, or something about who says them. Pure.
+
+Small talk fades whole. Of the rest the sentence stays, for long, with the ids of the memories it was said in; so what was
+told in passing can be asked for months later, and goes with its source when that is forgotten for good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from keeps.memories.images import Image
+from keeps.text.importance import asks_only, estimate_importance, is_chatter
+from keeps.text.trust import origin_of
+from keeps_client.models import NewMemory
+
+NAMESPACE = "gists"
+CONTENT_TYPE = "gist"
+MOST_CHARACTERS = 600
+LEAST_IMPORTANCE = 0.5
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b(?!I\b|I['’]|OK\b)[A-Z][\w’'-]+")
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|hundred|thousand|half|twice|dozen"
+    r"|first|second|third|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|january|february|april|june|july|august|september|october"
+    r"|november|december|birthday|anniversary)\b",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(
+    r"\b(?:he|she|they)(?:['’](?:s|re)| is| are| was| were| has| had| works?| lives?| likes?| loves?| hates?)\b",
+    re.IGNORECASE,
+)
+_OWN = re.compile(r"\b(?:my|our|i|i['’](?:m|ve|d|ll)|we|me|us)\b", re.IGNORECASE)
+
+
+def telling_sentences(text: str) -> list[str]:
+    """The sentences of a text that say something which could be asked for later."""
+    found: list[str] = []
+    for sentence in _SENTENCE.split(text[:8_000]):
+        plain = " ".join(sentence.split())
+        if len(plain.split()) < 3 or len(plain) > MOST_CHARACTERS or is_chatter(plain):
+            continue
+        own = _OWN.search(plain) is not None
+        marked = _NAME.search(plain) is not None or _NUMBER.search(plain) is not None
+        if asks_only(plain) and not (own and marked):
+            continue  # "I've put 340 aside, is that enough?" says more than it asks
+        telling = (own and len(plain.split()) >= 5) or _PERSON.search(plain) is not None
+        if marked or telling or estimate_importance(plain) > LEAST_IMPORTANCE:
+            found.append(plain)
+    return found
+
+
+def gists_of(images: Sequence[Image]) -> Iterable[NewMemory]:
+    """What is to be kept of messages that fade: of each that its user said, one memory."""
+    for image in images:
+        if image["session_id"] is None or image["role"] not in (None, "user") or image["kind"] != "episodic":
+            continue
+        if origin_of(image["role"], image["source"], image["metadata"]) != "own" or image["content_type"] != "message":
+            continue
+        sentences = telling_sentences(image["content"])
+        if not sentences:
+            continue
+        content = " ".join(sentences)[:MOST_CHARACTERS]
+        metadata: dict[str, JsonValue] = {"sources": [image["memory_id"]]}
+        if isinstance(image["metadata"].get("speaker"), str):
+            metadata["speaker"] = image["metadata"]["speaker"]
+        key = hashlib.sha256(json.dumps([image["memory_id"]]).encode()).hexdigest()[:32]
+        yield NewMemory(
+            content=content, kind="episodic", content_type=CONTENT_TYPE, role=image["role"], namespace=NAMESPACE, key=key,
+            session_id=image["session_id"], agent_id=image["agent_id"], importance=image["importance"], tags=tuple(image["tags"]),
+            metadata=metadata,
+            valid_from=datetime.fromisoformat(image["valid_from"]),
+        )  # fmt: skip

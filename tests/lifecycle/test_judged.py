@@ -1,0 +1,47 @@
+"""What Keeps makes of people's words, on the sets in benchmarks/sets: the promises, and that they do not get worse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import judged
+from keeps.engine import Keeps
+
+
+async def test_different_facts_are_not_merged() -> None:
+    found = await judged.pairs()
+    assert found["different"] >= 75
+    assert found.get("different, merged", 0) <= 0.01 * found["different"], found["wrong"]
+    assert found["same, merged"] >= 0.55 * found["same"]
+
+
+def test_what_defines_or_binds_somebody_does_not_fade_in_a_month() -> None:
+    found = judged.importance()
+    assert found["lasting, stays"] >= 0.97 * found["lasting"], found["wrong"]
+    assert found["passing, stays"] <= 0.05 * found["passing"], found["wrong"]
+
+
+def test_prompts_are_read_in_four_languages() -> None:
+    found = judged.signals()
+    for language in ("en", "de", "es", "fr"):
+        assert found[f"{language}, right"] >= 0.95 * found[language], found["wrong"]
+
+
+@pytest.mark.slow_step("some hundred statements, one after the other")
+async def test_rules_replace_no_truth(keeps: Keeps) -> None:
+    found = await judged.statements(keeps)
+    assert found["traps"] >= 100
+    assert found.get("traps, replaced", 0) <= 0.02 * found["traps"], found["wrong"]
+    assert found["changes, caught"] >= 0.33 * found["changes"]
+
+
+@pytest.mark.slow_step("three months of jobs")
+async def test_what_was_told_in_passing_can_be_asked_for_months_later(
+    tmp_path_factory: pytest.TempPathFactory, new_home: object
+) -> None:
+    home: Path = new_home("continuity")  # type: ignore[operator]
+    found = await judged.continuity(home)
+    for days, least in ((1, 0.95), (7, 0.95), (30, 0.9), (90, 0.85)):
+        assert found[f"{days} days"] >= least, found[f"missed after {days}"]
