@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from benchmarks import judged
+
 from keeps.engine import Keeps
 
 
