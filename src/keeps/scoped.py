@@ -64,12 +64,12 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog, ScopedL
 
         The same content again is `unchanged`; the same namespace and key is `updated`, and the old truth stays
         readable with `recall(include_superseded=True)` or `recall(as_of=…)`. `index="later"` leaves the vector to the
-        background, as does a model that is away; until then the memory is found by its words. `infer` needs an LLM, which comes with a later version.
+        background, as does a model that is away; until then the memory is found by its words. `infer` is refused: facts are read in conversations (`store_exchange`).
         Raises ValidationFailedError (nothing is stored), ConflictError (`if_version`), UnavailableError.
         """
         if infer:
             raise ValidationFailedError(
-                "infer=True needs an LLM, which this version of Keeps does not use yet; store the text itself"
+                "infer=True is not possible for a single memory; store_exchange reads facts in what is said, with an LLM where there is one"
             )
         offered = {
             "kind": (kind, "semantic"), "content_type": (content_type, "fact"), "namespace": (namespace, None), "key": (key, None),

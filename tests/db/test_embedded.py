@@ -190,7 +190,7 @@ async def test_a_pid_file_that_names_someone_elses_process_is_not_believed(new_h
     lines = (data / "postmaster.pid").read_text().split("\n")
     await opened.close()
     # The pid was reused: by a process of the server's own user, which PostgreSQL itself would take for a living server.
-    other = subprocess.Popen(["/bin/sleep", "600"], **choose_run_user().popen_arguments())
+    other = subprocess.Popen(choose_run_user().command("/bin/sleep", "600"))
     try:
         for pid in (other.pid, 2**22 - 7):
             (data / "postmaster.pid").write_text("\n".join([str(pid), *lines[1:]]))
@@ -282,11 +282,10 @@ async def test_programs_that_the_run_user_cannot_reach_are_copied(
     assert system in used.parents
     assert usable_binaries(choose_run_user()) == used
     done = subprocess.run(
-        [str(used / "bin" / "initdb"), "--version"],
+        choose_run_user().command(str(used / "bin" / "initdb"), "--version"),
         capture_output=True,
         text=True,
         check=True,
-        **choose_run_user().popen_arguments(),
     )
     assert "PostgreSQL" in done.stdout
     assert stat.S_IMODE(private.stat().st_mode) == 0o700

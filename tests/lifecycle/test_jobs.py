@@ -114,9 +114,11 @@ async def test_undoing_leaves_alone_what_was_changed_since(living: Keeps, clock:
     await alice.forget(kept.memory_id)
     await alice.restore(kept.memory_id)
     assert (await alice.undo(done.operation_id)).counts == {"promoted": 1, "undone": 1}
+    other = await alice.remember("My daughter Mia is allergic to nuts.", kind="episodic", importance=1.0)
     clock.forward(hours=2)
     again = await living.services.lifecycle.run(tenant, "promotion")
-    await alice.forget(kept.memory_id, hard=True)
+    assert (await alice.get(kept.memory_id)).layer == "short_term", "what was taken back is not done again"
+    await alice.forget(other.memory_id, hard=True)
     assert (await alice.undo(again.operation_id)).counts == {"promoted": 1}, "what is gone stays gone"
 
 

@@ -318,8 +318,8 @@ def test_rules_sort_statements() -> None:
         ("profile", "I am allergic to peanuts."), ("event", "We moved in 2020!"), ("activity", "ok"),
     ]  # fmt: skip
     assert pipeline.extract("") == []
-    assert pipeline.key_for("Water the plants!", {"water-plants": 1}) == "water-plants-2"
-    assert pipeline.key_for("🙂", {}) == "note"
+    assert pipeline.key_for("Water the plants!", {"water-plants": 1}, {}) == "water-plants-2"
+    assert pipeline.key_for("🙂", {}, {}) == "note"
 
 
 @pytest.mark.parametrize("how", ["full", "denied"])

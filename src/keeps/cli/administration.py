@@ -9,7 +9,7 @@ import typer
 from rich.table import Column, Table
 
 from keeps.access.roles import ORDER
-from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps.cli.context import DEFAULT_USER_ID, Json, Target, err, out, print_json, run, targeted
 from keeps.clock import utc_now
 from keeps.scope import Scope
 from keeps.scoped import ScopedMemory
@@ -45,6 +45,8 @@ def make(
 ) -> None:  # fmt: skip
     """Make a key for the tenant (--tenant). The secret is printed this once."""
     roles: Any = tuple(role or ("writer",))
+    if for_user is None and target.user != DEFAULT_USER_ID:
+        for_user = target.user  # who names a user means a key of theirs
     ends = None if days is None else utc_now() + timedelta(days=days)
     if unknown := [each for each in roles if each not in ORDER]:
         raise ValidationFailedError(f"{unknown[0]!r} is no role; take {', '.join(ORDER)}")

@@ -7,6 +7,7 @@ import functools
 import inspect
 import json
 import sys
+import unicodedata
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
 
@@ -60,8 +62,29 @@ Token = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-out = Console()
-err = Console(stderr=True)
+
+class PlainConsole(Console):
+    """A console on which stored text cannot move the cursor or change colours: control characters are shown, not obeyed."""
+
+    def render_str(self, text: str, **named: Any) -> Text:
+        return super().render_str(_shown(text), **named)
+
+
+def _shown(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(
+        each
+        if each.isprintable() or each in "\n\t"
+        else "\ufffd"
+        if unicodedata.category(each) in ("Cc", "Cf", "Co") and each != "\u200d"
+        else each
+        for each in text
+    )
+
+
+out = PlainConsole()
+err = PlainConsole(stderr=True)
 
 __all__ = [
     "DEFAULT_TENANT_ID",

@@ -106,6 +106,7 @@ class ContextRouter:
         read_ms = (time.perf_counter() - started) * 1e3
         if "smalltalk" not in read and "temporal" not in read and signals.looks_foreign(request.query):
             read = await self._foreign(asking, read)
+        await self._providers.warm()
         waited = time.perf_counter()
         notes, last, answers, temporal, facts, known = await asyncio.gather(
             self._source(asking, "session", self._notes(asking), when=request.session_id is not None and asking.wants("session") and "smalltalk" not in read),

@@ -247,9 +247,8 @@ class ExchangeService:
 
     async def _repeated(self, tx: Tx, message: Message) -> Receipt:
         """The receipt of a message that only repeats what is known."""
-        held = await memories.lock_same(tx, _as_fact(message.content))
-        found = UUID(held["memory_id"]) if held else UUID(int=0)
-        return Receipt(status="unchanged", memory_id=found)
+        found = await _known_as(tx, message.content)
+        return Receipt(status="unchanged", memory_id=found or UUID(int=0))
 
     def _heard(self, message: Message, new: NewExchange, now: datetime, position: int) -> _Said:
         content = message.content if message.role == "tool" else _without_contexts(message.content)
@@ -301,9 +300,12 @@ def _without_contexts(text: str) -> str:
 
 async def _is_known(tx: Tx, message: Message) -> bool:
     """Whether an agent only says what it had recalled: the words of a fact that is known."""
-    return (
-        message.role in ("assistant", "system") and await memories.lock_same(tx, _as_fact(message.content)) is not None
-    )
+    return message.role in ("assistant", "system") and await _known_as(tx, message.content) is not None
+
+
+async def _known_as(tx: Tx, content: str) -> UUID | None:
+    held = await memories.lock_same(tx, _as_fact(content))
+    return UUID(held["memory_id"]) if held else await memories.said(tx, NAMESPACE, content.strip())
 
 
 def _as_fact(content: str) -> dict[str, object]:

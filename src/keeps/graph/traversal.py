@@ -8,7 +8,7 @@ from uuid import UUID
 from keeps.db.session import Tx
 from keeps.graph import store
 from keeps.graph.patterns import fits, parse_pattern
-from keeps_client.errors import NotFoundError
+from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Direction, Entity, PathRequest, Traversal, TraverseRequest
 
 MAX_RELATIONS = 10_000
@@ -76,7 +76,14 @@ async def resolved(tx: Tx, wanted: str | UUID) -> Entity:
             found = await store.named(tx, [wanted])
             if not found:
                 raise NotFoundError(f"no entity is named {wanted!r}; add it first") from None
-            return found[0]
+            own = [each for each in found if each.user_id == tx.scope.user_id] or found
+            exact = [each for each in own if each.name.casefold() == wanted.casefold()] or own
+            if len({each.entity_id for each in exact}) > 1:
+                named = ", ".join(f"{each.entity_type} {each.entity_id}" for each in exact[:5])
+                raise ConflictError(
+                    f"{len(exact)} entities are named {wanted!r}; say which by its id: {named}"
+                ) from None
+            return exact[0]
     held = (await store.entities(tx, [wanted])).get(wanted)
     for _ in range(10):
         if held is None or held.merged_into is None:

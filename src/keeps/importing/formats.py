@@ -74,7 +74,11 @@ def _folder(path: Path, suffixes: tuple[str, ...], reader: Any) -> Iterator[Reco
     files = (
         [path]
         if path.is_file()
-        else sorted(each for each in path.rglob("*") if each.is_file() and each.suffix.lower() in suffixes)
+        else sorted(  # a link in a folder that somebody gave you may lead to your keys
+            each
+            for each in path.rglob("*")
+            if each.is_file() and not each.is_symlink() and each.suffix.lower() in suffixes
+        )
     )
     for file in files:
         name = file.name if path.is_file() else file.relative_to(path).as_posix()

@@ -19,6 +19,7 @@ WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'sh
   AND keeps.fades_at(memories.importance, 0, memories.updated_at) <= $3
   AND keeps.fades_at(memories.importance, COALESCE(memory_access.access_count, 0),
                      GREATEST(memories.updated_at, memory_access.last_accessed_at)) <= $3
+  AND NOT keeps.was_undone($1, memories.memory_id, 'decay')
 ORDER BY keeps.fades_at(memories.importance, 0, memories.updated_at)
 LIMIT $4
 FOR UPDATE OF memories
@@ -38,6 +39,7 @@ FROM keeps.memories LEFT JOIN keeps.memory_access
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'short_term'
   AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.created_at <= $6 AND memories.memory_id > $3
   AND (memories.importance >= $4 OR (memories.importance >= $5 AND memory_access.access_count > 0))
+  AND NOT (keeps.was_undone($1, memories.memory_id, 'promotion') OR keeps.was_undone($1, memories.memory_id, 'sessions'))
 ORDER BY memories.memory_id
 LIMIT $7
 FOR UPDATE OF memories
@@ -202,5 +204,6 @@ FROM keeps.memories LEFT JOIN keeps.memory_access
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.kind = 'semantic' AND memories.layer = 'long_term'
   AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.importance < 0.6 AND NOT memories.metadata ? 'stale_since'
   AND GREATEST(memories.updated_at, memory_access.last_accessed_at) < $3
+  AND memories.content_type <> 'source' AND NOT keeps.was_undone($1, memories.memory_id, 'consolidation')
 ORDER BY memories.memory_id LIMIT $4
 FOR UPDATE OF memories

@@ -159,6 +159,12 @@ SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespa
     valid_to, superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
 FROM keeps.memories WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
 
+-- name: memory_said
+-- One's own current fact under a namespace that says just this.
+SELECT memory_id FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND namespace = $3 AND key IS NOT NULL AND content = $4 AND deleted_at IS NULL AND superseded_by IS NULL
+LIMIT 1
+
 -- name: memory_get_as_of
 -- One memory as its owner's last event up to $3 told it; nothing where it was not known yet, or is erased.
 SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer,

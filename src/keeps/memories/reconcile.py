@@ -67,7 +67,9 @@ def reconcile(stored: Image, new: Image, given: frozenset[str], copy_id: UUID, n
         }
         return StoreOlder(older)
     changed = {
-        **{name: new[name] for name in ("content", "content_hash", "valid_from", "expires_at", "value")},
+        **{name: new[name] for name in ("content", "content_hash", "valid_from", "value")},
+        # A time to live stays like any other field that is not named; one that is over has done its work.
+        **({"expires_at": new["expires_at"]} if over or {"ttl_days", "expires_at"} & given else {}),
         **{name: new[name] for name in _ATTRIBUTES if name in given},
         "valid_to": None,
     }

@@ -246,7 +246,13 @@ class MemoryService:
                 each for each in await store.lock_older(tx, memory_id) if each["deleted_at"] == stored["deleted_at"]
             ]
             images = [
-                {**image, "deleted_at": None, "updated_at": now.isoformat(), "version": image["version"] + 1}
+                {
+                    **image,
+                    "deleted_at": None,
+                    "updated_at": now.isoformat(),
+                    "version": image["version"] + 1,
+                    **_alive(image, now),
+                }
                 for image in (stored, *together)
             ]
             rows = [Written(image, new_id(), [], b"", None) for image in images]
@@ -338,6 +344,12 @@ class MemoryService:
                 raise answer
             receipts.append(answer)
         return receipts
+
+
+def _alive(image: Image, now: datetime) -> dict[str, None]:
+    """What is brought back is not over at once: a time that has passed goes."""
+    ends = image["expires_at"]
+    return {"expires_at": None} if ends is not None and datetime.fromisoformat(ends) <= now else {}
 
 
 def _named(change: MemoryChange) -> dict[str, Any]:

@@ -123,6 +123,12 @@ async def get_many(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, Memory]:
     return {row["memory_id"]: memory_from_row(row) for row in rows}
 
 
+async def said(tx: Tx, namespace: str, content: str) -> UUID | None:
+    """One's own current fact of a namespace that says just this."""
+    row = await tx.fetch_row(QUERIES["memory_said"], tx.scope.tenant_id, tx.scope.user_id, namespace, content)
+    return None if row is None else row["memory_id"]
+
+
 async def get_as_of(tx: Tx, memory_id: UUID, as_of: datetime) -> Memory | None:
     """The memory as the last event up to `as_of` told it."""
     row = await tx.fetch_row(QUERIES["memory_get_as_of"], tx.scope.tenant_id, str(memory_id), as_of)

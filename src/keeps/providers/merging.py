@@ -32,6 +32,7 @@ def merge(
     """
     score: dict[str, float] = {}
     best: dict[str, Hit] = {}
+    tiers: dict[str, int] = {}
     parts: dict[str, list[Explanation.Part]] = {}
     for answer in answers:
         seen: set[str] = set()
@@ -52,8 +53,12 @@ def merge(
                 )
             )
             held = best.get(key)
-            if held is None or _TIERS[hit.tier] < _TIERS[held.tier]:
+            tier = (
+                1 if answer.provider_id == "postgres" else _TIERS[hit.tier]
+            )  # found by its vector, kept in the database
+            if held is None or tier < tiers[key]:
                 best[key] = hit
+                tiers[key] = tier
     asked = count_terms(query)
     shared = {key: sum((asked & count_terms(hit.memory.content)).values()) for key, hit in best.items()}
     ordered = sorted(best, key=lambda key: (key not in first, -score[key], -shared[key], key))[:limit]

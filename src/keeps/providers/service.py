@@ -84,6 +84,10 @@ class ProviderService:
             hits=hits, nothing_known=unknown, took_ms=took_ms, partial=partial or bool(failed), failed_providers=failed
         )
 
+    async def warm(self) -> None:
+        """Load what takes its time at the first question."""
+        await self._recall.warm()
+
     async def forget(self, scope: Scope, key: str) -> list[str]:
         """Remove a key from every provider beside the database that holds it; which did."""
         others = self._registry.holding(scope, None)

@@ -72,6 +72,7 @@ class RecallService:
         self._clock = clock
         self._common_terms: dict[tuple[str, str], dict[str, float]] = {}
         self._statistics: dict[tuple[str, str], tuple[float, tuple[int, int]]] = {}
+        self._warm = False
         self._asked: dict[str, QueryEmbedding] = {}
         """Vectors of the last questions: a router asks one of several sources, and users ask again."""
 
@@ -137,6 +138,12 @@ class RecallService:
                 memory = (await store.memories(tx, [memory_id], self._clock())).get(memory_id)
                 return None if memory is None else (memory, similarity)
         return None
+
+    async def warm(self) -> None:
+        """Have the embedding model loaded: what takes its time once must not count against a question's."""
+        if self._embedder is not None and not self._warm:
+            self._warm = True
+            await self._embed("warm")
 
     async def _embed(self, text: str) -> tuple[QueryEmbedding | None, bool]:
         if self._embedder is None:

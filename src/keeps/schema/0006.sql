@@ -283,3 +283,35 @@ BEGIN
     RETURN NULL;
 END
 $$;
+
+-- A plan takes its task contexts along; its working memory, which the tenant shares, only when nobody else has a plan of that id.
+CREATE OR REPLACE FUNCTION keeps.clear_plan() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    DELETE FROM task_contexts WHERE tenant_id = OLD.tenant_id AND user_id = OLD.user_id AND plan_id = OLD.plan_id;
+    IF NOT EXISTS (SELECT FROM plans WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id AND user_id <> OLD.user_id) THEN
+        DELETE FROM working_memory WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id;
+        PERFORM redact_plan_events(OLD.plan_id, NULL);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- Who undid an operation is forgotten with them.
+CREATE FUNCTION keeps.forget_undoer() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    UPDATE operations SET undone_by = '' WHERE tenant_id = OLD.tenant_id AND undone_by = OLD.user_id;
+    RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION keeps.forget_undoer() FROM PUBLIC;
+CREATE TRIGGER users_undone_follow AFTER DELETE ON keeps.users FOR EACH ROW EXECUTE FUNCTION keeps.forget_undoer();
+
+-- Whether a job was undone for a memory within the window: what somebody took back is not done to it again.
+CREATE FUNCTION keeps.was_undone(wanted_tenant text, wanted_memory_id uuid, wanted_job text) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = keeps, public, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM operation_changes JOIN operations USING (tenant_id, operation_id)
+                   WHERE operation_changes.tenant_id = wanted_tenant AND operation_changes.memory_id = wanted_memory_id
+                     AND operations.job = wanted_job AND operations.status = 'undone')
+$$;

@@ -9,6 +9,13 @@ BEGIN
     END IF;
 END
 $$;
+-- Nobody but the owner, in its own functions, makes temporary tables: they would be rows outside every policy.
+DO $$
+BEGIN
+    EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
+    EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO keeps_owner', current_database());
+END
+$$;
 CREATE EXTENSION IF NOT EXISTS vector;
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE SCHEMA IF NOT EXISTS keeps AUTHORIZATION keeps_owner;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import TextIO, cast
 
 import structlog
 
@@ -42,6 +43,28 @@ def configure_logs(level: LogLevel) -> None:
 _LOGGER = structlog.get_logger("keeps")
 
 
+class _ToStderr:
+    """Whatever stderr is at the moment of writing."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+_UNCONFIGURED = structlog.wrap_logger(
+    structlog.WriteLogger(cast("TextIO", _ToStderr())),
+    wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+    processors=[
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.JSONRenderer(),
+    ],
+)
+"""In a library, and in commands that print what they were asked for: warnings, on stderr, so that stdout is theirs alone."""
+
+
 def log() -> structlog.typing.FilteringBoundLogger:
     """The logger, configured by whoever runs the process."""
-    return _LOGGER
+    return _LOGGER if structlog.is_configured() else _UNCONFIGURED

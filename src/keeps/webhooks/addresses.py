@@ -8,6 +8,8 @@ import re
 from yarl import URL
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NEVER = tuple(map(ipaddress.ip_network, ("::/96", "64:ff9b:1::/48", "fec0::/10", "2001::/32", "5f00::/16")))
+"""IPv4 inside IPv6 of old, local NAT64, site-local, Teredo, segment routing: ways to a private address, or to none."""
 
 
 def host_of(url: str) -> str | None:
@@ -30,6 +32,8 @@ def is_public(host: str) -> bool | None:
         numeric = re.fullmatch(r"[0-9.]+|0x[0-9a-f]+(\.[0-9a-fx]+)*\.?", host.lower()) is not None
         return False if numeric or host.lower().rstrip(".").endswith("localhost") else None
     if isinstance(address, ipaddress.IPv6Address):
+        if any(address in network for network in _NEVER):
+            return False
         inner = address.ipv4_mapped or address.sixtofour
         if inner is None and address in _NAT64:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)

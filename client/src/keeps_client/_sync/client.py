@@ -129,7 +129,7 @@ class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient, LayersCl
 
         The same content again is `unchanged`; the same namespace and key is `updated`, and the old truth stays
         readable with `recall(include_superseded=True)` or `recall(as_of=…)`. `index="later"` leaves the vector to the
-        background, as does a model that is away; until then the memory is found by its words. `infer` needs an LLM, which comes with a later version.
+        background, as does a model that is away; until then the memory is found by its words. `infer` is refused: facts are read in conversations (`store_exchange`).
         Raises ValidationFailedError (nothing is stored), ConflictError (`if_version`), UnavailableError.
         """
         if infer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from types import UnionType
@@ -148,3 +149,12 @@ class Page(Wire, Generic[ItemT]):
 
     items: list[ItemT]
     next_cursor: str | None = None
+
+    def __iter__(self) -> Iterator[ItemT]:  # pyright: ignore[reportIncompatibleMethodOverride]  a page is its items
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, position: int) -> ItemT:
+        return self.items[position]

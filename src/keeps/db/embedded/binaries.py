@@ -10,11 +10,11 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
 
 from keeps.db.embedded.lease import home_lock
 from keeps_client.errors import UnavailableError
@@ -37,26 +37,34 @@ class RunUser:
         if not self.switch:
             flags = {"-x": os.X_OK, "-r": os.R_OK, "-w": os.W_OK}
             return os.access(path, flags[test])
-        answer = subprocess.run(  # noqa: S603
-            ["/usr/bin/test", test, str(path)], user=self.uid, group=self.gid, extra_groups=[], cwd="/", check=False
-        )
-        return answer.returncode == 0
+        return self.run("/usr/bin/test", test, str(path)).returncode == 0
 
-    def popen_arguments(self) -> dict[str, Any]:
-        """Arguments for subprocess that drop root: user, group, and no further groups."""
-        return {"user": self.uid, "group": self.gid, "extra_groups": []} if self.switch else {}
+    def command(self, *command: str) -> list[str]:
+        """The command, run as this user: who is root drops it first, with every further group.
+
+        Not by subprocess's `user`, which forks a copy of this process: OpenBLAS stops its threads before any fork, and the
+        thread that computes an embedding right then would wait for them forever.
+        """
+        program, *arguments = command
+        if not self.switch:
+            return [*command]
+        found = shutil.which(program, path=ENVIRONMENT["PATH"]) or program
+        return [sys.executable, "-I", "-S", "-c", _DROP_ROOT, str(self.uid), str(self.gid), found, *arguments]
 
     def run(self, *command: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a program as this user: whatever it does to files, links included, is no more than this user may do anyway."""
         return subprocess.run(  # noqa: S603
-            command, input=given, capture_output=True, text=True, check=False, cwd="/", env=ENVIRONMENT, umask=0o077,
-            **self.popen_arguments(),
+            self.command(*command), input=given, capture_output=True, text=True, check=False, cwd="/", env=ENVIRONMENT, umask=0o077
         )  # fmt: skip
 
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 """Fixed: neither PGDATA nor LC_ALL of the caller may change what we start."""
 OWN_USER = "keeps"
+_DROP_ROOT = (
+    "import os, sys; user, group = map(int, sys.argv[1:3]); os.setgroups([]); os.setgid(group); os.setuid(user); "
+    "os.execv(sys.argv[3], sys.argv[3:])"
+)
 
 
 def choose_run_user() -> RunUser:

@@ -122,7 +122,9 @@ def start(folder: DataFolder, socket_folder: Path, timeout_seconds: float) -> ps
     # The shell leaves it in the background and ends, so the server is a child of init: it outlives us and is never our
     # zombie. A session of its own keeps our terminal's Ctrl-C away from it. The shell opens the log, as the server's user.
     launched: Any = subprocess.run(  # noqa: S603
-        ["/bin/sh", "-c", 'log=$1; shift; "$@" >>"$log" 2>&1 & echo $!', "sh", str(folder.log), *command],
+        folder.user.command(
+            "/bin/sh", "-c", 'log=$1; shift; "$@" >>"$log" 2>&1 & echo $!', "sh", str(folder.log), *command
+        ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -131,7 +133,6 @@ def start(folder: DataFolder, socket_folder: Path, timeout_seconds: float) -> ps
         umask=0o077,
         start_new_session=True,
         check=True,
-        **folder.user.popen_arguments(),
     )
     try:
         return psutil.Process(int(launched.stdout))

@@ -85,7 +85,8 @@ class MarkdownFolders:
 
 def _folder(name: str) -> str:
     """A name of a tenant or user as one folder: nothing of it is a path."""
-    encoded = quote(name, safe=" @+=,")
-    if len(encoded) > MAX_FOLDER:
+    encoded = quote(name, safe=" @+=,").replace("~", "%7E")
+    # Where a file system folds case, Alice and alice are two all the same; and nothing else ends like a shortened name.
+    if len(encoded) > MAX_FOLDER or encoded != encoded.lower():
         encoded = f"{encoded[:100]}~{hashlib.sha256(name.encode()).hexdigest()[:40]}"
     return encoded.replace(".", "%2E") if encoded.startswith(".") else encoded

@@ -6,15 +6,17 @@ An LLM, where one is configured, may extract better; these rules keep every sent
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import Literal
 
 from pydantic import BaseModel
 
 from keeps.graph.finding import find_names
 from keeps.text.words import count_terms
+from keeps_client.errors import ValidationFailedError
 
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _PROFILE = re.compile(
@@ -35,6 +37,9 @@ INSTRUCTIONS = (
 RELATED = 0.3
 SAME = 0.85
 MAX_LINKS = 5
+MOST_KEY_TEXT = 2_000
+MOST_STATEMENTS = 1_000
+"""What one text may have: each becomes an entry of a file that people read."""
 
 
 class _Statement(BaseModel):
@@ -68,46 +73,60 @@ class Suggestion:
 
 
 def extract(text: str) -> list[tuple[str, str]]:
-    """The statements of a text with their categories: profile (who somebody is), event (what happened or will), activity."""
+    """The statements of a text with their categories: profile (who somebody is), event (what happened or will), activity.
+    Raises ValidationFailedError for more than `MOST_STATEMENTS`."""
     found: list[tuple[str, str]] = []
     for sentence in _SENTENCE.split(text):
         plain = sentence.strip()
         if plain:
             category = "event" if _EVENT.search(plain) else "profile" if _PROFILE.search(plain) else "activity"
             found.append((category, plain))
+    if len(found) > MOST_STATEMENTS:
+        raise ValidationFailedError(
+            f"text has {len(found):,} statements, at most {MOST_STATEMENTS:,} are taken at once; append it in parts"
+        )
     return found
 
 
-def key_for(text: str, taken: Mapping[str, object]) -> str:
-    """A short key from the words that say most; with a number where it is taken."""
-    words = [word.strip(".,;:!?'\"()").lower() for word in text.split()]
+def key_for(text: str, taken: Mapping[str, object], numbers: dict[str, int]) -> str:
+    """A short key from the words that say most; with a number where it is taken. `numbers`: the last one given, by base."""
+    words = [word.strip(".,;:!?'\"()").lower() for word in text[:MOST_KEY_TEXT].split()]
     said = [word for word in words if len(word) > 3 or not word.isascii()][:4] or words[:4] or ["note"]
     base = re.sub(r"[^\w-]+", "-", "-".join(said)).strip("-")[:60] or "note"
-    number = 2
-    key = base
+    key, number = base, numbers.get(base, 1)
     while key in taken:
-        key = f"{base}-{number}"
         number += 1
+        key = f"{base}-{number}"
+    numbers[base] = number
     return key
 
 
-def link(text: str, known: Mapping[str, str]) -> list[str]:
-    """The entries that a text is related to, nearest first."""
-    terms = count_terms(text)
-    scored = [(similarity(terms, count_terms(other)), key) for key, other in known.items()]
-    return [key for score, key in sorted(scored, reverse=True) if score >= RELATED][:MAX_LINKS]
+class Neighbours:
+    """Texts by their words, for which others are alike: each text is read once, and compared only with those it shares a word with."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[tuple[str, float]]] = defaultdict(list)
+
+    def near(self, text: str) -> dict[str, float]:
+        """The keys of texts that share a word, with the cosine of their words."""
+        found: dict[str, float] = defaultdict(float)
+        for term, weight in _direction(text).items():
+            for key, other in self._texts.get(term, ()):
+                found[key] += weight * other
+        return found
+
+    def add(self, key: str, text: str) -> None:
+        for term, weight in _direction(text).items():
+            self._texts[term].append((key, weight))
 
 
 def suggest(known: Mapping[str, str]) -> list[Suggestion]:
     """Entries that seem to say the same, most alike first."""
-    terms = {key: count_terms(text) for key, text in known.items()}
-    keys = list(terms)
-    found = [
-        Suggestion((one, other), score)
-        for place, one in enumerate(keys)
-        for other in keys[place + 1 :]
-        if (score := similarity(terms[one], terms[other])) >= SAME
-    ]
+    seen = Neighbours()
+    found: list[Suggestion] = []
+    for key, text in known.items():
+        found += [Suggestion((other, key), score) for other, score in seen.near(text).items() if score >= SAME]
+        seen.add(key, text)
     return sorted(found, key=lambda each: -each.similarity)
 
 
@@ -119,16 +138,24 @@ def cluster(text: str) -> tuple[str, ...]:
 def run(statements: Sequence[tuple[str, str]], known: Mapping[str, str]) -> list[Extracted]:
     """The rest of the pipeline over statements with their categories. `known`: the texts of entries that are there, by key."""
     taken: dict[str, str] = dict(known)
+    numbers: dict[str, int] = {}
+    seen = Neighbours()
+    for key, text in known.items():
+        seen.add(key, text)
     found: list[Extracted] = []
     for category, statement in statements:
-        key = key_for(statement, taken)
-        found.append(Extracted(category, key, statement, cluster(statement), tuple(link(statement, taken))))
+        key = key_for(statement, taken, numbers)
+        related = nlargest(
+            MAX_LINKS, ((score, other) for other, score in seen.near(statement).items() if score >= RELATED)
+        )
+        found.append(Extracted(category, key, statement, cluster(statement), tuple(other for _, other in related)))
         taken[key] = statement
+        seen.add(key, statement)
     return found
 
 
-def similarity(one: Counter[str], other: Counter[str]) -> float:
-    """The cosine of two texts' words."""
-    shared = sum(one[term] * other[term] for term in one.keys() & other.keys())
-    norms = (sum(count**2 for count in one.values()) * sum(count**2 for count in other.values())) ** 0.5
-    return shared / norms if norms else 0.0
+def _direction(text: str) -> dict[str, float]:
+    """The words of a text with their weights, of length 1 together."""
+    counts = count_terms(text)
+    length = sum(count**2 for count in counts.values()) ** 0.5
+    return {term: count / length for term, count in counts.items()}

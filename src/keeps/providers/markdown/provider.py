@@ -89,18 +89,17 @@ class MarkdownProvider:
         they are related to. Returns the new ones; nothing that is there changes."""
         named("text", text, 200_000)
         known = {key: text_of(section.value) for key, section in _all(await self._look()).items()}
-        made: list[Entry] = []
-        for each in pipeline.run(await self._extracted(text), known):
-            metadata: dict[str, JsonValue] = {"content_type": each.category}
-            if each.tags:
-                metadata["tags"] = list(each.tags)
-            if each.links:
-                metadata["links"] = list(each.links)
-            await self.write(each.key, each.text, metadata)
-            entry = await self.read(each.key)
-            if entry is not None:
-                made.append(entry)
-        return made
+        found = await asyncio.to_thread(pipeline.run, await self._extracted(text), known)
+        now = self._clock()
+        made: dict[str, dict[str, Section]] = {}
+        for each in found:
+            made.setdefault(each.category, {})[each.key] = Section(
+                each.key, each.text, identity=str(new_id()), created_at=now, updated_at=now, tags=each.tags, links=each.links, metadata={}
+            )  # fmt: skip
+        for category, new in made.items():
+            await self._change(category, lambda sections, new=new: sections.update(new))
+            await self._tell([Edit("written", category, section.key, section) for section in new.values()])
+        return [_entry(each.category, made[each.category][each.key]) for each in found]
 
     async def _extracted(self, text: str) -> list[tuple[str, str]]:
         """The statements of a text with their categories: by the LLM where there is one and it answers, else by rules."""
@@ -111,11 +110,12 @@ class MarkdownProvider:
                     return found
             except KeepsError as error:
                 log().warning("statements are extracted by rules", error=type(error).__name__)
-        return pipeline.extract(text)
+        return await asyncio.to_thread(pipeline.extract, text)
 
     async def suggestions(self) -> list[pipeline.Suggestion]:
         """Entries that seem to say the same: for a person to merge."""
-        return pipeline.suggest({key: text_of(section.value) for key, section in _all(await self._look()).items()})
+        known = {key: text_of(section.value) for key, section in _all(await self._look()).items()}
+        return await asyncio.to_thread(pipeline.suggest, known)
 
     async def read(self, key: str) -> Entry | None:
         held = _find(await self._look(), key)
@@ -136,16 +136,7 @@ class MarkdownProvider:
         categories = await self._look()
         entries = [_entry(name, section) for name, held in categories.items() for section in held.sections.values()]
         entries = [each for each in entries if wanted.pass_by(each)]
-        asked = count_terms(query)
-        held_terms = [count_terms(f"{each.key} {text_of(each.value)}") for each in entries]
-        found_in = Counter(term for terms in held_terms for term in asked if term in terms)
-        matches = [
-            Match(entry, sum(math.log(1 + len(entries) / found_in[term]) for term in asked if term in terms) / (1 + math.log(1 + len(terms))))
-            for entry, terms in zip(entries, held_terms, strict=True)
-        ]  # fmt: skip
-        return sorted((each for each in matches if each.score > 0), key=lambda each: (-each.score, each.entry.key))[
-            :limit
-        ]
+        return await asyncio.to_thread(_matches, entries, query, limit)
 
     async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
         wanted = Filters.of(filters)
@@ -204,6 +195,17 @@ def _find(categories: Mapping[str, Category], key: str) -> tuple[str, Section] |
 
 def _all(categories: Mapping[str, Category]) -> dict[str, Section]:
     return {key: section for held in categories.values() for key, section in held.sections.items()}
+
+
+def _matches(entries: list[Entry], query: str, limit: int) -> list[Match]:
+    asked = count_terms(query)
+    held_terms = [count_terms(f"{each.key} {text_of(each.value)}") for each in entries]
+    found_in = Counter(term for terms in held_terms for term in asked if term in terms)
+    matches = [
+        Match(entry, sum(math.log(1 + len(entries) / found_in[term]) for term in asked if term in terms) / (1 + math.log(1 + len(terms))))
+        for entry, terms in zip(entries, held_terms, strict=True)
+    ]  # fmt: skip
+    return sorted((each for each in matches if each.score > 0), key=lambda each: (-each.score, each.entry.key))[:limit]
 
 
 def _entry(category: str, section: Section) -> Entry:

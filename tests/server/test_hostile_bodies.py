@@ -1,0 +1,119 @@
+"""Nothing that a caller sends holds the event loop: hostile text in every place of every route.
+
+The routes, and what is asked of them, are those of the cross-tenant matrix, so a new route is asked here too. Which step of
+the loop took how long, the watchdog of the tests says (tests/watchdog.py).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import aiohttp
+
+from tests.server.test_matrix import ROUTES
+from tests.serving import token
+from tests.watchdog import unwatched
+
+LENGTHS = (200_000, 50_000, 10_000, 2_000, 255)
+"""What is too long is refused, so each text is sent as long as it is taken."""
+UNITS = (
+    "a", "1", " ", "\n", "(", "- ", "# ", "[[", "](", "`", "```\n", "a.", "a b ", "https://", "@a", "I am ", "my name is A", "it is not ", "Anna and ",
+    "2026-11-22 ", "3 days ago ", "\u0301", "我", "ﷺ", "🙂", "אב ", "ß", "\u202e", "{\"a\":", "'s ", "no, ", "&amp;", "a-", "/../", "1,", "%", "\\",
+)  # fmt: skip
+READ = ("content", "query", "text", "trigger_condition")
+READING = ("/v1/memories", "/v1/recall", "/v1/context", "/v1/exchanges", "/v1/providers/markdown/append")
+"""Where text is read for its meaning, every unit is sent; elsewhere a few."""
+A_FEW = 3
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _leaves(each, (*path, name))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _leaves(each, (*path, index))
+    elif isinstance(value, str):
+        yield path
+
+
+def _put(value: Any, path: tuple[Any, ...], text: Any) -> Any:
+    if not path:
+        return text
+    head, *rest = path
+    changed = dict(value) if isinstance(value, dict) else list(value)
+    changed[head] = _put(value[head], tuple(rest), text)
+    return changed
+
+
+def _hostile() -> Iterator[tuple[str, str, list[tuple[dict[str, Any] | None, bytes | None]]]]:
+    """Method, path, and parameters and body, the longest first: the next is sent where one is refused."""
+    turn = 0
+    for name, (request, _, _) in ROUTES.items():
+        method, path = name.split(" ")
+        if path.endswith("/stream"):
+            continue
+        body, params = request.get("json"), request.get("params")
+        for leaf in _leaves(params or {}):
+            for unit in UNITS[turn % 7 :: 7]:
+                yield method, path, [({**(params or {}), leaf[-1]: (unit * size)[:size]}, None) for size in LENGTHS[2:]]
+            turn += 1
+        for leaf in _leaves(body or {}):
+            few = [UNITS[(turn * A_FEW + n) % len(UNITS)] for n in range(A_FEW)]
+            for unit in UNITS if leaf[-1] in READ and path in READING else few:
+                texts = [(unit * size)[:size] for size in LENGTHS]
+                yield (
+                    method,
+                    path,
+                    [(params, json.dumps(_put(body, leaf, text), ensure_ascii=False).encode()) for text in texts],
+                )
+            turn += 1
+        if body is not None:
+            deep = b'{"a":' * 20_000 + b"1" + b"}" * 20_000
+            many = json.dumps({f"field{n}": [n] * 5 for n in range(5_000)}).encode()
+            large = json.dumps({**body, "metadata": {"a": "x" * 500_000}}).encode()
+            for hostile in (deep, b"[" * 100_000, many, b'"' + b"a" * 900_000 + b'"', large):
+                yield method, path, [(params, hostile)]
+
+
+async def test_hostile_text_in_every_place_holds_nobody_up(secured_url: str, tenant: str) -> None:
+    with unwatched():
+        requests = list(_hostile())
+    ids = dict.fromkeys(
+        (
+            "plan_id",
+            "key",
+            "task_id",
+            "sub_task_id",
+            "correlation_id",
+            "session_id",
+            "name",
+            "entry_key",
+            "user_id",
+            "tenant_id",
+        ),
+        "alices",
+    )
+    ids |= dict.fromkeys(
+        ("memory_id", "entity_id", "relation_id", "operation_id", "key_id", "webhook_id"),
+        "01a20000-0000-7000-8000-000000000000",
+    )
+    headers = {"Authorization": f"Bearer {token(tenant, 'mallory', 'admin')}", "Content-Type": "application/json"}
+    statuses: Counter[int] = Counter()
+    async with aiohttp.ClientSession(secured_url, headers=headers) as http:
+        for method, path, attempts in requests:
+            for params, body in attempts:
+                async with http.request(
+                    method, path.format(**ids, provider_id="working"), params=params, data=body and io.BytesIO(body)
+                ) as answer:
+                    told = (await answer.read())[:300]
+                assert answer.status < 500, f"{method} {path}: {answer.status} {told!r}"
+                statuses[answer.status] += 1
+                if answer.status not in (413, 414, 422, 431):
+                    break
+    assert statuses[200] + statuses[201] > 200
+    print(f"{len(requests)} requests: {statuses}")
