@@ -73,6 +73,7 @@ class Keeps:
         await self.services.webhooks.close()
         await self.services.events.close()
         await self.services.providers.close()
+        await self.services.router.close()
         await self.services.memories.close()
         await self.indexer.close()
         await self._access.close()

@@ -124,10 +124,10 @@ class ScopedLayers(Scoped):
     ) -> Source:
         """Tell agents of something that can be looked up (`document`, `database`, `api`) and what it is good for."""
         new = validated(NewSource, {"name": name, "kind": kind, "purpose": purpose, "visibility": visibility})
-        memory = NewMemory(
-            content=new.purpose, namespace=SOURCES, key=new.name, value={"kind": new.kind}, content_type="source", visibility=new.visibility,
-            importance=0.5,
-        )  # fmt: skip
+        memory = validated(NewMemory, {
+            "content": new.purpose, "namespace": SOURCES, "key": new.name, "value": {"kind": new.kind}, "content_type": "source",
+            "visibility": new.visibility, "importance": 0.5,
+        })  # fmt: skip
         receipt = await self.services.memories.remember(self.scope, memory, index_now=True)
         stored = one_of(receipt.memory, "the source was not stored")
         return Source(

@@ -73,10 +73,10 @@ class ScopedState(Scoped):
             | given(external_id=external_id, metadata=metadata, tags=listed(tags), source=source),
         )
         public = new.is_public if new.public is None else new.public
-        memory = NewMemory(
-            content=new.content, metadata=new.metadata, tags=new.tags, source=new.source, visibility="tenant" if public else "private",
-            namespace=EXTERNAL if new.external_id else None, key=new.external_id,
-        )  # fmt: skip
+        memory = validated(NewMemory, {
+            "content": new.content, "metadata": new.metadata, "tags": new.tags, "source": new.source, "visibility": "tenant" if public else "private",
+            "namespace": EXTERNAL if new.external_id else None, "key": new.external_id,
+        })  # fmt: skip
         return semantic_item(await self._stored(memory))
 
     async def upsert_knowledge(
@@ -100,7 +100,7 @@ class ScopedState(Scoped):
             )
         else:
             receipt = await self.services.memories.remember(
-                self.scope, NewMemory(content=new.content, metadata=new.metadata), index_now=True
+                self.scope, validated(NewMemory, {"content": new.content, "metadata": new.metadata}), index_now=True
             )
         # From the receipt, not from the way taken: sent again with its key, a request that created finds its own fact.
         return Upserted(status="created" if receipt.status == "created" else "updated", id=str(receipt.memory_id))
@@ -135,10 +135,10 @@ class ScopedState(Scoped):
             {"agent_id": agent_id, "role": role, "content": content} | given(metadata=metadata, session_id=session_id),
         )
         now = self.services.memories.now()
-        memory = NewMemory(
-            content=new.content, kind="episodic", content_type="interaction", role=new.role, agent_id=new.agent_id, metadata=new.metadata,
-            session_id=new.session_id, valid_from=now,
-        )  # fmt: skip
+        memory = validated(NewMemory, {
+            "content": new.content, "kind": "episodic", "content_type": "interaction", "role": new.role, "agent_id": new.agent_id, "metadata": new.metadata,
+            "session_id": new.session_id, "valid_from": now,
+        })  # fmt: skip
         return episodic_item(await self._stored(memory))
 
     async def get_recent_history(self, agent_id: str, *, limit: int = 10) -> builtins.list[EpisodicItem]:
@@ -163,10 +163,10 @@ class ScopedState(Scoped):
             {"agent_id": agent_id, "content": content, "procedure_type": procedure_type}
             | given(trigger_condition=trigger_condition),
         )
-        memory = NewMemory(
-            content=new.content, kind="procedural", content_type="skill", agent_id=new.agent_id, procedure_type=new.procedure_type,
-            trigger_condition=new.trigger_condition,
-        )  # fmt: skip
+        memory = validated(NewMemory, {
+            "content": new.content, "kind": "procedural", "content_type": "skill", "agent_id": new.agent_id, "procedure_type": new.procedure_type,
+            "trigger_condition": new.trigger_condition,
+        })  # fmt: skip
         return procedural_item(await self._stored(memory))
 
     async def get_relevant_skills(

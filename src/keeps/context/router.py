@@ -29,6 +29,7 @@ from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
 from keeps.sessions.notes import digest
 from keeps.telemetry.logs import log
+from keeps.turns import TextWorker, acting_for
 from keeps_client.models import (
     ContextItem,
     ContextRequest,
@@ -59,6 +60,10 @@ COUNTED = 10
 SPARE = 100_000
 BEGIN = f"{CONTEXT_BEGIN} -->"
 NOTHING_KNOWN = "Nothing that is remembered speaks of this question."
+
+
+AT_ONCE = 50_000
+"""Characters of memories of which a context is made on the event loop: some 20 ms."""
 
 
 @dataclass(slots=True)
@@ -97,6 +102,10 @@ class ContextRouter:
         self._clock = clock
         self._seconds = seconds
         self._answers = AnswerCache()
+        self._texts = TextWorker()
+
+    async def close(self) -> None:
+        await self._texts.close()
 
     async def context(self, scope: Scope, request: ContextRequest) -> ContextResult:
         """What to put into the prompt of `request.query`: Markdown within the budget, and how it came about."""
@@ -125,8 +134,18 @@ class ContextRouter:
             and all(each.nothing_known or ("data" in read and _says_no_figures(each)) for each in answers)
         )
         found = [] if unknown else answers
-        gathered = self._gather(asking, read, notes, last, found, temporal, facts or [], known or [])
-        result = self._fill(asking, read, gathered, NOTHING_KNOWN if unknown else "")
+        said = NOTHING_KNOWN if unknown else ""
+
+        def told(_: None) -> ContextResult:
+            gathered = self._gather(asking, read, notes, last, found, temporal, facts or [], known or [])
+            return self._fill(asking, read, gathered, said)
+
+        hits = [hit for answer in (*found, *([temporal] if temporal else [])) for hit in answer.hits]
+        if sum(len(hit.memory.content) for hit in hits) <= AT_ONCE:
+            result = told(None)
+        else:  # long texts are read in a thread of their own: other callers go on meanwhile
+            with acting_for(scope.tenant_id):
+                (result,) = await self._texts.map(told, [None])
         self._access.add(scope, result.memory_ids[:COUNTED], asking.now)
         ended = time.perf_counter()
         return result.model_copy(

@@ -39,6 +39,7 @@ from keeps_client.models import (
     Receipt,
     SessionNotes,
 )
+from keeps_client.validation import validated
 
 REBUILT_FROM = 200
 """Of a conversation without fresh notes, so many of its last messages are read to make them again."""
@@ -160,10 +161,10 @@ class ExchangeService:
 
     async def log_activity(self, scope: Scope, new: NewActivity) -> Receipt:
         """Keep what an agent did by itself: a short-term memory of little weight."""
-        memory = NewMemory(
-            content=new.content, kind="episodic", content_type=new.activity, role="assistant", session_id=new.session_id, agent_id=new.agent_id,
-            metadata=new.metadata, importance=0.3, valid_from=self._clock(), tags=("activity",),
-        )  # fmt: skip
+        memory = validated(NewMemory, {
+            "content": new.content, "kind": "episodic", "content_type": new.activity, "role": "assistant", "session_id": new.session_id, "agent_id": new.agent_id,
+            "metadata": new.metadata, "importance": 0.3, "valid_from": self._clock(), "tags": ("activity",),
+        })  # fmt: skip
         return await self._memory.remember(scope, memory, index_now=True)
 
     async def learn(
@@ -256,11 +257,11 @@ class ExchangeService:
         if not content:
             return _Said(message, None)
         metadata = {**new.metadata, **message.metadata} | ({"speaker": message.speaker} if message.speaker else {})
-        memory = NewMemory(
-            content=content, kind="episodic", content_type="tool_result" if message.role == "tool" else "message", role=message.role,
-            session_id=new.session_id, agent_id=new.agent_id, metadata=metadata, source=f"tool:{message.tool}"[:255] if message.tool else None,
-            valid_from=message.occurred_at or now - timedelta(microseconds=len(new.messages) - 1 - position),
-        )  # fmt: skip
+        memory = validated(NewMemory, {
+            "content": content, "kind": "episodic", "content_type": "tool_result" if message.role == "tool" else "message", "role": message.role,
+            "session_id": new.session_id, "agent_id": new.agent_id, "metadata": metadata, "source": f"tool:{message.tool}"[:255] if message.tool else None,
+            "valid_from": message.occurred_at or now - timedelta(microseconds=len(new.messages) - 1 - position),
+        })  # fmt: skip
         return _Said(message, memory)
 
 

@@ -22,6 +22,10 @@ class Answer:
     keys: Sequence[str]
 
 
+MOST_READ = 2_000
+"""Characters of a memory of which words are counted, where all else is equal."""
+
+
 def merge(
     answers: Sequence[Answer], first: Mapping[str, None], limit: int, *, explain: bool, query: str = ""
 ) -> list[Hit]:
@@ -60,7 +64,7 @@ def merge(
                 best[key] = hit
                 tiers[key] = tier
     asked = count_terms(query)
-    shared = {key: sum((asked & count_terms(hit.memory.content)).values()) for key, hit in best.items()}
+    shared = {key: sum((asked & count_terms(hit.memory.content[:MOST_READ])).values()) for key, hit in best.items()}
     ordered = sorted(best, key=lambda key: (key not in first, -score[key], -shared[key], key))[:limit]
     return [
         best[key].model_copy(

@@ -1,0 +1,114 @@
+"""Whoever asks much waits for themselves: queues, turns and connections, with a real PostgreSQL behind the pool."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keeps.db.pool import open_pool
+from keeps.engine import Keeps
+from keeps.turns import FairQueue, TenantLocks, TextWorker, acting_for
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers()), max_size=60))
+def test_a_queue_gives_one_of_each_tenant_in_turn(items: list[tuple[str, int]]) -> None:
+    queue: FairQueue[tuple[str, int]] = FairQueue()
+    for tenant, value in items:
+        queue.put(tenant, (tenant, value))
+    given_out = [queue.get() for _ in items]
+    assert len(queue) == 0
+    for tenant in "abc":
+        assert [item for item in given_out if item[0] == tenant] == [item for item in items if item[0] == tenant]
+    waiting = {tenant: [one for one, _ in items].count(tenant) for tenant in "abc"}
+    served = dict.fromkeys("abc", 0)
+    for tenant, _ in given_out:
+        served[tenant] += 1
+        assert all(served[tenant] - served[other] <= 1 for other in "abc" if served[other] < waiting[other])
+
+
+async def test_one_of_a_tenant_at_a_time_and_others_at_once() -> None:
+    locks = TenantLocks()
+    inside: list[str] = []
+    leave = asyncio.Event()
+
+    async def enter(tenant: str) -> None:
+        async with locks.turn(tenant, 5):
+            inside.append(tenant)
+            await leave.wait()
+
+    async with asyncio.TaskGroup() as group:
+        for tenant in ("a", "a", "b"):
+            group.create_task(enter(tenant))
+        while len(inside) < 2:
+            await asyncio.sleep(0)
+        assert inside == ["a", "b"]
+        with pytest.raises(TimeoutError):
+            async with locks.turn("a", 0.01):
+                pass
+        leave.set()
+    assert inside == ["a", "b", "a"]
+    assert not locks._locks, "a lock that nobody wants is forgotten"
+
+
+async def test_text_of_another_tenant_comes_in_between() -> None:
+    worker = TextWorker()
+    done: list[str] = []
+
+    async def ask(tenant: str, count: int) -> None:
+        with acting_for(tenant):
+            assert await worker.map(lambda each: done.append(tenant) or each, list(range(count)), 1) == list(
+                range(count)
+            )
+
+    await asyncio.gather(ask("loud", 100), ask("quiet", 3))
+    assert [n for n, tenant in enumerate(done) if tenant == "quiet"][-1] < 10
+    await worker.close()
+
+
+@pytest.fixture
+async def pool(keeps: Keeps, server: Any) -> Any:
+    assert keeps, "makes the database"
+    opened = await open_pool(server.url("keeps_app", "keeps_test"), size=4)
+    yield opened
+    await opened.close()
+
+
+async def test_a_tenant_never_has_every_connection(pool: Any) -> None:
+    mine = [await pool.acquire(5, "loud") for _ in range(3)]
+    with pytest.raises(TimeoutError):
+        await pool.acquire(0.05, "loud")
+    other = await pool.acquire(1, "quiet")
+    for connection in mine:
+        pool.release(connection, "loud")
+    pool.release(other, "quiet")
+    assert pool.taken == 0
+
+
+async def test_who_waits_is_served_in_turn_and_who_gives_up_leaves_no_trace(pool: Any) -> None:
+    held = [await pool.acquire(5, "loud") for _ in range(3)] + [await pool.acquire(5, "other")]
+    order: list[str] = []
+
+    async def wait(tenant: str) -> None:
+        connection = await pool.acquire(10, tenant)
+        order.append(tenant)
+        await asyncio.sleep(0)
+        pool.release(connection, tenant)
+
+    loud = [asyncio.create_task(wait("loud")) for _ in range(20)]
+    gone = asyncio.create_task(wait("gone"))
+    await asyncio.sleep(0)
+    quiet = asyncio.create_task(wait("quiet"))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.wait({gone})
+    for connection in held[:3]:
+        pool.release(connection, "loud")
+    pool.release(held[3], "other")
+    await asyncio.gather(*loud, quiet)
+    assert order.index("quiet") < 4, "a tenant's twenty do not come before another's one"
+    assert "gone" not in order
+    assert pool.taken == 0
