@@ -313,6 +313,22 @@ async def test_the_pipeline_extracts_links_suggests_and_clusters(opened: Any, te
     assert {path.name for path in (root / tenant / "alice").glob("*.md")} == {"profile.md", "event.md", "activity.md"}
 
 
+def test_a_folder_of_an_earlier_version_takes_its_new_name_and_nobody_elses(tmp_path: Path) -> None:
+    from keeps.providers.markdown.folders import MarkdownFolders
+
+    folders = MarkdownFolders(tmp_path, None, None, utc_now)  # type: ignore[arg-type]
+    (tmp_path / "Acme" / "Alice").mkdir(parents=True)
+    (tmp_path / "Acme" / "Alice" / "profile.md").write_text("hers")
+    hers = folders.path(Scope("Acme", "Alice"))
+    assert (hers / "profile.md").read_text() == "hers"
+    assert hers.name != "Alice"
+    assert not folders.path(Scope("Acme", "alice")).exists()
+    thief = folders.path(Scope("Acme", hers.name))
+    assert thief != hers
+    assert not thief.exists()
+    assert hers.exists()
+
+
 def test_rules_sort_statements() -> None:
     assert pipeline.extract("I am allergic to peanuts. We moved in 2020! ok") == [
         ("profile", "I am allergic to peanuts."), ("event", "We moved in 2020!"), ("activity", "ok"),

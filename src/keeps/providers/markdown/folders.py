@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -37,12 +38,12 @@ class MarkdownFolders:
 
     def path(self, scope: Scope) -> Path:
         """Where a scope's files lie."""
-        return self._root / _folder(scope.tenant_id) / _folder(scope.user_id)
+        return _within(_within(self._root, scope.tenant_id), scope.user_id)
 
     def remove_tenant(self, tenant_id: str) -> None:
         """Everything of a tenant."""
         self._open = OrderedDict((place, held) for place, held in self._open.items() if place[0] != tenant_id)
-        shutil.rmtree(self._root / _folder(tenant_id), ignore_errors=True)
+        shutil.rmtree(_within(self._root, tenant_id), ignore_errors=True)
 
     def remove_user(self, scope: Scope) -> int:
         """Everything of a user; how many files it was."""
@@ -81,6 +82,22 @@ class MarkdownFolders:
             await events.append(tx, news)
 
         await self._introducer.write(scope, work)
+
+
+def _within(parent: Path, name: str) -> Path:
+    """The folder of a tenant or user. One that an earlier version named otherwise takes its new name first."""
+    folder, before = parent / _folder(name), quote(name, safe=" @+=,")
+    before = before.replace(".", "%2E") if before.startswith(".") else before
+    # With a tilde it could be the shortened name of somebody else.
+    if (
+        before != folder.name
+        and "~" not in before
+        and not folder.exists()
+        and parent.is_dir()
+        and before in os.listdir(parent)
+    ):
+        (parent / before).rename(folder)
+    return folder
 
 
 def _folder(name: str) -> str:
