@@ -102,7 +102,7 @@ async def open_keeps(
         registry = Registry(
             database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home
         )
-        asked = ProviderService(registry, recall, clock, provider_timeout_seconds)
+        asked = ProviderService(registry, introducer, recall, clock, provider_timeout_seconds)
         operations = OperationService(database, clock)
         kept = timedelta(hours=settings.session_hours)
         exchanges = ExchangeService(database, introducer, memories, cache, clock, kept)

@@ -46,6 +46,9 @@ async def test_near_duplicates_are_merged_with_their_origin_and_apart_again(
     assert (await alice.undo(done.operation_id)).counts == {"merged": 1, "undone": 2}
     assert (await alice.list()).items == before
     assert (await living.services.events.verify(alice.scope)).equal
+    clock.forward(days=8)
+    await alice.update(one.memory_id, importance=0.5)
+    assert await living.services.lifecycle.run(tenant, "consolidation") is None, "what was taken back is not done again"
 
 
 async def test_a_week_of_faded_activities_becomes_one_summary(living: Keeps, clock: MovingClock, tenant: str) -> None:

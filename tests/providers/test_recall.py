@@ -248,3 +248,18 @@ def test_merging_prefers_what_several_found() -> None:
     assert merged[0].tier == "persistent"
     assert merge([], {}, 10, explain=True) == []
     assert len(merge([one, other], {}, 1, explain=False)) == 1
+
+
+async def test_what_anothers_provider_did_is_in_the_log_without_what_it_holds(moods: Any, tenant: str) -> None:
+    keeps, _ = moods
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.write_entry("notes", "cake", "Cake with the tea on Sunday.")
+    await memory.write_entry("notes", "trip/plan", "The plan is to fly.")
+    await memory.delete_entry("notes", "cake")
+    await memory.forget(namespace="trip", key="plan")
+    told = [(event.type, event.subject) for event in (await memory.events())]
+    assert [each for each in told if each[1].startswith("notes/")] == [
+        ("memory.written", "notes/cake"), ("memory.written", "notes/trip/plan"), ("memory.deleted", "notes/cake"), ("memory.deleted", "notes/trip/plan"),
+    ]  # fmt: skip
+    assert "Sunday" not in str(await memory.events())
+    assert (await keeps.services.events.verify(memory.scope)).equal

@@ -159,7 +159,7 @@ FROM keeps.memories JOIN keeps.memory_vectors
   ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.kind = 'semantic' AND memories.layer = 'long_term' AND memories.key IS NULL
   AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.archived_at IS NULL AND memories.valid_to IS NULL
-  AND memories.updated_at > $3 AND memories.memory_id > $4
+  AND memories.updated_at > $3 AND memories.memory_id > $4 AND NOT keeps.was_undone($1, memories.memory_id, 'consolidation')
 ORDER BY memories.memory_id LIMIT $5
 
 -- name: facts_alike
@@ -171,6 +171,7 @@ FROM keeps.memory_vectors JOIN keeps.memories
 WHERE memory_vectors.tenant_id = $1 AND memory_vectors.audience IN ($2, '') AND memory_vectors.life = 'current'
   AND memories.user_id = $2 AND memories.kind = 'semantic' AND memories.layer = 'long_term' AND memories.key IS NULL
   AND memories.valid_to IS NULL AND memories.memory_id <> $3
+  AND NOT keeps.was_undone($1, memories.memory_id, 'consolidation')
 ORDER BY memory_vectors.embedding <=> $4::halfvec
 LIMIT 5
 

@@ -99,14 +99,17 @@ class MiniLM:
     async def _drain(self) -> None:
         """Answer whatever has come in since the last round, together, until nobody waits.
 
-        Questions go first: somebody waits for them. A round takes one text of each tenant in turn, and no more characters than
+        Questions go first, for somebody waits for them; but every third round is for what is stored, so that many questions of one
+        tenant never keep others from writing. A round takes one text of each tenant in turn, and no more characters than
         are read in some tenths of a second, so that a question never waits for somebody's thousand texts.
         """
         loop = asyncio.get_running_loop()
+        rounds = 0
         while self._asked or self._stored:
+            rounds += 1
             batch: list[_Wanted] = []
             characters = 0
-            queue = self._asked or self._stored
+            queue = self._stored if self._stored and rounds % 3 == 0 else self._asked or self._stored
             while queue and len(batch) < MOST_AT_ONCE and characters < CHARACTERS_AT_ONCE:
                 wanted = queue.get()
                 if not wanted[1].done():

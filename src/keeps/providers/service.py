@@ -8,7 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 from uuid import UUID, uuid5
 
-from keeps.clock import Clock
+from pydantic import JsonValue
+
+from keeps.clock import Clock, new_id
+from keeps.db.session import Tx
+from keeps.events import store as events
+from keeps.events.store import NewEvent
 from keeps.providers.builtin import joined_key
 from keeps.providers.contract import MemoryProvider, text_of
 from keeps.providers.merging import Answer, merge
@@ -16,6 +21,7 @@ from keeps.providers.registry import Registry
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
+from keeps.tenants.service import Introducer
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import (
     Entry,
@@ -32,6 +38,8 @@ from keeps_client.validation import named
 TIMEOUT_SECONDS = 1.0
 OURS = frozenset({"postgres", "vector", "graph"})
 """Providers that are arms of the one recall over the database: asked together in one round trip."""
+TELL_THEMSELVES = OURS | {"markdown", "working"}
+"""Providers whose writes are in the log already; working memory that is not durable is in none."""
 _NAMESPACE = UUID("6d1f9a52-0f2e-5c0b-9a86-2f5f7b0a4d11")
 ResultT = TypeVar("ResultT")
 
@@ -40,9 +48,10 @@ class ProviderService:
     """What a scope finds and forgets, wherever it is kept."""
 
     def __init__(
-        self, registry: Registry, recall: RecallService, clock: Clock, timeout_seconds: float = TIMEOUT_SECONDS
+        self, registry: Registry, introducer: Introducer, recall: RecallService, clock: Clock, timeout_seconds: float = TIMEOUT_SECONDS
     ) -> None:  # fmt: skip
         self._registry = registry
+        self._introducer = introducer
         self._recall = recall
         self._clock = clock
         self._timeout_seconds = timeout_seconds
@@ -94,7 +103,10 @@ class ProviderService:
         removed = await asyncio.gather(
             *(self._guarded(scope, other, lambda held: held.delete(key)) for other in others)
         )
-        return [other for other, gone in zip(others, removed, strict=True) if gone]
+        gone = [other for other, removed_it in zip(others, removed, strict=True) if removed_it]
+        for other in gone:
+            await self._tell(scope, other, key, "memory.deleted")
+        return gone
 
     async def infos(self, scope: Scope) -> list[ProviderInfo]:
         return await self._registry.infos(scope)
@@ -106,6 +118,7 @@ class ProviderService:
         """Store an entry; returns what is held now."""
         held = await self._registry.provider(scope, provider_id)
         await held.write(named("key", key, 355), new.value, new.metadata)
+        await self._tell(scope, provider_id, key, "memory.written")
         found = await held.read(key)
         return found or Entry(key=key, value=new.value, metadata=new.metadata)
 
@@ -119,7 +132,8 @@ class ProviderService:
     async def delete(self, scope: Scope, provider_id: str, key: str) -> Entry:
         """Remove an entry; returns what it was. Raises NotFoundError."""
         gone = await self.read(scope, provider_id, key)
-        await (await self._registry.provider(scope, provider_id)).delete(key)
+        if await (await self._registry.provider(scope, provider_id)).delete(key):
+            await self._tell(scope, provider_id, key, "memory.deleted")
         return gone
 
     async def rebuild(self, scope: Scope, provider_id: str) -> Rebuilt:
@@ -153,6 +167,19 @@ class ProviderService:
         return {name: count for name, count in removed.items() if count}, {
             name: count for name, count in left.items() if count
         }
+
+    async def _tell(self, scope: Scope, provider_id: str, key: str, what: str) -> None:
+        """Take into the log what another's provider did: which key, not what it holds, which is theirs to keep and to erase."""
+        if provider_id in TELL_THEMSELVES:
+            return
+
+        async def work(tx: Tx) -> None:
+            data: dict[str, JsonValue] = {"key": key, "provider_id": provider_id}
+            await events.append(
+                tx, [NewEvent(new_id(), what, f"{provider_id}/{key}", self._clock(), "private", scope.agent_id, data)]
+            )
+
+        await self._introducer.write(scope, work)
 
     def forget_folders(self, tenants: Iterable[str]) -> None:
         """Remove the Markdown folders of tenants that are gone."""
