@@ -24,7 +24,6 @@ async def _post(http: aiohttp.ClientSession, who: str, path: str, body: dict[str
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/v1/memories/batch", lambda n: {"items": [{"content": LONG.format(n=f"{n}-{each}")} for each in range(8)]}),
         ("/v1/recall", lambda n: {"query": LONG.format(n=n)[:9_000], "limit": 50}),
         ("/v1/exchanges", lambda n: {"session_id": f"s{n}", "messages": [{"role": "user", "content": LONG.format(n=each)} for each in range(20)]}),
     ],
