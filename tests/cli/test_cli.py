@@ -189,3 +189,27 @@ def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
     assert tenants
     for tenant in tenants:
         assert demo.json("events", "verify", "--tenant", tenant)["differences"] == []
+
+
+def test_stdout_holds_the_answer_alone_and_stored_text_moves_no_cursor(cli: Cli) -> None:
+    cli(
+        "remember",
+        "Harmless \x1b[2J\x1b]0;title\x07 text.",
+        "--namespace",
+        "terminal",
+        "--key",
+        "k",
+        "--user",
+        "mallory",
+    )
+    shown = cli("list", "--user", "mallory").stdout
+    assert "Harmless" in shown
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    for level in ("debug", "info"):
+        json.loads(cli("context", "what?", "--json", KEEPS_LOG_LEVEL=level).stdout)
+
+
+def test_who_names_a_user_makes_a_key_of_theirs(cli: Cli) -> None:
+    assert cli.json("keys", "make", "hers", "--user", "alice")["user_id"] == "alice"
+    assert cli.json("keys", "make", "anyones")["user_id"] is None

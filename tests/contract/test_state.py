@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from keeps.engine import Keeps
+from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 
 
@@ -291,3 +293,24 @@ async def test_upsert_replaces_what_says_the_same(memory: Any) -> None:
     other = await memory.upsert_knowledge("The Baltic Sea is brackish.", dedupe_threshold=0.9)
     assert (other.status, other.id != first.id) == ("created", True)
     assert (await memory.get(first.id)).content == "Python was created by Guido van Rossum!"
+
+
+async def test_a_page_is_walked_counted_and_empty_when_it_is(memory: Any) -> None:
+    empty = await memory.list_plans()
+    assert (len(empty), bool(empty), list(empty)) == (0, False, [])
+    await memory.create_plan(plan_id="p1", goal_event="g")
+    await memory.create_plan(plan_id="p2", goal_event="g")
+    page = await memory.list_plans()
+    assert [plan.plan_id for plan in page] == ["p2", "p1"]
+    assert (len(page), bool(page), page[0].plan_id) == (2, True, "p2")
+
+
+async def test_a_plan_of_the_same_name_leaves_anothers_working_memory(keeps: Keeps, tenant: str) -> None:
+    alice, bob = (keeps.memory(Scope(tenant, name)) for name in ("alice", "bob"))
+    for user in (alice, bob):
+        await user.create_plan(plan_id="shared", goal_event="g")
+    await alice.store("note", "hers", "shared")
+    await bob.delete_plan("shared")
+    assert await alice.retrieve("note", "shared") == "hers"
+    await alice.delete_plan("shared")
+    assert await alice.retrieve("note", "shared") is None, "the last plan of the name takes it along"

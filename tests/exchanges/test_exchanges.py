@@ -255,3 +255,10 @@ async def test_a_flood_of_statements_gives_a_bounded_number_of_facts(living: Kee
     flood = " ".join(f"I'm allergic to thing{number}." for number in range(200))
     receipt = await alice.store_exchange(said(flood, flood + " ", flood + "  .", flood + " !"), session_id="s1")
     assert len(receipt.facts) <= 50
+
+
+async def test_an_agent_that_repeats_what_is_known_under_a_key_adds_nothing(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    (fact,) = (await alice.store_exchange(said("I moved to Leeds."), session_id="s")).facts
+    receipt = await alice.store_exchange(said(fact.memory.content, role="assistant"), session_id="s")
+    assert [(each.status, each.memory_id) for each in receipt.messages] == [("unchanged", fact.memory_id)]

@@ -113,3 +113,13 @@ async def test_a_record_that_breaks_a_rule_is_rejected_alone(memory: ScopedMemor
     assert summary.statuses == {"created": 19}
     assert [place for place, _ in summary.rejected] == ["c.jsonl:8"]
     assert "NUL" in summary.rejected[0][1]
+
+
+def test_a_link_in_a_folder_is_not_followed(tmp_path: Path) -> None:
+    secret = write(tmp_path, "secret/key.md", "# Secret\n\nThe key is swordfish.\n")
+    folder = tmp_path / "given"
+    write(folder, "a.md", "# A\n\nTea is at five.\n")
+    (folder / "b.md").symlink_to(secret)
+    texts = [str(record) for record in read(folder, "markdown")]
+    assert any("Tea" in text for text in texts)
+    assert not any("swordfish" in text for text in texts)

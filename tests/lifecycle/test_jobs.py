@@ -172,3 +172,45 @@ async def test_forged_changes_write_nothing_else(living: Keeps, clock: MovingClo
     assert undone.counts == {"promoted": 1}
     assert (await alice.get(mine.memory_id)).content == ALLERGY
     assert (await bob.get(his.memory_id)).content == "Bob's own."
+
+
+async def test_what_is_brought_back_after_its_time_is_seen(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    kept = await alice.remember("The code of the door is 4711.", ttl_days=1)
+    clock.forward(days=2)
+    await living.services.lifecycle.run(tenant, "expiry")
+    assert len(await alice.list()) == 0
+    assert (await alice.restore(kept.memory_id)).status == "restored"
+    assert [each.memory_id for each in (await alice.list()).items] == [kept.memory_id]
+    assert (await living.services.events.verify(alice.scope)).equal
+
+
+async def test_sources_do_not_grow_stale(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.add_source("metrics", kind="database", purpose="Users and orders by day")
+    clock.forward(days=400)
+    assert await living.services.lifecycle.run(tenant, "consolidation") is None
+
+
+async def test_who_undid_something_is_forgotten_with_them(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice, bob = (living.memory(Scope(tenant, name, roles=frozenset({"admin"}))) for name in ("alice", "bob"))
+    await alice.remember(ALLERGY, kind="episodic")
+    clock.forward(hours=2)
+    done = await living.services.lifecycle.run(tenant, "promotion")
+    assert (await bob.undo(done.operation_id)).undone_by == "bob"
+    await bob.remember("so that there is a Bob")
+    await living.services.tenants.erase_user(bob.scope, "bob")
+    assert (await alice.operation(done.operation_id)).undone_by == ""
+
+
+async def test_what_is_archived_is_not_found_by_a_word_that_the_model_does_not_know(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    kept = await alice.remember("we put up the nordwind tent there, nice", kind="episodic", importance=0.1)
+    clock.forward(days=40)
+    await living.services.lifecycle.run(tenant, "decay")
+    for query in ("nordwind", "nordwint", "where is the nordwind tent?"):
+        assert kept.memory_id not in [hit.memory.memory_id for hit in (await alice.recall(query)).hits]
+        hits = (await alice.recall(query, include_archived=True)).hits
+        assert kept.memory_id in [hit.memory.memory_id for hit in hits]

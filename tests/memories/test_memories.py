@@ -354,3 +354,11 @@ async def test_someone_elses_id_as_cursor_or_key_is_no_way_in(memory: ScopedMemo
         await memory.forget(namespace="n", key="k")
     with pytest.raises(ValidationFailedError, match="cursor"):
         await memory.list(cursor="nonsense")
+
+
+async def test_a_time_to_live_stays_when_a_key_is_written_again(memory: ScopedMemory) -> None:
+    first = await memory.remember("v1", namespace="n", key="k", ttl_days=3, tags=["t"])
+    again = await memory.remember("v2", namespace="n", key="k")
+    assert again.memory.expires_at == first.memory.expires_at is not None
+    longer = await memory.remember("v3", namespace="n", key="k", ttl_days=9)
+    assert longer.memory.expires_at > first.memory.expires_at

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import asyncpg
 import pytest
 
+from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps, ScopedMemory
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError, ValidationFailedError
@@ -257,3 +258,12 @@ def test_the_tree_of_errors_has_stable_codes() -> None:
     codes = {each.code: each.status for each in KeepsError.__subclasses__()}
     assert codes["conflict"] == 409
     assert len(codes) == 9
+
+
+async def test_the_serving_role_makes_no_temporary_tables(server: EmbeddedPostgres) -> None:
+    connection = await asyncpg.connect(server.url("keeps_app", "keeps"))  # what a clone may do is not cloned
+    try:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.execute("CREATE TEMPORARY TABLE copies (content text)")
+    finally:
+        await connection.close()

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -382,3 +383,40 @@ def test_settings_do_not_show_their_secrets() -> None:
     shown = repr(Settings(home="x", jwt_secret="a secret", database_url="postgresql://a:b@c/d"))  # type: ignore[arg-type]
     assert "a secret" not in shown
     assert "b@c" not in shown
+
+
+async def test_a_key_that_was_taken_away_opens_nothing_more(key_server: KeyServer) -> None:
+    tokens = Tokens(None, key_server.url)
+    seen = key_server.sign("one", GOOD)
+
+    def later() -> None:
+        """The keys are asked for again."""
+        assert tokens._public_keys is not None
+        tokens._public_keys._fetched = tokens._public_keys._tried = -1e9
+
+    assert (await tokens.scope_of(seen)).tenant_id == "acme"
+    later()
+    assert (await tokens.scope_of(seen)).tenant_id == "acme", "asked again, the same key opens as before"
+    key_server.keys["one"] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    later()
+    with pytest.raises(UnauthenticatedError):
+        await tokens.scope_of(seen)
+    del key_server.keys["one"]
+    later()
+    with pytest.raises(UnauthenticatedError):
+        await tokens.scope_of(seen)
+
+
+def test_the_current_folder_chooses_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keeps.toml").write_text('database_url = "postgresql://evil.example/keeps"\n')
+    home = tmp_path / "home"
+    home.mkdir()
+    assert load_settings({}, home=home).database_url is None
+    chosen = load_settings({"KEEPS_CONFIG": str(tmp_path / "keeps.toml")}, home=home)
+    assert chosen.database_url == "postgresql://evil.example/keeps"
+    (home / "keeps.toml").write_text('llm_base_url = "https://evil.example"\n')
+    with pytest.raises(ValidationFailedError, match="in one place"):
+        load_settings({"KEEPS_LLM_API_KEY": "sk-mine"}, home=home)
+    with pytest.raises(ValidationFailedError, match="no file"):
+        load_settings({"KEEPS_CONFIG": str(tmp_path / "gone.toml")}, home=home)

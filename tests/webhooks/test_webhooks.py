@@ -206,6 +206,8 @@ def test_addresses_are_told_apart() -> None:
     assert [is_public(each) for each in ("93.184.216.34", "2606:2800:220:1::1", "[::1]", "224.0.0.1", "a.localhost", "example.com")] == [
         True, True, False, False, False, None,
     ]  # fmt: skip
+    for private in ("::7f00:1", "::10.0.0.1", "64:ff9b:1::a00:1", "fec0::1", "2001::1", "[::ffff:10.0.0.1]"):
+        assert is_public(private) is False, private
 
 
 async def test_strangers_do_not_find_a_webhook(webhooks: Any, receiver: Receiver, keeps: Keeps, tenant: str) -> None:

@@ -35,7 +35,6 @@ from keeps_client.models import (
     ContextRequest,
     ContextResult,
     ContextSection,
-    Hit,
     LeftOut,
     RecallRequest,
     RecallResult,
@@ -60,9 +59,7 @@ COUNTED = 10
 SPARE = 100_000
 BEGIN = f"{CONTEXT_BEGIN} -->"
 NOTHING_KNOWN = "Nothing that is remembered speaks of this question."
-
-
-AT_ONCE = 50_000
+CHARACTERS_ON_LOOP = 50_000
 """Characters of memories of which a context is made on the event loop: some 20 ms."""
 
 
@@ -141,7 +138,7 @@ class ContextRouter:
             return self._fill(asking, read, gathered, said)
 
         hits = [hit for answer in (*found, *([temporal] if temporal else [])) for hit in answer.hits]
-        if sum(len(hit.memory.content) for hit in hits) <= AT_ONCE:
+        if sum(len(hit.memory.content) for hit in hits) <= CHARACTERS_ON_LOOP:
             result = told(None)
         else:  # long texts are read in a thread of their own: other callers go on meanwhile
             with acting_for(scope.tenant_id):
@@ -246,7 +243,8 @@ class ContextRouter:
         scope = asking.scope
         who = (scope.tenant_id, scope.user_id, scope.agent_id if scope.agent_bound else None)
         keys = [(who, request.model_dump_json()) for request in requests]
-        shown = {hit.memory.memory_id: hit.memory.version for key in keys for hit in _own_hits(self._answers.peek(key))}
+        answers = [held for held in map(self._answers.peek, keys) if held is not None]
+        shown = {hit.memory.memory_id: hit.memory.version for held in answers for hit in held.hits}
         async with self._database.scoped(scope) as tx:
             row = await tx.fetch_row(QUERIES["scope_position"], scope.tenant_id, scope.user_id)
             rows = await tx.fetch(QUERIES["still_there"], scope.tenant_id, list(shown), asking.now) if shown else []
@@ -254,14 +252,13 @@ class ContextRouter:
         there = {each["memory_id"]: each["version"] for each in rows}
 
         async def one(key: Hashable, request: RecallRequest) -> RecallResult:
+            if self._providers.asks_others(scope, request):  # of what they hold nobody can say whether it changed
+                return await self._providers.recall(scope, request, counted=False)
             held = self._answers.get(key, position)
-            if held is not None and all(
-                there.get(hit.memory.memory_id) == hit.memory.version for hit in _own_hits(held)
-            ):
+            if held is not None and all(there.get(hit.memory.memory_id) == hit.memory.version for hit in held.hits):
                 return held
             found = await self._providers.recall(scope, request, counted=False)
-            if len(_own_hits(found)) == len(found.hits):  # of what others hold nobody can say whether it still is there
-                self._answers.put(key, position, found)
+            self._answers.put(key, position, found)
             return found
 
         found = await asyncio.gather(*map(one, keys, requests))
@@ -354,11 +351,6 @@ class ContextRouter:
                 if excess <= 0:
                     break
             items = [item for item in items if id(item) not in going]
-
-
-def _own_hits(answer: RecallResult | None) -> list[Hit]:
-    """The hits that are rows of ours, whose state can be asked."""
-    return [] if answer is None else [hit for hit in answer.hits if hit.provider_id in ("postgres", "vector")]
 
 
 def _says_no_figures(answer: RecallResult) -> bool:

@@ -93,6 +93,10 @@ class ProviderService:
             hits=hits, nothing_known=unknown, took_ms=took_ms, partial=partial or bool(failed), failed_providers=failed
         )
 
+    def asks_others(self, scope: Scope, request: RecallRequest) -> bool:
+        """Whether providers beside the database take part in an answer."""
+        return bool(self._others(scope, request))
+
     async def warm(self) -> None:
         """Load what takes its time at the first question."""
         await self._recall.warm()
