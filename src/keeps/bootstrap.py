@@ -31,6 +31,7 @@ from keeps.lifecycle.operations import OperationService, Run
 from keeps.lifecycle.service import Lifecycle
 from keeps.memories.service import MemoryService
 from keeps.models.chat import ChatModel
+from keeps.models.counted import CountedEmbedder, counted_chat
 from keeps.models.embedder import Embedder
 from keeps.models.tokens import choose_counter
 from keeps.plans.service import PlanService
@@ -47,6 +48,7 @@ from keeps.services import Services
 from keeps.sessions.service import SessionService
 from keeps.settings import Settings
 from keeps.tasks.service import TaskService
+from keeps.telemetry.metrics import Metrics
 from keeps.tenants.service import Introducer
 from keeps.transfer.erasure import TenantService
 from keeps.transfer.service import TransferService
@@ -79,7 +81,9 @@ async def open_keeps(
         database = Database(await open_pool(url, size=settings.pool_size), server.revive if server else None)
         undo.push_async_callback(database.close)
         await probe(database)
-        chosen = embedder or choose_embedder(settings)
+        metrics = Metrics()
+        model = embedder or choose_embedder(settings)
+        chosen = None if model is None else CountedEmbedder(model, metrics)
         chat = chat or choose_chat(settings)
         access = AccessBuffer(database)
         indexer = Indexer(database, chosen, clock)
@@ -96,8 +100,13 @@ async def open_keeps(
         factories = {**installed_factories(), **(providers or {})}
         if taken := set(factories) & {*LOCAL, *builtin}:
             raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
-        markdown = MarkdownFolders(settings.markdown_folder or settings.home / "markdown", introducer, chat, clock)
-        cache = RedisCache(settings.redis_url) if settings.redis_url else None
+        markdown = MarkdownFolders(
+            settings.markdown_folder or settings.home / "markdown",
+            introducer,
+            counted_chat(chat, metrics, "markdown"),
+            clock,
+        )
+        cache = RedisCache(settings.redis_url, metrics) if settings.redis_url else None
         closing += [cache] if cache is not None else []
         registry = Registry(
             database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home
@@ -106,9 +115,15 @@ async def open_keeps(
         operations = OperationService(database, clock)
         kept = timedelta(hours=settings.session_hours)
         exchanges = ExchangeService(database, introducer, memories, cache, clock, kept)
-        conversations = SessionConsolidation(database, exchanges, memories, chat, settings.llm_tokens_per_day)
+        conversations = SessionConsolidation(
+            database, exchanges, memories, counted_chat(chat, metrics, "sessions"), settings.llm_tokens_per_day
+        )
         lifecycle = Lifecycle(
-            database, operations, clock, {"index": partial(_index, indexer), "sessions": conversations.consolidate_user}
+            database,
+            operations,
+            clock,
+            {"index": partial(_index, indexer), "sessions": conversations.consolidate_user},
+            metrics,
         )
         services = Services(
             memories=memories,
@@ -121,14 +136,14 @@ async def open_keeps(
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
             graph=graph,
-            reader=Reader(database, introducer, chat, clock),
+            reader=Reader(database, introducer, counted_chat(chat, metrics, "graph"), clock),
             events=EventService(database, Feed(database), clock),
-            webhooks=WebhookService(database, clock, allow_private=settings.webhooks_allow_private),
+            webhooks=WebhookService(database, clock, metrics, allow_private=settings.webhooks_allow_private),
             keys=KeyService(database, clock),
             tenants=TenantService(database, asked, cache, clock),
             transfer=TransferService(database, introducer, indexer),
             exchanges=exchanges,
-            router=ContextRouter(database, asked, exchanges, choose_counter(), access, clock),
+            router=ContextRouter(database, asked, exchanges, choose_counter(), access, clock, metrics),
             insights=InsightService(database, clock),
             operations=operations,
             lifecycle=lifecycle,
@@ -136,7 +151,7 @@ async def open_keeps(
             queue=JobQueue(database),
         )
         await services.events.make_partitions()
-        keeps = Keeps(database, services, access, closing, server.url("postgres") if server else None, cache)
+        keeps = Keeps(database, services, access, closing, metrics, server.url("postgres") if server else None, cache)
         undo.pop_all()
         return keeps
 

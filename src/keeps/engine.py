@@ -14,6 +14,7 @@ from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
 from keeps.scoped import ScopedMemory
 from keeps.services import Services
+from keeps.telemetry.metrics import Metrics
 
 
 class Keeps:
@@ -29,6 +30,7 @@ class Keeps:
         services: Services,
         access: AccessBuffer,
         closing: Sequence[Any],
+        metrics: Metrics,
         admin_url: str | None = None,
         cache: RedisCache | None = None,
     ) -> None:
@@ -37,6 +39,8 @@ class Keeps:
         self.indexer = services.indexer
         self._access = access
         self._closing = closing
+        self.metrics = metrics
+        """For Prometheus; `metrics.registry` is a registry of prometheus_client."""
         self.cache = cache
         """Redis or Valkey, where one is configured."""
         self.admin_url = admin_url

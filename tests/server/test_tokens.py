@@ -32,9 +32,16 @@ from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, UnauthenticatedError, UnavailableError, ValidationFailedError
 from keeps_client.models import NewKey
 from tests.serving import JWT_SECRET, serving, token
+from tests.watchdog import unwatched
 
 NOW = int(time.time())
 GOOD = {"tenant_id": "acme", "user_id": "alice", "roles": ["writer"], "exp": NOW + 7_200}
+
+
+def rsa_key() -> rsa.RSAPrivateKey:
+    """Making one takes as long as chance wants: primes are searched."""
+    with unwatched():
+        return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def encoded(part: Any) -> bytes:
@@ -90,7 +97,7 @@ class KeyServer:
 @pytest.fixture
 def key_server() -> Iterator[KeyServer]:
     server = KeyServer()
-    server.keys["one"] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    server.keys["one"] = rsa_key()
     server.keys["curve"] = ec.generate_private_key(ec.SECP256R1())
     yield server
     server.close()
@@ -158,7 +165,7 @@ async def test_public_keys_are_not_secrets_and_secrets_are_not_public_keys(key_s
     with pytest.raises(UnauthenticatedError):  # a curve's key under the RSA key's id
         await tokens.scope_of(jwt.encode(GOOD, key_server.keys["curve"], algorithm="ES256", headers={"kid": "one"}))
     with pytest.raises(UnauthenticatedError):  # signed by a key that is not published
-        stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        stranger = rsa_key()
         await tokens.scope_of(jwt.encode(GOOD, stranger, algorithm="RS256", headers={"kid": "one"}))
 
 
@@ -173,7 +180,7 @@ async def test_keys_are_rotated_and_unknown_ones_do_not_flood_the_url(
                 jwt.encode(GOOD, key_server.keys["one"], algorithm="RS256", headers={"kid": f"x{number}"})
             )
     assert key_server.asked == 1
-    key_server.keys["two"] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    key_server.keys["two"] = rsa_key()
     monkeypatch.setattr(tokens_module, "UNKNOWN_KEY_SECONDS", 0.0)
     assert (await tokens.scope_of(key_server.sign("two", GOOD))).user_id == "alice"
     assert key_server.asked == 2
@@ -397,7 +404,7 @@ async def test_a_key_that_was_taken_away_opens_nothing_more(key_server: KeyServe
     assert (await tokens.scope_of(seen)).tenant_id == "acme"
     later()
     assert (await tokens.scope_of(seen)).tenant_id == "acme", "asked again, the same key opens as before"
-    key_server.keys["one"] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    key_server.keys["one"] = rsa_key()
     later()
     with pytest.raises(UnauthenticatedError):
         await tokens.scope_of(seen)

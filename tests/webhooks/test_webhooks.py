@@ -12,6 +12,7 @@ from aiohttp import web
 
 from keeps.engine import Keeps
 from keeps.scope import Scope
+from keeps.telemetry.metrics import Metrics
 from keeps.webhooks.addresses import is_public
 from keeps.webhooks.delivery import LEASE, RETRY_SECONDS
 from keeps.webhooks.resolving import PublicResolver
@@ -66,7 +67,7 @@ class Clock:
 @pytest.fixture
 async def webhooks(keeps: Keeps) -> AsyncIterator[tuple[WebhookService, Clock]]:
     clock = Clock()
-    service = WebhookService(keeps.database, clock, allow_private=True)
+    service = WebhookService(keeps.database, clock, Metrics(), allow_private=True)
     yield service, clock
     await service.close()
 
@@ -183,7 +184,7 @@ async def test_a_name_that_leads_to_a_private_address_is_not_reached(
 ) -> None:
     clock = Clock()
     alice = keeps.memory(Scope(tenant, "alice"))
-    service = WebhookService(keeps.database, clock, allow_private=False)
+    service = WebhookService(keeps.database, clock, Metrics(), allow_private=False)
     port = receiver.url.rsplit(":", 1)[1]
 
     async def resolve(self: Any, host: str, port: int = 0, family: int = 0) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from keeps.cache.breaker import Breaker
 from keeps.clock import new_id
 from keeps.telemetry.logs import log
+from keeps.telemetry.metrics import Metrics
 from keeps_client.errors import NotConfiguredError
 
 TIMEOUT_SECONDS = 0.25
@@ -48,7 +49,7 @@ def tenant_keys(tenant_id: str) -> str:
 class RedisCache:
     """JSON documents by key. Every method answers as if the cache were empty when it is away."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, metrics: Metrics) -> None:
         try:
             from redis.asyncio import Redis
             from redis.exceptions import RedisError
@@ -59,15 +60,16 @@ class RedisCache:
         )
         self._errors = (RedisError, OSError, TimeoutError, asyncio.TimeoutError)
         self.breaker = Breaker()
+        self._metrics = metrics
         self._missed = False
         """Whether something could not be written: what is there may be old."""
 
     async def get(self, key: str) -> dict[str, Any] | None:
         found = await self._ask(lambda: self._redis.mget(EPOCH, key))
-        if not found or None in found:
-            return None
-        held = json.loads(found[1])
-        return held["value"] if held["epoch"] == found[0].decode() else None
+        held = json.loads(found[1]) if found and None not in found else None
+        fresh = held is not None and held["epoch"] == found[0].decode()
+        self._metrics.cache.labels("notes", "hit" if fresh else "miss").inc()
+        return held["value"] if held is not None and fresh else None
 
     async def put(self, key: str, value: dict[str, Any], version: int, kept: timedelta) -> None:
         """Keep a document, unless a higher version of it is there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Annotated, Any, get_args
 
 import typer
@@ -33,12 +34,17 @@ def register(app: typer.Typer) -> None:
 
 def worker(
     at_once: Annotated[int, typer.Option(help="How many jobs at once.", min=2, max=64)] = 4,
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Serve /metrics for Prometheus on this port.", min=0, max=65535)
+    ] = None,
+    metrics_host: Annotated[str, typer.Option(help="The address of --metrics-port.")] = "127.0.0.1",
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
     """Run background jobs until Ctrl-C: sessions, promotion, decay, consolidation, expiry, the index. `keeps serve` does so, too."""
 
     async def work() -> None:
+        from keeps.server.gauges import serving_metrics
         from keeps.telemetry.logs import configure_logs
 
         configure_logs("info")
@@ -46,10 +52,14 @@ def worker(
             chosen = keeps.services.worker
             chosen.at_once = at_once
             err.print(f"[bold green]Keeps works[/] on due jobs, {at_once} at once; Ctrl-C ends")
-            try:
-                await chosen.run()
-            except asyncio.CancelledError:
-                await chosen.close()
+            async with AsyncExitStack() as stack:
+                if metrics_port is not None:
+                    port = await stack.enter_async_context(serving_metrics(keeps, metrics_host, metrics_port))
+                    err.print(f"metrics: http://{metrics_host}:{port}/metrics")
+                try:
+                    await chosen.run()
+                except asyncio.CancelledError:
+                    await chosen.close()
         err.print(f"{chosen.done} jobs done")
 
     run(work)

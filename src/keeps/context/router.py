@@ -29,6 +29,7 @@ from keeps.recall.access import AccessBuffer
 from keeps.scope import Scope
 from keeps.sessions.notes import digest
 from keeps.telemetry.logs import log
+from keeps.telemetry.metrics import Metrics
 from keeps.turns import TextWorker, acting_for
 from keeps_client.models import (
     ContextItem,
@@ -88,6 +89,7 @@ class ContextRouter:
         counter: TokenCounter,
         access: AccessBuffer,
         clock: Clock,
+        metrics: Metrics,
         *,
         seconds: float = SOURCE_SECONDS,
     ) -> None:
@@ -98,6 +100,7 @@ class ContextRouter:
         self._access = access
         self._clock = clock
         self._seconds = seconds
+        self._metrics = metrics
         self._answers = AnswerCache()
         self._texts = TextWorker()
 
@@ -145,9 +148,18 @@ class ContextRouter:
                 (result,) = await self._texts.map(told, [None])
         self._access.add(scope, result.memory_ids[:COUNTED], asking.now)
         ended = time.perf_counter()
+        self._measured(result, ended - started)
         return result.model_copy(
             update={"router_ms": read_ms + (ended - routed) * 1e3, "took_ms": (ended - started) * 1e3, "sources_ms": {**asking.sources_ms, "all": (routed - waited) * 1e3}}
         )  # fmt: skip
+
+    def _measured(self, result: ContextResult, seconds: float) -> None:
+        self._metrics.context_seconds.observe(seconds)
+        self._metrics.context_tokens.observe(result.tokens)
+        for section in result.sections:
+            self._metrics.context_sections.labels(section.name).inc()
+        if result.degraded:
+            self._metrics.context_degraded.inc()
 
     async def sources(self, scope: Scope) -> list[Source]:
         """What can be looked up: documents, databases, APIs, with their purpose."""
@@ -255,7 +267,9 @@ class ContextRouter:
             if self._providers.asks_others(scope, request):  # of what they hold nobody can say whether it changed
                 return await self._providers.recall(scope, request, counted=False)
             held = self._answers.get(key, position)
-            if held is not None and all(there.get(hit.memory.memory_id) == hit.memory.version for hit in held.hits):
+            fresh = held is not None and all(there.get(hit.memory.memory_id) == hit.memory.version for hit in held.hits)
+            self._metrics.cache.labels("answers", "hit" if fresh else "miss").inc()
+            if held is not None and fresh:
                 return held
             found = await self._providers.recall(scope, request, counted=False)
             self._answers.put(key, position, found)

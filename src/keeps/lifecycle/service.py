@@ -19,6 +19,7 @@ from keeps.lifecycle import consolidation, decay, expiry, promotion
 from keeps.lifecycle.operations import JOB_USER, QUERIES, OperationService, Run
 from keeps.memories.changes import Changes
 from keeps.scope import Scope
+from keeps.telemetry.metrics import Metrics
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 from keeps_client.models import Operation
 from keeps_client.models.operations import JobName
@@ -42,11 +43,17 @@ class Lifecycle:
     """The jobs of a tenant. `more`: jobs of other parts, each for one user: those of sessions, of the index."""
 
     def __init__(
-        self, database: Database, operations: OperationService, clock: Clock, more: dict[str, UserJob]
+        self,
+        database: Database,
+        operations: OperationService,
+        clock: Clock,
+        more: dict[str, UserJob],
+        metrics: Metrics,
     ) -> None:
         self._database = database
         self._operations = operations
         self._clock = clock
+        self._metrics = metrics
         changes = Changes("", clock)
         self._jobs: dict[str, UserJob] = {
             "decay": lambda scope, run: self._batches(scope, run, "archived", decay.archive_batch),
@@ -64,28 +71,36 @@ class Lifecycle:
         After `seconds` it leaves the rest to its next turn, which then is due at once. `progress` is told each user done.
         """
         check_job(job)
-        with taking_long():
-            return await self._run(tenant_id, job, progress, seconds)
-
-    async def _run(self, tenant_id: str, job: str, progress: Progress | None, seconds: float) -> Operation | None:
         run = Run(new_id(), tenant_id, job, self._clock(), time.monotonic() + seconds)
+        started, success = time.perf_counter(), "false"
         try:
-            if job == "storage":
+            with taking_long():
+                done = await self._run(run, progress)
+            success = "true"
+            return done
+        finally:
+            self._metrics.jobs.labels(job, success).inc()
+            self._metrics.job_rows.labels(job).inc(sum(run.counts.values()))
+            self._metrics.job_seconds.labels(job).observe(time.perf_counter() - started)
+
+    async def _run(self, run: Run, progress: Progress | None) -> Operation | None:
+        try:
+            if run.job == "storage":
                 await self._sample(run)
             else:
-                await self._users(run, self._jobs[job], progress)
+                await self._users(run, self._jobs[run.job], progress)
         except KeepsError as error:
             await self._operations.finish(run, None, f"{error.code}: {error.detail}")
             raise
         except asyncio.CancelledError:
             await asyncio.shield(self._operations.finish(run, run.now, "stopped; it goes on at its next turn"))
             raise
-        period = PERIODS.get(job)
+        period = PERIODS.get(run.job)
         due_at = None if period is None else run.now if run.is_over else run.now + period
         try:
             return await self._operations.finish(run, due_at)
         except UserGoneError:
-            raise NotFoundError(f"no tenant {tenant_id!r}") from None
+            raise NotFoundError(f"no tenant {run.tenant_id!r}") from None
 
     async def _users(self, run: Run, job: UserJob, progress: Progress | None) -> None:
         after = ""

@@ -207,6 +207,15 @@ CREATE OR REPLACE FUNCTION keeps.webhooks_due(moment timestamptz, at_most intege
     ORDER BY due.place, due.next_attempt_at LIMIT at_most
 $$;
 
+-- How many webhooks have something to send, and since when the oldest of it waits: for metrics.
+CREATE FUNCTION keeps.webhooks_behind() RETURNS TABLE (behind bigint, since timestamptz)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    SELECT count(*), min((SELECT events.recorded_at FROM events WHERE events.tenant_id = webhooks.tenant_id AND events.sequence > webhooks.position
+                          ORDER BY events.sequence LIMIT 1))
+    FROM webhooks JOIN tenants USING (tenant_id) WHERE webhooks.active AND webhooks.position < tenants.last_sequence
+$$;
+REVOKE ALL ON FUNCTION keeps.webhooks_behind() FROM PUBLIC;
+
 -- What a tenant stores beside memories counts for its quota of bytes, too: state of agents and the graph.
 ALTER TABLE keeps.tenants ADD COLUMN state_bytes bigint NOT NULL DEFAULT 0;
 CREATE FUNCTION keeps.count_state() RETURNS trigger

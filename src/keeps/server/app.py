@@ -40,7 +40,7 @@ from keeps.server.routes import (
     working,
 )
 from keeps.settings import AuthMode, Settings
-from keeps.telemetry.metrics import Metrics
+from keeps.telemetry.metrics import HttpMetrics
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 
 Opening = Callable[[], AbstractAsyncContextManager[Keeps]]
@@ -77,7 +77,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
             if app.state.rates is not None and keeps.cache is not None:
                 app.state.rates.breaker = keeps.cache.breaker
             app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
-            app.state.gauges = Gauges(keeps, app.state.metrics)
+            app.state.gauges = Gauges(keeps)
             keeps.services.webhooks.start()
             if work:
                 keeps.services.worker.start()
@@ -93,7 +93,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
         # The framework's own spans hold whole paths, and so the ids in them; ours are made at the edge.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )  # fmt: skip
-    app.state.metrics = Metrics()
+    app.state.metrics = HttpMetrics()
     app.state.rates = None if mode == "none" else Rates(
         reads_per_minute=settings.reads_per_minute, writes_per_minute=settings.writes_per_minute, redis_url=settings.redis_url
     )  # fmt: skip

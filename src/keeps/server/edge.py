@@ -29,7 +29,7 @@ from keeps.server.lean import LeanRoute
 from keeps.server.origins import check_origin
 from keeps.server.problems import encode, internal_problem, problem_of
 from keeps.telemetry.logs import log
-from keeps.telemetry.metrics import Metrics
+from keeps.telemetry.metrics import HttpMetrics
 from keeps.telemetry.traces import tracer
 from keeps_client.errors import (
     ForbiddenError,
@@ -65,7 +65,7 @@ class Edge:
         *,
         routes: Sequence[LeanRoute],
         state: Any,
-        metrics: Metrics,
+        metrics: HttpMetrics,
         max_body_bytes: int,
         traced: bool,
         log_requests: bool,

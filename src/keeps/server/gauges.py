@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from prometheus_client import start_http_server
 
 from keeps.engine import Keeps
-from keeps.telemetry.metrics import Metrics
-from keeps_client.errors import KeepsError
+from keeps_client.errors import KeepsError, UnavailableError
 
 REFRESH_SECONDS = 15.0
 
@@ -14,9 +18,9 @@ REFRESH_SECONDS = 15.0
 class Gauges:
     """Refreshes what Prometheus reads. Where the database does not answer, the last known values stay."""
 
-    def __init__(self, keeps: Keeps, metrics: Metrics) -> None:
+    def __init__(self, keeps: Keeps) -> None:
         self._keeps = keeps
-        self._metrics = metrics
+        self._metrics = keeps.metrics
         self._next = 0.0
 
     async def refresh(self) -> None:
@@ -28,8 +32,41 @@ class Gauges:
         self._next = time.monotonic() + REFRESH_SECONDS
         try:
             status = await self._keeps.status()
-            self._metrics.storage.set(await self._keeps.storage_bytes())
+            storage = await self._keeps.storage_bytes()
+            behind, oldest = await self._keeps.services.webhooks.behind()
+            queue = await self._keeps.services.queue.status()
         except KeepsError:
             return
+        self._metrics.storage.set(storage)
+        self._metrics.webhooks_behind.set(behind)
+        self._metrics.webhook_lag.set(oldest)
+        self._metrics.jobs_queued.clear()
+        for each in queue:
+            self._metrics.jobs_queued.labels(each.status).inc(each.jobs)
         self._metrics.pending.set(status.pending)
         self._metrics.lag.set(status.lag_seconds)
+
+
+@asynccontextmanager
+async def serving_metrics(keeps: Keeps, host: str, port: int) -> AsyncGenerator[int]:
+    """`/metrics` of an engine that has no server, in a thread of its own; gives the port. Raises UnavailableError."""
+    try:
+        server, thread = start_http_server(port, host, keeps.metrics.registry)
+    except OSError as error:
+        raise UnavailableError(f"metrics cannot be served on {host}:{port}: {error.strerror}") from None
+    gauges = Gauges(keeps)
+
+    async def refresh() -> None:
+        while True:
+            await gauges.refresh()
+            await asyncio.sleep(REFRESH_SECONDS)
+
+    refreshing = asyncio.get_running_loop().create_task(refresh())
+    try:
+        yield server.server_port
+    finally:
+        refreshing.cancel()
+        await asyncio.gather(refreshing, return_exceptions=True)
+        await asyncio.to_thread(server.shutdown)
+        server.server_close()
+        await asyncio.to_thread(thread.join)

@@ -1,14 +1,64 @@
-"""Prometheus metrics. Labels are closed sets: operations, kinds, routes, codes; never tenants, users or ids."""
+"""Prometheus metrics. Labels are closed sets: operations, kinds, jobs, routes, codes; never tenants, users or ids."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+JOB_BUCKETS = (0.01, 0.05, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0)
+LAG_BUCKETS = (0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 10_800.0)
+TOKEN_BUCKETS = (50, 100, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
 
 
 class Metrics:
-    """The metrics of one process."""
+    """What an engine measures, whoever drives it: a server, a worker, a program of yours."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.jobs = Counter("memory_jobs", "Runs of background jobs.", ["job", "success"], registry=registry)
+        self.job_rows = Counter("memory_job_rows", "Rows that jobs changed.", ["job"], registry=registry)
+        self.job_seconds = Histogram(
+            "memory_job_seconds", "Time of a job over one tenant.", ["job"], buckets=JOB_BUCKETS, registry=registry
+        )
+        self.context_seconds = Histogram(
+            "memory_context_seconds", "Time to fill a context.", buckets=BUCKETS, registry=registry
+        )
+        self.context_tokens = Histogram(
+            "memory_context_tokens", "Tokens of a context.", buckets=TOKEN_BUCKETS, registry=registry
+        )
+        self.context_sections = Counter(
+            "memory_context_sections", "Contexts that showed a section.", ["section"], registry=registry
+        )
+        self.context_degraded = Counter(
+            "memory_context_degraded", "Contexts made without some source.", registry=registry
+        )
+        self.cache = Counter("memory_cache_requests", "What caches were asked.", ["cache", "result"], registry=registry)
+        self.llm_calls = Counter("llm_calls", "Questions to the LLM.", ["job", "success"], registry=registry)
+        self.llm_tokens = Counter("llm_tokens", "Tokens that the LLM counted.", ["job"], registry=registry)
+        self.embedding_waiting = Gauge(
+            "embedding_queue_texts", "Texts that wait for the embedding model.", ["kind"], registry=registry
+        )
+        self.embedding_seconds = Histogram(
+            "embedding_seconds", "Time until texts were embedded, the wait included.", ["kind"], buckets=BUCKETS, registry=registry
+        )  # fmt: skip
+        self.deliveries = Counter("webhook_deliveries", "Events sent to webhooks.", ["outcome"], registry=registry)
+        self.delivery_lag = Histogram(
+            "webhook_delivery_lag_seconds", "From an event until a webhook took it.", buckets=LAG_BUCKETS, registry=registry
+        )  # fmt: skip
+        self.webhooks_behind = Gauge("webhooks_behind", "Webhooks with events still to send.", registry=registry)
+        self.webhook_lag = Gauge("webhook_lag_seconds", "Age of the oldest event still to send.", registry=registry)
+        self.jobs_queued = Gauge("memory_jobs_queued", "The worker's queue, by status.", ["status"], registry=registry)
+        self.storage = Gauge("memory_storage_bytes", "Size of the database.", registry=registry)
+        self.pool = Gauge("db_pool_connections", "Database connections, by state.", ["state"], registry=registry)
+        self.pending = Gauge("memory_index_pending", "Memories that wait for their vector.", registry=registry)
+        self.lag = Gauge("memory_index_lag_seconds", "Age of the oldest that waits.", registry=registry)
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+class HttpMetrics:
+    """What one server measures."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -18,7 +68,6 @@ class Metrics:
         self.retrieval = Histogram(
             "memory_retrieval_seconds", "Time to answer a question.", buckets=BUCKETS, registry=self.registry
         )
-        self.storage = Gauge("memory_storage_bytes", "Size of the database.", registry=self.registry)
         self.requests = Counter(
             "http_requests", "HTTP requests.", ["method", "route", "status"], registry=self.registry
         )
@@ -26,9 +75,6 @@ class Metrics:
             "http_request_duration_seconds", "Time to answer a request.", ["method", "route"], buckets=BUCKETS, registry=self.registry
         )  # fmt: skip
         self.in_flight = Gauge("http_requests_in_flight", "Requests being answered.", registry=self.registry)
-        self.pool = Gauge("db_pool_connections", "Database connections, by state.", ["state"], registry=self.registry)
-        self.pending = Gauge("memory_index_pending", "Memories that wait for their vector.", registry=self.registry)
-        self.lag = Gauge("memory_index_lag_seconds", "Age of the oldest that waits.", registry=self.registry)
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

@@ -21,6 +21,7 @@ from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
+from keeps.telemetry.metrics import Metrics
 from keeps.webhooks.addresses import host_of, is_public
 from keeps_client.errors import KeepsError
 from keeps_client.models import Event
@@ -48,10 +49,13 @@ def signature(secret: str, event_id: str, timestamp: int, body: bytes) -> str:
 class Delivery:
     """Finds webhooks with something to send, over all tenants, and serves each as its own tenant."""
 
-    def __init__(self, database: Database, clock: Clock, queries: Statements, *, allow_private: bool) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, queries: Statements, metrics: Metrics, *, allow_private: bool
+    ) -> None:
         self._database = database
         self._clock = clock
         self._queries = queries
+        self._metrics = metrics
         self._allow_private = allow_private
         self._session: aiohttp.ClientSession | None = None
         self._task: asyncio.Task[None] | None = None
@@ -130,6 +134,8 @@ class Delivery:
                 await self._failed(scope, webhook_id, event, attempts + 1, error)
                 return taken
             attempts = 0
+            self._metrics.deliveries.labels("taken").inc()
+            self._metrics.delivery_lag.observe(max(0.0, (self._clock() - event.time).total_seconds()))
             await self._moved(scope, webhook_id, event.sequence, self._clock())
         await self._moved(scope, webhook_id, until, None)
         await self._release(scope, webhook_id, 0, self._clock(), None)
@@ -168,6 +174,7 @@ class Delivery:
 
     async def _failed(self, scope: Scope, webhook_id: UUID, event: Event, attempts: int, error: str) -> None:
         now = self._clock()
+        self._metrics.deliveries.labels("retried" if attempts <= len(RETRY_SECONDS) else "given_up").inc()
         if attempts <= len(RETRY_SECONDS):
             again = now + timedelta(seconds=RETRY_SECONDS[attempts - 1])
             await self._release(scope, webhook_id, attempts, again, error)

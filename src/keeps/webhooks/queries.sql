@@ -54,6 +54,10 @@ INSERT INTO keeps.webhook_failures (tenant_id, webhook_id, sequence, attempts, e
 ON CONFLICT (tenant_id, webhook_id, sequence)
     DO UPDATE SET attempts = EXCLUDED.attempts, error = EXCLUDED.error, failed_at = EXCLUDED.failed_at
 
+-- name: webhooks_behind
+-- Over all tenants: how many have something to send, and the seconds that the oldest of it has waited.
+SELECT behind, COALESCE(GREATEST(0, extract(epoch FROM now() - since)), 0)::float8 AS seconds FROM keeps.webhooks_behind()
+
 -- name: webhooks_due
 -- Over all tenants, ids only.
 SELECT tenant_id, webhook_id FROM keeps.webhooks_due($1, $2)

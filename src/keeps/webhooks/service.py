@@ -11,6 +11,7 @@ from keeps.clock import Clock, new_id
 from keeps.db.session import Database, Row, Tx
 from keeps.db.statements import Statements
 from keeps.scope import Scope
+from keeps.telemetry.metrics import Metrics
 from keeps.tenants.store import ensure_tenant
 from keeps.webhooks.addresses import host_of, is_public
 from keeps.webhooks.delivery import Delivery
@@ -26,11 +27,11 @@ Change = Callable[[Tx], Awaitable[Row | None]]
 class WebhookService:
     """The webhooks of a tenant. `allow_private`: also to loopback and private addresses."""
 
-    def __init__(self, database: Database, clock: Clock, *, allow_private: bool) -> None:
+    def __init__(self, database: Database, clock: Clock, metrics: Metrics, *, allow_private: bool) -> None:
         self._database = database
         self._clock = clock
         self._allow_private = allow_private
-        self._delivery = Delivery(database, clock, QUERIES, allow_private=allow_private)
+        self._delivery = Delivery(database, clock, QUERIES, metrics, allow_private=allow_private)
 
     async def add(self, scope: Scope, new: NewWebhook) -> MadeWebhook:
         """Send the tenant's events to a URL from now on. The answer holds the secret that signs them, shown this once."""
@@ -94,6 +95,11 @@ class WebhookService:
     async def deliver_due(self) -> int:
         """Deliver what is due now; returns how many events arrived."""
         return await self._delivery.deliver_due()
+
+    async def behind(self) -> tuple[int, float]:
+        """Over all tenants: how many webhooks have something to send, and how long the oldest of it has waited, in seconds."""
+        (row,) = await self._database.privileged_read(QUERIES["webhooks_behind"])
+        return row["behind"], row["seconds"]
 
     async def close(self) -> None:
         await self._delivery.close()

@@ -33,4 +33,6 @@ async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
     state: Any = request.app.state
     await state.gauges.refresh()
-    return Response(state.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(
+        state.keeps.metrics.text() + state.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8"
+    )
