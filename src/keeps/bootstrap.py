@@ -89,7 +89,10 @@ async def open_keeps(
         indexer = Indexer(database, chosen, clock)
         closing: list[Any] = [part for part in (chosen, chat, database, server) if part is not None]
         introducer = Introducer(database)
-        memories = MemoryService(database, introducer, chosen, clock)
+        memories = MemoryService(
+            database, introducer, chosen, clock,
+            max_content_characters=settings.max_content_characters, default_ttl_days=settings.default_ttl_days,
+        )  # fmt: skip
         recall = RecallService(database, chosen, access, clock)
         graph = GraphService(database, introducer, clock)
         builtin: dict[str, BuiltIn] = {
@@ -124,6 +127,7 @@ async def open_keeps(
             clock,
             {"index": partial(_index, indexer), "sessions": conversations.consolidate_user},
             metrics,
+            settings.cleanup_interval_hours,
         )
         services = Services(
             memories=memories,

@@ -6,6 +6,8 @@ import base64
 import binascii
 import json
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from uuid import UUID
 
 from keeps_client.errors import ValidationFailedError
 from keeps_client.validation import named
@@ -35,3 +37,23 @@ def read_cursor(cursor: str) -> tuple[datetime, str]:
         return datetime.fromisoformat(moment).astimezone(UTC), named("cursor", name)
     except (ValueError, TypeError, binascii.Error, AttributeError, OverflowError, RecursionError):
         raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+
+
+Place = tuple[float, str, str, str]
+"""Where a row stands in an order: its rank, its age in seconds, its words, its id."""
+
+
+def write_place(order: str, place: Place) -> str:
+    return base64.urlsafe_b64encode(json.dumps([order, *place]).encode()).decode()
+
+
+def read_place(cursor: str, order: str) -> Place:
+    """Raises ValidationFailedError for what no page of this order gave."""
+    try:
+        given, rank, age, words, name = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        known = given == order and isinstance(words, str) and "\x00" not in words
+        if known and abs(float(rank)) <= 1 and abs(Decimal(age)) < 10**12:
+            return float(rank), str(Decimal(age)), words, str(UUID(name))
+    except (ValueError, TypeError, binascii.Error, AttributeError, OverflowError, RecursionError, InvalidOperation):
+        pass
+    raise ValidationFailedError("cursor is not one that a page of this order gave; start without it")

@@ -24,7 +24,7 @@ from keeps_client.models import (
     RecallResult,
     Receipt,
 )
-from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
+from keeps_client.models.memories import Kind, Layer, MemoryOrder, ProcedureType, Role, Visibility
 from keeps_client.models.recall import RecallScope
 from keeps_client.validation import Index, as_uuid, index_now, listed, moment, named, validated, version
 
@@ -118,10 +118,21 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog, ScopedL
         """The current memory of a key, or None."""
         return await self.services.memories.find(self.scope, named("namespace", namespace), named("key", key))
 
-    async def list(self, *, filters: Filters | None = None, limit: int = 50, cursor: str | None = None) -> Page[Memory]:
-        """Memories, newest first, a page at a time: pass `next_cursor` on for the next."""
+    async def list(
+        self,
+        *,
+        filters: Filters | None = None,
+        order: MemoryOrder = "created",
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Memory]:
+        """Memories a page at a time: pass `next_cursor`, with the same `order`, on for the next.
+
+        `order`: `created` (newest first), `importance` (highest first), `recency` (last changed first), or `name`
+        (by namespace and key; what has no key comes last).
+        """
         start = None if cursor is None else named("cursor", cursor)
-        return await self.services.memories.list(self.scope, filters=filters, limit=limit, cursor=start)
+        return await self.services.memories.list(self.scope, filters=filters, order=order, limit=limit, cursor=start)
 
     async def update(
         self, memory_id: UUID | str, *, if_version: int | None = None, index: Index = "now", **changes: Any

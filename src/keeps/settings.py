@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from keeps_client.errors import ValidationFailedError
+from keeps_client.models.common import MAX_CONTENT_CHARACTERS
 
 EmbedderName = Literal["local", "openai", "none"]
 AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
@@ -38,6 +39,9 @@ class Settings:
     llm_api_key: str | None = None
     llm_tokens_per_day: int = 1_000_000
     session_hours: int = 24
+    max_content_characters: int = MAX_CONTENT_CHARACTERS
+    default_ttl_days: int | None = None
+    cleanup_interval_hours: int = 24
     model_dir: Path | None = None
     markdown_folder: Path | None = None
     host: str = "127.0.0.1"
@@ -101,6 +105,7 @@ def load_settings(
         raise ValidationFailedError(
             "KEEPS_DATABASE_URL is not a PostgreSQL URL; write postgresql://keeps_app:password@host/database"
         )
+    ttl = setting("default_ttl_days")
     model_dir, markdown_folder = setting("model_dir"), setting("markdown_folder")
     return Settings(
         home=place,
@@ -116,6 +121,15 @@ def load_settings(
         llm_api_key=setting("llm_api_key"),
         llm_tokens_per_day=_whole("KEEPS_LLM_TOKENS_PER_DAY", setting("llm_tokens_per_day") or "1000000", most=10**12),
         session_hours=_whole("KEEPS_SESSION_HOURS", setting("session_hours") or "24", most=8_760),
+        max_content_characters=_whole(
+            "KEEPS_MAX_CONTENT_CHARACTERS",
+            setting("max_content_characters") or str(MAX_CONTENT_CHARACTERS),
+            most=MAX_CONTENT_CHARACTERS,
+        ),
+        default_ttl_days=_whole("KEEPS_DEFAULT_TTL_DAYS", ttl, most=36_500) if ttl else None,
+        cleanup_interval_hours=_whole(
+            "KEEPS_CLEANUP_INTERVAL_HOURS", setting("cleanup_interval_hours") or "24", most=720
+        ),
         model_dir=Path(model_dir) if model_dir else None,
         markdown_folder=Path(markdown_folder) if markdown_folder else None,
         host=setting("host") or "127.0.0.1",

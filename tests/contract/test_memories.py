@@ -8,6 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from keeps.engine import Keeps
+from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import NewMemory
 
@@ -86,3 +88,50 @@ async def test_wrong_arguments_raise_the_same_errors_everywhere(
 ) -> None:
     with pytest.raises(error):
         await getattr(memory, method)(**arguments)
+
+
+async def test_memories_are_listed_by_importance_recency_and_name(memory: Any, keeps: Keeps, tenant: str) -> None:
+    stored = {}
+    for key, importance in (("b", 0.9), ("a", 0.2), (None, 0.5), ("C", 0.9), ("d\\'; --🙂", 0.1)):
+        receipt = await memory.remember(f"Fact {key}.", namespace="n", key=key, importance=importance)
+        stored[receipt.memory_id] = key
+    elsewhere = await memory.remember("Fact of another namespace.", namespace="a", key="z", importance=0.3)
+    stored[elsewhere.memory_id] = "z"
+    await keeps.memory(Scope(tenant, "bob")).remember("A secret of Bob.", importance=1.0)
+    shared = await keeps.memory(Scope(tenant, "bob")).remember(
+        "Shared by Bob.", importance=0.95, visibility="tenant", namespace="z", key="s"
+    )
+    stored[shared.memory_id] = "s"
+    first = next(iter(stored))
+    await memory.update(first, tags=["changed"])
+
+    async def keys(order: str, limit: int) -> list[str | None]:
+        found, cursor = [], None
+        while True:
+            page = await memory.list(order=order, limit=limit, cursor=cursor)
+            found += [stored[each.memory_id] for each in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+    wanted = {
+        "importance": ["s", "b", "C", None, "z", "a", "d\\'; --🙂"],
+        "recency": ["b", "s", "z", "d\\'; --🙂", "C", None, "a"],
+        "name": ["z", "C", "a", "b", "d\\'; --🙂", "s", None],
+        "created": ["s", "z", "d\\'; --🙂", "C", None, "a", "b"],
+    }
+    for order, names in wanted.items():
+        for limit in (1, 2, 3, 200):
+            assert await keys(order, limit) == names, (order, limit)
+    page = await memory.list(order="name", limit=1, filters={"importance": {"gte": 0.9}})
+    assert [stored[each.memory_id] for each in page.items] == ["C"]
+    for order, cursor in (
+        ("recency", page.next_cursor),
+        ("created", page.next_cursor),
+        ("name", "bm9uc2Vuc2U="),
+        ("name", "W10="),
+    ):
+        with pytest.raises(ValidationFailedError, match="cursor"):
+            await memory.list(order=order, cursor=cursor)
+    with pytest.raises(ValidationFailedError, match="importance"):
+        await memory.list(order="size")

@@ -14,6 +14,7 @@ from rich.table import Column, Table
 from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Hit, Memory, Receipt
+from keeps_client.models.memories import MemoryOrder
 
 MemoryId = Annotated[str, typer.Argument(help="The id that `remember` and `list` print.")]
 Namespace = Annotated[str | None, typer.Option(help="Namespace of the key.")]
@@ -117,15 +118,18 @@ def list_memories(
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Where the page before ended.")] = None,
     filters: Annotated[str | None, typer.Option(help='JSON, such as {"deleted_at": {"exists": true}}.')] = None,
+    order: Annotated[
+        MemoryOrder, typer.Option(help="created (newest first), importance, recency or name.")
+    ] = "created",
     *,
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Memories, newest first."""
+    """Memories, newest first or in another order."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            page = await memory.list(filters=_json_object("filters", filters), limit=limit, cursor=cursor)
+            page = await memory.list(filters=_json_object("filters", filters), order=order, limit=limit, cursor=cursor)
         if as_json:
             print_json(page.model_dump(mode="json"))
             return

@@ -81,6 +81,8 @@ class ExchangeService:
     async def store(self, scope: Scope, new: NewExchange) -> ExchangeReceipt:
         """Store messages as short-term memories, what is said in them as facts, and roll the notes on. All of it, or nothing."""
         now = self._clock()
+        for message in new.messages:
+            self._memory.check_length(message.content)
         said = [self._heard(message, new, now, position) for position, message in enumerate(new.messages)]
         writes = await self._memory.prepare(scope, [each.memory for each in said if each.memory], index_now=False)
 

@@ -99,11 +99,13 @@ def _origin(image: Image) -> str:
 
 
 def _merged(keeper: Image, others: list[Image]) -> Image:
-    """The keeper, as important as the most important, with all tags, and the ids of those it stands for."""
+    """The keeper, as important as the most important, with all tags, kept as long as any, and the ids of those it stands for."""
+    ends = [image["expires_at"] for image in (keeper, *others)]
     ids = [*keeper["metadata"].get("merged_from", []), *(image["memory_id"] for image in others)]
     return {
         **keeper,
         "importance": max(image["importance"] for image in (keeper, *others)),
+        "expires_at": None if None in ends else max(ends),
         "tags": list(dict.fromkeys([*keeper["tags"], *(tag for image in others for tag in image["tags"])]))[:50],
         "metadata": {**keeper["metadata"], "merged_from": ids[-100:]},
     }
@@ -112,7 +114,11 @@ def _merged(keeper: Image, others: list[Image]) -> Image:
 async def _sum_up(tx: Tx, run: Run, week: Any) -> int:
     """One memory for a week of what faded. 0 where there is one already."""
     who = (tx.scope.tenant_id, tx.scope.user_id)
-    rows = await tx.fetch(QUERIES["cluster_memories"], *who, week["agent_id"], week["content_type"], week["week"])
+    rows = await tx.fetch(
+        QUERIES["cluster_memories"], *who, week["agent_id"], week["content_type"], week["week"], run.now
+    )
+    if not rows:
+        return 0
     said = [Note(kind="message", text=row["content"], role="user", at=row["valid_from"]) for row in rows]
     summary = ""
     for start in range(0, len(said), 5):
@@ -123,6 +129,7 @@ async def _sum_up(tx: Tx, run: Run, week: Any) -> int:
         content=f"{kind.capitalize()}, week of {week['week']:%Y-%m-%d}: {len(said)} entries.\n{lines}"[:8_000], kind="episodic",
         content_type="summary", namespace=SUMMARIES, key=f"{week['agent_id']}/{week['content_type']}/{week['week']:%Y-%m-%d}"[:255],
         importance=0.5, agent_id=week["agent_id"] or None, valid_from=week["week"], metadata={"summarises": len(said), "sources": [str(row["memory_id"]) for row in rows]},
+        expires_at=min((row["expires_at"] for row in rows if row["expires_at"]), default=None),
     )  # fmt: skip
     image = new_image(memory, tx.scope, new_id(), run.now)
     if await store.lock_same(tx, image) is not None or not await store.insert_many(tx, [written(image, None)], ""):

@@ -24,7 +24,8 @@ async def archive_batch(tx: Tx, run: Run) -> int:
         await store.replace(
             tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.archived", run.now
         )
-        kept = [new_image(new, tx.scope, new_id(), run.now) for new in gists_of([each.after for each in changes])]
+        lasting = [each.after for each in changes if not (each.after["expires_at"] or "9") <= run.now.isoformat()]
+        kept = [new_image(new, tx.scope, new_id(), run.now) for new in gists_of(lasting)]
         kept = [{**image, "layer": "long_term"} for image in kept]
         stored = await store.insert_many(tx, [store.written(image, None) for image in kept], "") if kept else set[str]()
         await record(tx, run, [*changes, *(Change(None, image) for image in kept if image["memory_id"] in stored)])

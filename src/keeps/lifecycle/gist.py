@@ -75,4 +75,5 @@ def gists_of(images: Sequence[Image]) -> Iterable[NewMemory]:
             session_id=image["session_id"], agent_id=image["agent_id"], importance=image["importance"], tags=tuple(image["tags"]),
             metadata=metadata,
             valid_from=datetime.fromisoformat(image["valid_from"]),
+            expires_at=image["expires_at"] and datetime.fromisoformat(image["expires_at"]),
         )  # fmt: skip

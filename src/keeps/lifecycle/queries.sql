@@ -186,11 +186,11 @@ GROUP BY 1, 2, 3 HAVING count(*) >= 5
 ORDER BY 3, 1, 2 LIMIT 100
 
 -- name: cluster_memories
-SELECT memory_id, content, role, valid_from FROM keeps.memories
+SELECT memory_id, content, role, valid_from, expires_at FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND layer = 'short_term' AND kind = 'episodic' AND session_id IS NULL AND archived_at IS NOT NULL
   AND deleted_at IS NULL AND superseded_by IS NULL AND content_type = $4 AND COALESCE(agent_id, '') = $3
   AND valid_from >= $5::timestamptz AND valid_from < $5::timestamptz + interval '7 days'
-  AND role IS DISTINCT FROM 'tool' AND source IS NULL AND NOT metadata ? 'trust'
+  AND role IS DISTINCT FROM 'tool' AND source IS NULL AND NOT metadata ? 'trust' AND (expires_at IS NULL OR expires_at > $6)
 ORDER BY valid_from, memory_id LIMIT 500
 
 -- name: memories_stale

@@ -28,15 +28,16 @@ USERS_AT_ONCE = 500
 Progress = Callable[[int], None]
 UserJob = Callable[[Scope, Run], Awaitable[None]]
 
+CLEANUP_HOURS = 24
 PERIODS: dict[str, timedelta] = {
     "sessions": timedelta(hours=1),
     "promotion": timedelta(hours=1),
     "decay": timedelta(hours=1),
     "storage": timedelta(hours=1),
-    "expiry": timedelta(days=1),
     "consolidation": timedelta(days=7),
 }
-"""How often each job of a tenant is due. `index` is due whenever something waits for a vector."""
+"""How often each job of a tenant is due. `expiry` is set (KEEPS_CLEANUP_INTERVAL_HOURS); `index` is due whenever something waits
+for a vector."""
 
 
 class Lifecycle:
@@ -49,11 +50,13 @@ class Lifecycle:
         clock: Clock,
         more: dict[str, UserJob],
         metrics: Metrics,
+        cleanup_hours: int = CLEANUP_HOURS,
     ) -> None:
         self._database = database
         self._operations = operations
         self._clock = clock
         self._metrics = metrics
+        self._periods = PERIODS | {"expiry": timedelta(hours=cleanup_hours)}
         changes = Changes("", clock)
         self._jobs: dict[str, UserJob] = {
             "decay": lambda scope, run: self._batches(scope, run, "archived", decay.archive_batch),
@@ -95,7 +98,7 @@ class Lifecycle:
         except asyncio.CancelledError:
             await asyncio.shield(self._operations.finish(run, run.now, "stopped; it goes on at its next turn"))
             raise
-        period = PERIODS.get(run.job)
+        period = self._periods.get(run.job)
         due_at = None if period is None else run.now if run.is_over else run.now + period
         try:
             return await self._operations.finish(run, due_at)

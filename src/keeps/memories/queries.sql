@@ -273,6 +273,35 @@ LIMIT $5
 ) AS page LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = page.memory_id
 ORDER BY page.created_at DESC, page.memory_id DESC
 
+-- name: memories_in_order
+-- One keyset page in the order $3: by importance, by recency, or by name. Its place is (rank, age, words, id), ascending.
+-- $2 user · $4: the place of the last row of the page before as JSON, or null · $5 limit · $6 now · $7: lives asked for by filters
+WITH seen AS (
+    SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
+    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
+    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at,
+        CASE $3 WHEN 'importance' THEN -importance WHEN 'name' THEN (key IS NULL)::integer ELSE 0 END::float8 AS rank,
+        CASE $3 WHEN 'name' THEN 0 ELSE -extract(epoch FROM updated_at) END::numeric AS age,
+        CASE $3 WHEN 'name' THEN namespace || chr(1) || COALESCE(key, '') ELSE '' END COLLATE "C" AS words
+    FROM keeps.memories
+    WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant')
+      AND keeps.memory_life(deleted_at, superseded_by, archived_at) = ANY ($7::text[])
+      AND (expires_at IS NULL OR expires_at > $6)
+      AND /*:condition*/ true
+), page AS (
+    SELECT * FROM seen
+    WHERE $4::jsonb IS NULL
+       OR (rank, age, words, memory_id) > (($4::jsonb->>0)::float8, ($4::jsonb->>1)::numeric, ($4::jsonb->>2) COLLATE "C", ($4::jsonb->>3)::uuid)
+    ORDER BY rank, age, words, memory_id LIMIT $5
+)
+SELECT page.tenant_id, page.memory_id, page.user_id, page.agent_id, page.session_id, page.kind, page.layer, page.namespace, page.key, page.content,
+    page.value, page.content_type, page.role, page.trigger_condition, page.procedure_type, page.metadata, page.tags, page.source, page.importance,
+    page.visibility, page.content_hash, page.valid_from, page.valid_to, page.superseded_by, page.expires_at, page.archived_at, page.deleted_at,
+    page.document_id, page.version, page.created_at, page.updated_at, page.rank, page.age::text AS age, page.words,
+    memory_access.access_count, memory_access.last_accessed_at
+FROM page LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = page.memory_id
+ORDER BY page.rank, page.age, page.words, page.memory_id
+
 -- name: memories_overdue
 -- One's own memories that were forgotten longer ago than they can be restored.
 SELECT memory_id FROM keeps.memories

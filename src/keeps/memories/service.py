@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from keeps.clock import Clock, new_id
-from keeps.cursors import read_cursor, write_cursor
+from keeps.cursors import read_cursor, read_place, write_cursor, write_place
 from keeps.db.errors import UserGoneError
 from keeps.db.session import Database, Tx, is_repeatable
 from keeps.events import store as events
@@ -33,7 +33,8 @@ from keeps_client.errors import (
     ValidationFailedError,
 )
 from keeps_client.models import Event, Filters, Memory, MemoryChange, NewMemory, Page, Receipt
-from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_LIMIT
+from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_CONTENT_CHARACTERS, MAX_LIMIT
+from keeps_client.models.memories import MemoryOrder
 
 INLINE_CHARACTERS = 8_000
 """What is read on the event loop at once; more takes too long for whoever waits."""
@@ -43,12 +44,23 @@ _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_t
 class MemoryService:
     """Everything that happens to memories, but for recall."""
 
-    def __init__(self, database: Database, introducer: Introducer, embedder: Embedder | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        introducer: Introducer,
+        embedder: Embedder | None,
+        clock: Clock,
+        *,
+        max_content_characters: int = MAX_CONTENT_CHARACTERS,
+        default_ttl_days: int | None = None,
+    ) -> None:
         self._database = database
         self._introducer = introducer
         self._embedder = embedder
         self._clock = clock
         self._changes = Changes(self.model, clock)
+        self._max_content_characters = max_content_characters
+        self._default_ttl_days = default_ttl_days
         self._writer = Writer(database, self._changes.apply)
         self._texts = TextWorker()
 
@@ -61,6 +73,7 @@ class MemoryService:
 
     async def remember(self, scope: Scope, new: NewMemory, *, index_now: bool) -> Receipt:
         """Store one memory. Raises ConflictError when `if_version` is not the stored version."""
+        self.check_length(new.content)
         (write,) = await self.prepare(scope, [new], index_now=index_now)
         if is_repeatable():
             # Its receipt is stored with it, so it cannot share a transaction with others.
@@ -80,6 +93,8 @@ class MemoryService:
             )
         if not items:
             return []
+        for new in items:
+            self.check_length(new.content)
         writes = await self.prepare(scope, items, index_now=index_now)
         return await self._introducer.write(scope, lambda tx: self.apply(tx, writes), answer=RECEIPTS)
 
@@ -114,22 +129,31 @@ class MemoryService:
         async with self._database.scoped(scope) as tx:
             return await store.find(tx, namespace, key, self._clock())
 
-    async def list(self, scope: Scope, *, filters: Filters | None, limit: int, cursor: str | None) -> Page[Memory]:
-        """One page of current memories, newest first. A filter on `deleted_at` or `superseded_by` shows those, too."""
+    async def list(
+        self, scope: Scope, *, filters: Filters | None, limit: int, cursor: str | None, order: MemoryOrder = "created"
+    ) -> Page[Memory]:
+        """One page of current memories, in an order. A filter on `deleted_at` or `superseded_by` shows those, too."""
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_LIMIT:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValidationFailedError(f"limit must be 1 to {MAX_LIMIT}")
         condition = compile_filters(filters, first_parameter=8)
         asked = {_LIFE_FIELDS[name] for name in fields_of(filters) if name in _LIFE_FIELDS}
+        if order not in get_args(MemoryOrder):
+            raise ValidationFailedError(f"order must be one of {', '.join(get_args(MemoryOrder))}, not {order!r}")
+        lives, now = ["current", "archived", *asked], self._clock()
+        if order != "created":
+            place = read_place(cursor, order) if cursor else None
+            async with self._database.scoped(scope) as tx:
+                found = await store.page_in_order(
+                    tx, order, condition=condition, lives=lives, after=place, limit=limit + 1, now=now
+                )
+            more = len(found) > limit
+            return Page(
+                items=[memory for memory, _ in found[:limit]],
+                next_cursor=write_place(order, found[limit - 1][1]) if more else None,
+            )
         after = _place(cursor) if cursor else None
         async with self._database.scoped(scope) as tx:
-            memories = await store.page(
-                tx,
-                condition=condition,
-                lives=["current", "archived", *asked],
-                after=after,
-                limit=limit + 1,
-                now=self._clock(),
-            )
+            memories = await store.page(tx, condition=condition, lives=lives, after=after, limit=limit + 1, now=now)
         more = len(memories) > limit
         last = memories[limit - 1] if more else None
         return Page(
@@ -141,6 +165,7 @@ class MemoryService:
     ) -> Receipt:
         """Change some fields. New content supersedes the old, which stays readable."""
         named = _named(change)
+        self.check_length(named.get("content", ""))
         current = await self.get(scope, memory_id)
         preview = {**current.model_dump(mode="json"), **named}
         embedding = await self._embed_changed(current, preview) if index_now else None
@@ -285,6 +310,7 @@ class MemoryService:
             new.kind != "semantic" and new.agent_id not in (None, scope.agent_id) for new in items
         ):
             raise ForbiddenError(f"this token belongs to agent {scope.agent_id!r}; it cannot write for another")
+        items = [self._ending(new) for new in items]
 
         def made(new: NewMemory) -> tuple[Image, list[int], bytes]:
             image = new_image(new, scope, new_id(), now)
@@ -308,6 +334,20 @@ class MemoryService:
             )
             for new, (image, terms, packed), embedding in zip(items, found, embeddings, strict=True)
         ]
+
+    def _ending(self, new: NewMemory) -> NewMemory:
+        """Kept as long as this installation keeps what nobody set an end for."""
+        if self._default_ttl_days is None or new.ttl_days is not None or new.expires_at is not None:
+            return new
+        return new.model_copy(update={"ttl_days": self._default_ttl_days})
+
+    def check_length(self, content: str) -> None:
+        """Raise ValidationFailedError for what somebody sends that is longer than this installation takes."""
+        if len(content) > self._max_content_characters:
+            raise ValidationFailedError(
+                f"content has {len(content):,} characters; this installation takes {self._max_content_characters:,}"
+                " (KEEPS_MAX_CONTENT_CHARACTERS)"
+            )
 
     async def _embed_changed(self, current: Memory, preview: Image) -> Embedding | None:
         if self._embedder is None or embedded_text(current.model_dump(mode="json")) == embedded_text(preview):

@@ -12,6 +12,7 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from keeps.clock import new_id
+from keeps.cursors import Place
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.images import Image, audience_of, life_of, searched_terms
@@ -186,6 +187,24 @@ async def page(
         *condition.values,
     )
     return [memory_from_row(row, now) for row in rows]
+
+
+async def page_in_order(
+    tx: Tx, order: str, *, condition: Condition, lives: Sequence[str], after: Place | None, limit: int, now: datetime
+) -> list[tuple[Memory, Place]]:
+    """The same in another order: each with its place, for the page after. The values of `condition` are bound from $8 on."""
+    rows = await tx.fetch(
+        QUERIES["memories_in_order"].where(condition),
+        tx.scope.tenant_id,
+        tx.scope.user_id,
+        order,
+        None if after is None else json.dumps(after),
+        limit,
+        now,
+        list(lives),
+        *condition.values,
+    )
+    return [(memory_from_row(row, now), (row["rank"], row["age"], row["words"], str(row["memory_id"]))) for row in rows]
 
 
 async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:

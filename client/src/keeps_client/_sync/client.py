@@ -32,7 +32,7 @@ from keeps_client.models import (
     RecallResult,
     Receipt,
 )
-from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
+from keeps_client.models.memories import Kind, Layer, MemoryOrder, ProcedureType, Role, Visibility
 from keeps_client.models.recall import RecallScope
 from keeps_client.validation import Index, as_uuid, index_now, limited, listed, moment, named, validated, version
 
@@ -183,9 +183,20 @@ class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient, LayersCl
         page = parsed(MEMORIES, self._transport.send(call("GET", "memories", query=wanted)))
         return page.items[0] if page.items else None
 
-    def list(self, *, filters: Filters | None = None, limit: int = 50, cursor: str | None = None) -> Page[Memory]:
-        """Memories, newest first, a page at a time: pass `next_cursor` on for the next."""
-        wanted = {"filters": filters, "limit": limited(limit), "cursor": cursor}
+    def list(
+        self,
+        *,
+        filters: Filters | None = None,
+        order: MemoryOrder = "created",
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Memory]:
+        """Memories a page at a time: pass `next_cursor`, with the same `order`, on for the next.
+
+        `order`: `created` (newest first), `importance` (highest first), `recency` (last changed first), or `name`
+        (by namespace and key; what has no key comes last).
+        """
+        wanted = {"filters": filters, "order": order, "limit": limited(limit), "cursor": cursor}
         return parsed(MEMORIES, self._transport.send(call("GET", "memories", query=wanted)))
 
     def update(

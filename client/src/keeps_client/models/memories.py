@@ -24,6 +24,7 @@ Layer = Literal["session", "short_term", "long_term", "knowledge"]
 Visibility = Literal["private", "tenant"]
 Role = Literal["user", "assistant", "system", "tool"]
 ProcedureType = Literal["system_prompt", "few_shot_example"]
+MemoryOrder = Literal["created", "importance", "recency", "name"]
 IndexWhen = Literal["now", "later"]
 ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored"]
 

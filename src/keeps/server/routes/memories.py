@@ -16,7 +16,7 @@ from keeps.server.routes.working import IfMatch, version_of
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event, Memory, MemoryChange, NewMemory, Page, RecallRequest, RecallResult, Receipt
 from keeps_client.models.common import MAX_BATCH_ITEMS, UtcTime, Wire
-from keeps_client.models.memories import IndexWhen
+from keeps_client.models.memories import IndexWhen, MemoryOrder
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=LeanRoute)
 RECEIPTS, EVENTS = TypeAdapter(list[Receipt]), TypeAdapter(list[Event])
@@ -42,16 +42,17 @@ async def list_memories(
     filters: Annotated[str | None, Query(description="Filters as JSON", max_length=20_000)] = None,
     namespace: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
     key: Annotated[str | None, Query(min_length=1, max_length=255)] = None,
+    order: MemoryOrder = "created",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """One page, newest first. With `namespace` and `key`, only the current memory of that key."""
+    """One page: newest first, or by importance, recency (last changed first) or name (namespace and key). With `namespace` and `key`, only the current memory of that key."""
     if (namespace is None) != (key is None):
         raise ValidationFailedError("namespace and key go together: the two name a memory")
     if namespace is not None and key is not None:
         found = await memory.find(namespace, key)
         return answer(Page[Memory].model_construct(items=[found] if found else [], next_cursor=None))
-    return answer(await memory.list(filters=_filters(filters), limit=limit, cursor=cursor))
+    return answer(await memory.list(filters=_filters(filters), order=order, limit=limit, cursor=cursor))
 
 
 @router.post("/memories/batch", status_code=201, response_model=list[Receipt])

@@ -1,0 +1,121 @@
+"""What is to end ends with all that was made of it; and what an installation says of ends and lengths."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keeps.bootstrap import open_keeps
+from keeps.db.statements import Statement
+from keeps.engine import Keeps
+from keeps.lifecycle.gist import NAMESPACE
+from keeps.scope import Scope
+from keeps.settings import Settings, load_settings
+from keeps_client.errors import ValidationFailedError
+from tests.lifecycle.conftest import MovingClock
+
+TOLD = "My sister Anna lives in Oslo, and her train leaves at 7:45 on Monday."
+
+
+async def test_the_gist_of_a_message_ends_with_it(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    for session, days in (("s1", 40), ("s2", None)):
+        await alice.remember(
+            f"{TOLD} ({session})",
+            kind="episodic",
+            content_type="message",
+            role="user",
+            session_id=session,
+            importance=0.3,
+            ttl_days=days,
+        )
+    clock.forward(days=20)
+    await living.services.lifecycle.run(tenant, "decay")
+    gists = {each.session_id: each for each in (await alice.list(filters={"namespace": {"eq": NAMESPACE}})).items}
+    assert gists["s1"].expires_at == clock.now + timedelta(days=20)
+    assert gists["s2"].expires_at is None
+    clock.forward(days=21)
+    assert "Anna" in " ".join(hit.memory.content for hit in (await alice.recall("train at 7:45", session_id="s2")).hits)
+    assert not (await alice.recall("train at 7:45", session_id="s1", include_archived=True)).hits
+
+
+async def test_the_summary_of_a_week_ends_with_the_first_of_its_entries(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    agent = living.memory(Scope(tenant, "alice", "gardener"))
+    for day in range(6):
+        await agent.remember(
+            f"Watered the tomatoes; bed {day} must be weeded by Friday.",
+            kind="episodic",
+            content_type="daily_log",
+            ttl_days=60 + day if day % 2 else None,
+        )
+        clock.forward(hours=20)
+    first = clock.now - timedelta(hours=100) + timedelta(days=61)
+    clock.forward(days=20)
+    await living.services.lifecycle.run(tenant, "decay")
+    assert (await living.services.lifecycle.run(tenant, "consolidation")).counts == {"summarised": 1}
+    (summary,) = (await agent.list(filters={"content_type": {"eq": "summary"}})).items
+    assert summary.expires_at == first
+
+
+async def test_what_stands_for_several_is_kept_as_long_as_any_of_them(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.remember("On Fridays Alice hikes in the hills.", ttl_days=400)
+    kept = await alice.remember("Well, Alice hikes in the hills on Fridays.", ttl_days=30)
+    clock.forward(days=1)
+    assert (await living.services.lifecycle.run(tenant, "consolidation")).counts == {"merged": 1}
+    assert (await alice.get(kept.memory_id)).expires_at == clock.now + timedelta(days=399)
+
+
+async def test_an_installation_sets_lengths_and_ends(
+    app_url: str, shared: Any, tmp_path: Path, clock: MovingClock, tenant: str
+) -> None:
+    settings = Settings(
+        home=tmp_path, database_url=app_url, max_content_characters=200, default_ttl_days=10, cleanup_interval_hours=6
+    )
+    async with await open_keeps(settings, embedder=shared, clock=clock) as keeps:
+        alice = keeps.memory(Scope(tenant, "alice"))
+        long = "word " * 50
+        for attempt in (
+            alice.remember(long),
+            alice.remember_many([{"content": "short"}, {"content": long}]),
+            alice.store_exchange([{"role": "user", "content": long}], session_id="s1"),
+            alice.update((await alice.remember("Alice lives in Leeds.")).memory_id, content=long),
+        ):
+            with pytest.raises(ValidationFailedError, match=r"250 characters.* 200 .*KEEPS_MAX_CONTENT_CHARACTERS"):
+                await attempt
+        (home,) = (await alice.list()).items
+        assert home.expires_at == clock.now + timedelta(days=10)
+        lasting = await alice.remember("Alice was born in York.", ttl_days=1_000)
+        assert (await alice.get(lasting.memory_id)).expires_at == clock.now + timedelta(days=1_000)
+        clock.forward(days=11)
+        done = await keeps.services.lifecycle.run(tenant, "expiry")
+        assert done.counts == {"expired": 1}
+        async with keeps.database.scoped(alice.scope) as tx:
+            row = await tx.fetch_row(DUE, tenant)
+        assert row is not None
+        assert row["due_at"] == clock.now + timedelta(hours=6)
+
+
+DUE = Statement("due", "SELECT due_at FROM keeps.tenant_jobs WHERE tenant_id = $1 AND job = 'expiry'")
+
+
+def test_settings_of_lengths_and_ends_are_read(tmp_path: Path) -> None:
+    found = load_settings(
+        {
+            "KEEPS_MAX_CONTENT_CHARACTERS": "20000",
+            "KEEPS_DEFAULT_TTL_DAYS": "365",
+            "KEEPS_CLEANUP_INTERVAL_HOURS": "12",
+        },
+        home=tmp_path,
+    )
+    assert (found.max_content_characters, found.default_ttl_days, found.cleanup_interval_hours) == (20_000, 365, 12)
+    assert load_settings({}, home=tmp_path).default_ttl_days is None
+    with pytest.raises(ValidationFailedError, match="KEEPS_MAX_CONTENT_CHARACTERS"):
+        load_settings({"KEEPS_MAX_CONTENT_CHARACTERS": "50001"}, home=tmp_path)
