@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -27,13 +28,18 @@ def temporary_folder(name: str) -> Generator[Path]:
 
 
 @contextmanager
-def served(home: Path, *arguments: str) -> Generator[str]:
-    """`keeps serve` as a process of its own on a free port; its address."""
+def served(home: Path, *arguments: str, **environment: str) -> Generator[str]:
+    """`keeps serve` as a process of its own on a free port, with variables of its own; its address."""
     command = [str(Path(sys.executable).parent / "keeps"), "serve", "--home", str(home), *arguments]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*command, "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | environment,
+    )
     try:
         for _ in range(600):
             try:

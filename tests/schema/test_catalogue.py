@@ -98,7 +98,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
     assert {each["proname"] for each in functions} == {
         "clear_plan", "count_memories", "count_rows", "count_state", "erase_tenant", "erase_user", "event_owners", "find_api_key", "follow_memory", "forget_undoer", "installation_counts", "list_tenants", "log_cascade",
         "last_sequences", "make_event_partitions", "redact_events", "redact_graph_events", "redact_memory_events", "redact_own_events", "redact_plan_events",
-        "replay_counts", "replay_differences", "retire_events", "schedule_tenant", "take_due_jobs", "users_due", "users_of_tenant", "users_to_index", "users_with_other_models", "void_answers", "webhooks_due",
+        "replay_counts", "replay_differences", "retire_events", "schedule_tenant", "take_due_jobs", "users_due", "users_of_tenant", "users_to_index", "users_with_other_models", "void_answers", "webhooks_behind", "webhooks_due",
     }  # fmt: skip
     for each in functions:
         assert "search_path" in (each["proconfig"] or ""), each["proname"]

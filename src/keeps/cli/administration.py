@@ -9,10 +9,9 @@ import typer
 from rich.table import Column, Table
 
 from keeps.access.roles import ORDER
-from keeps.cli.context import DEFAULT_USER_ID, Json, Target, err, out, print_json, run, targeted
+from keeps.cli.context import DEFAULT_USER_ID, Json, Target, err, in_process, out, print_json, run, targeted
 from keeps.clock import utc_now
 from keeps.scope import Scope
-from keeps.scoped import ScopedMemory
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import ErasureReceipt, KeyInfo, NewKey, Quota, TenantInfo
 from keeps_client.validation import as_uuid, given, validated
@@ -53,7 +52,7 @@ def make(
 
     async def work() -> None:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 new = validated(
                     NewKey,
                     {"name": name, "roles": roles} | given(user_id=for_user, agent_id=for_agent, expires_at=ends),
@@ -80,7 +79,7 @@ def list_keys(*, target: Target, as_json: Json = False) -> None:
 
     async def work() -> None:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 keys = await memory.services.keys.list(target.scope)
             else:
                 keys = await memory.admin.list_keys()
@@ -111,7 +110,7 @@ def revoke(
 
     async def work() -> None:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 key = await memory.services.keys.revoke(target.scope, as_uuid(key_id, "key_id"))
             else:
                 key = await memory.admin.revoke_key(key_id)
@@ -131,7 +130,7 @@ def list_tenants(*, target: Target, as_json: Json = False) -> None:
         async with target.memory() as memory:
             while True:
                 after = found[-1].tenant_id if found else ""
-                if isinstance(memory, ScopedMemory):
+                if in_process(memory):
                     page = await memory.services.tenants.page(after, 1_000)
                 else:
                     page = await memory.admin.list_tenants(after=after, limit=1_000)
@@ -173,7 +172,7 @@ def quota(
 
     async def work() -> None:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 info = await memory.services.tenants.set_quota(tenant_id, validated(Quota, limits))
             else:
                 info = await memory.admin.set_quota(tenant_id, **limits)
@@ -199,7 +198,7 @@ def erase_user(
 
     async def work() -> int:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 receipt = await memory.services.tenants.erase_user(target.scope, user_id)
             else:
                 receipt = await memory.admin.erase_user(user_id)
@@ -220,7 +219,7 @@ def erase(
 
     async def work() -> int:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 receipt = await memory.services.tenants.erase_tenant(Scope(tenant_id, target.user))
             else:
                 receipt = await memory.admin.erase_tenant(tenant_id)

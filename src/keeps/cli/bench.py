@@ -142,6 +142,17 @@ def state(as_json: Json = False) -> None:
     raise typer.Exit(_benchmark("state").run(as_json=as_json))
 
 
+@bench_app.command()
+def neighbour(
+    seconds: Annotated[
+        float, typer.Option(help="How long to ask, alone and then beside the loud tenant.", min=1)
+    ] = 30.0,
+    as_json: Json = False,
+) -> None:
+    """What a tenant notices of another with 64 callers of the worst requests: recall and get, alone and beside it."""
+    raise typer.Exit(_benchmark("neighbour").run(seconds=seconds, as_json=as_json))
+
+
 @bench_app.command("llm")
 def local_llm(as_json: Json = False) -> None:
     """The protocol with a small real model on this machine. Exit code 1 where a fact is kept that nobody said."""

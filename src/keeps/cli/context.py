@@ -21,6 +21,8 @@ from rich.text import Text
 from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from keeps.engine import Keeps
     from keeps.scoped import ScopedMemory
     from keeps_client import MemoryClient
@@ -97,6 +99,7 @@ __all__ = [
     "Token",
     "Url",
     "err",
+    "in_process",
     "out",
     "print_json",
     "run",
@@ -153,6 +156,11 @@ class Target:
         tenant = None if self.token and self.tenant == DEFAULT_TENANT_ID else self.tenant
         user = None if self.token and self.user == DEFAULT_USER_ID else self.user
         return MemoryClient(self.url, token=self.token, tenant_id=tenant, user_id=user, agent_id=self.agent)
+
+
+def in_process(memory: ScopedMemory | MemoryClient) -> TypeIs[ScopedMemory]:
+    """Whether it is the engine's own, which has its services at hand; a server's has not. Loads neither."""
+    return hasattr(memory, "services")
 
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {

@@ -12,8 +12,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
-from keeps.scoped import ScopedMemory
+from keeps.cli.context import Json, Target, err, in_process, out, print_json, run, targeted
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import Entity, Traversal
 
@@ -244,7 +243,7 @@ def read(
 
     async def work() -> None:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 from rich.progress import Progress
 
                 with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:

@@ -7,19 +7,20 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps.cli.context import Json, Target, err, in_process, out, print_json, run, targeted
 from keeps.importing.formats import Format, read
-from keeps.importing.markdown import is_markdown_memory, read_folder, write_folder
 from keeps.importing.service import Summary, run_import
-from keeps.scoped import ScopedMemory
-from keeps_client import MemoryClient
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Memory
+
+if TYPE_CHECKING:
+    from keeps.scoped import ScopedMemory
+    from keeps_client import MemoryClient
 
 SHOWN_REJECTIONS = 20
 
@@ -50,6 +51,8 @@ def import_files(
         raise ValidationFailedError(f"unknown --format {form!r}; there are {', '.join(get_args(Format))}, keeps")
     chosen: Any = form
 
+    from keeps.importing.markdown import is_markdown_memory, read_folder
+
     async def work() -> int:
         memory_folder = form in ("auto", "markdown") and is_markdown_memory(path)
         records = list(read_folder(path) if memory_folder else read(path, chosen))
@@ -58,7 +61,7 @@ def import_files(
             with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
                 storing = bar.add_task("storing ", total=sum(record.memory is not None for record in records))
                 summary = await run_import(memory, records, lambda count: bar.advance(storing, count))
-                if wait and isinstance(memory, ScopedMemory):
+                if wait and in_process(memory):
                     indexer, who = memory.services.indexer, (target.tenant, target.user)
                     waiting = await indexer.users_to_index()
                     pending = sum(each.pending for each in waiting if (each.tenant_id, each.user_id) == who)
@@ -93,6 +96,8 @@ def export(
             raise ValidationFailedError("name a folder: keeps export FOLDER --format markdown")
         folder = file
 
+        from keeps.importing.markdown import write_folder
+
         async def write() -> None:
             async with target.memory() as memory:
                 count = write_folder(folder, [each async for each in _memories(memory)])
@@ -107,7 +112,7 @@ def export(
         count = 0
         with file.open("w", encoding="utf-8") if file else nullcontext(sys.stdout) as stream:
             async with target.memory() as memory:
-                if isinstance(memory, ScopedMemory):
+                if in_process(memory):
                     async for line in memory.services.transfer.export(target.scope, only_user):
                         stream.write(line)
                         count += 1
@@ -134,7 +139,7 @@ async def _memories(memory: ScopedMemory | MemoryClient) -> AsyncIterator[Memory
 async def _import_export(path: Path, target: Target, *, as_json: bool) -> int:
     with path.open(encoding="utf-8", errors="replace") as lines:  # noqa: ASYNC230  nobody else waits for this loop
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 summary = await memory.services.transfer.import_lines(target.scope, lines)
             else:
                 summary = await memory.admin.import_lines(lines)

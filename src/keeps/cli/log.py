@@ -11,8 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
-from keeps.scoped import ScopedMemory
+from keeps.cli.context import Json, Target, err, in_process, out, print_json, run, targeted
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 from keeps_client.models import Event, NewWebhook
 from keeps_client.validation import as_uuid, validated
@@ -89,7 +88,7 @@ def verify(*, target: Target, as_json: Json = False) -> None:
     async def work() -> int:
         started = time.monotonic()
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 with err.status("replaying …"):
                     found = await memory.services.events.verify(target.scope)
             else:
@@ -136,7 +135,7 @@ def replay(
     async def work() -> None:
         if into is None:
             async with target.memory() as memory:
-                if isinstance(memory, ScopedMemory):
+                if in_process(memory):
                     found = await memory.services.events.replay(target.scope, moment)
                 else:
                     found = await memory.admin.replay_events(until=moment)
@@ -171,7 +170,7 @@ def retire(
 
     async def work() -> None:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 found = await memory.services.events.retire(older_than_days)
             else:
                 found = await memory.admin.retire_events(older_than_days)
@@ -197,7 +196,7 @@ def add(
     async def work() -> None:
         async with target.memory() as memory:
             wanted: Any = tuple(types or ("*",))
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 new = validated(NewWebhook, {"url": receiver, "types": wanted})
                 made = await memory.services.webhooks.add(target.scope, new)
             else:
@@ -216,7 +215,7 @@ def list_webhooks(*, target: Target, as_json: Json = False) -> None:
 
     async def work() -> None:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 found = await memory.services.webhooks.list(target.scope)
             else:
                 found = await memory.admin.list_webhooks()
@@ -254,7 +253,7 @@ def failures(webhook_id: WebhookId, *, target: Target, as_json: Json = False) ->
 
     async def work() -> None:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 found = await memory.services.webhooks.failures(target.scope, as_uuid(webhook_id, "webhook_id"))
             else:
                 found = await memory.admin.list_webhook_failures(webhook_id)
@@ -274,7 +273,7 @@ def failures(webhook_id: WebhookId, *, target: Target, as_json: Json = False) ->
 def _change(webhook_id: str, target: Target, verb: str, done: str, *, as_json: bool) -> None:
     async def work() -> None:
         async with target.memory() as memory:
-            if isinstance(memory, ScopedMemory):
+            if in_process(memory):
                 wanted = as_uuid(webhook_id, "webhook_id")
                 changed = await getattr(memory.services.webhooks, verb)(target.scope, wanted)
             else:

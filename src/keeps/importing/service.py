@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from keeps.importing.formats import Record
-from keeps.scoped import ScopedMemory
-from keeps_client import MemoryClient
 from keeps_client.errors import ValidationFailedError
+
+if TYPE_CHECKING:
+    from keeps.scoped import ScopedMemory
+    from keeps_client import MemoryClient
 
 BATCH = 250
 
