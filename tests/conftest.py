@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
@@ -23,6 +24,9 @@ from tests import watchdog
 from tests.serving import JWT_SECRET, serving
 
 watchdog.install()
+# How long an example takes on a busy machine says nothing.
+settings.register_profile("keeps", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("keeps")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -27,7 +27,7 @@ async def stepping(app_url: str, shared: object) -> AsyncIterator[tuple[Keeps, S
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_random_histories_are_replayed_to_the_byte(stepping: Any, seed: int) -> None:
     keeps, clock = stepping
     tenant = f"history-{seed}-{id(clock)}"

@@ -79,7 +79,7 @@ async def _change(memory: ScopedMemory, pick: random.Random, ids: list[Any], ent
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_later_jobs_change_no_past(living: Keeps, clock: MovingClock, seed: int) -> None:
     await check_history(living, clock, seed)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keeps.bootstrap import open_keeps
@@ -270,7 +270,6 @@ JSON = st.recursive(
 TEXT = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=200)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(TEXT.filter(lambda key: key.strip() != ""), TEXT | JSON, max_size=5), st.booleans())
 def test_what_is_written_is_what_is_read(values: dict[str, Any], windows: bool) -> None:
     sections = {

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keeps.models.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack_tokens, unpack_tokens
@@ -50,7 +50,6 @@ def test_the_same_term_of_two_audiences_has_two_hashes() -> None:
     assert hash_term(EVERY_MEMORY, salt_of("a", "u")) != hash_term(EVERY_MEMORY, salt_of("a", ""))
 
 
-@settings(deadline=None)
 @given(st.integers(0, 40), st.integers(0, 2**32 - 1))
 def test_packed_tokens_are_close_to_what_was_packed(count: int, seed: int) -> None:
     vectors = np.random.default_rng(seed).normal(size=(count, DIMENSIONS)).astype(np.float32)
@@ -61,7 +60,6 @@ def test_packed_tokens_are_close_to_what_was_packed(count: int, seed: int) -> No
     assert np.all(np.abs(unpack_tokens(packed) - vectors).max(axis=1, initial=0) <= largest / 14 + 1 / 255)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 6), st.lists(st.integers(0, 5), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_max_similarity_is_what_its_definition_says(words: int, lengths: list[int], seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -113,7 +111,6 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
     )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.integers(0, 40), st.integers(0, 10_000))
 def test_a_ranking_holds_each_candidate_once_and_its_parts_add_up(count: int, seed: int) -> None:
     total, parts, order = fusion.rank(candidates(count, seed))
