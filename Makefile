@@ -7,7 +7,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 SOURCES := src client/src tests benchmarks tools
 DATA ?= ../shared/bench
 
-.PHONY: install demo test check format bench clean
+.PHONY: install demo test browser check format bench clean
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
 
@@ -31,6 +31,12 @@ demo: $(STAMP)  ## three months of conversations: remember, recall, explain, cor
 
 test: $(DEV_STAMP)  ## the whole suite, on a real PostgreSQL, as keeps_app
 	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+
+browser: $(DEV_STAMP)  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
+	@command -v chromium >/dev/null || { \
+	    [ "$$(id -u)" = 0 ] || { echo "Chromium is missing: install Debian's package chromium, then try again" >&2; exit 1; }; \
+	    apt-get -o Acquire::Retries=3 update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends chromium >/dev/null; }
+	$(BIN)/python -m pytest -m browser tests/browser $(ARGS)
 
 check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
 	$(BIN)/ruff format --check $(SOURCES)

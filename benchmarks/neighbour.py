@@ -101,7 +101,7 @@ class Noise:
         for pair in range(225):
             if pair // 15 != pair % 15:
                 await relate(http, pair)
-        hook = _post("/v1/webhooks", lambda n: {"url": f"http://127.0.0.1:{port}/{n}", "types": ["*"]})
+        hook = _post("/v1/admin/webhooks", lambda n: {"url": f"http://127.0.0.1:{port}/{n}", "types": ["*"]})
         for number in range(20):
             await hook(http, number)
 

@@ -126,7 +126,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=list(settings.cors_origins), allow_methods=["*"],
-            allow_headers=["Authorization", "X-API-Key", "X-User-ID", "X-Agent-ID", "X-Request-ID", "Idempotency-Key", "If-Match", "Content-Type"],
+            allow_headers=["Authorization", "X-API-Key", "X-Tenant-ID", "X-User-ID", "X-Agent-ID", "X-Request-ID", "Idempotency-Key", "If-Match", "Content-Type"],
             expose_headers=["ETag", "X-Next-Cursor", "X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"],
         )  # fmt: skip
     app.openapi = describe(app)

@@ -1,0 +1,1 @@
+"""Keeps in a real browser: Chromium, driven by Playwright. `make browser` runs these."""
