@@ -109,7 +109,6 @@ class Wire(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        defer_build=True,
         alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
     )
 
