@@ -82,7 +82,8 @@ async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
     assert program is not None, "Chromium is not installed; `make browser` installs it"
     async with async_playwright() as playwright:
         opened = await playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP evil.test 127.0.0.1"]
+            executable_path=program,
+            args=["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP evil.test 127.0.0.1"],
         )
         yield opened
         await opened.close()

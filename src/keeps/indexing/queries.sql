@@ -16,7 +16,8 @@ ORDER BY memories.memory_id
 LIMIT $4
 
 -- name: vectors_insert
--- Store vectors of memories that still say what was embedded: the version is compared.
+-- Store vectors of memories that still say what was embedded: the version is compared. Each with the key of its events.
+WITH stored AS (
 INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
 SELECT memories.tenant_id, memories.memory_id, $2, memories.user_id, CASE memories.visibility WHEN 'tenant' THEN '' ELSE memories.user_id END,
        keeps.memory_life(memories.deleted_at, memories.superseded_by, memories.archived_at), vector.embedding,
@@ -25,6 +26,9 @@ FROM unnest($3::uuid[], $4::integer[], $5::halfvec[], $6::bytea[]) AS vector(mem
 JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = vector.memory_id AND memories.version = vector.version
 ON CONFLICT DO NOTHING
 RETURNING memory_id
+)
+SELECT memories.memory_id, COALESCE(memories.namespace || '/' || memories.key, memories.memory_id::text) AS key
+FROM stored JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = stored.memory_id
 
 -- name: memory_pending_done
 -- These memories wait for a vector no longer.

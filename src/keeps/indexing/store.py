@@ -84,15 +84,19 @@ async def insert_vectors(
         [HalfVector(embedding.sentence) for embedding in embeddings],
         [embedding.tokens for embedding in embeddings],
     )
-    stored = [row["memory_id"] for row in rows]
-    await tx.execute(QUERIES["memory_pending_done"], tx.scope.tenant_id, stored)
-    if stored:
-        told = {"model": model}
+    await tx.execute(QUERIES["memory_pending_done"], tx.scope.tenant_id, [row["memory_id"] for row in rows])
+    if rows:
         await events.append(
             tx,
-            [NewEvent(new_id(), "memory.indexed", str(each), now, "private", None, {"memory_id": str(each), **told}) for each in stored],
+            [
+                NewEvent(
+                    new_id(), "memory.indexed", str(row["memory_id"]), now, "private", None,
+                    {"key": row["key"], "index_type": "vector", "model": model, "memory_id": str(row["memory_id"])},
+                )
+                for row in rows
+            ],
         )  # fmt: skip
-    return len(stored)
+    return len(rows)
 
 
 async def delete_other_models(tx: Tx, model: str) -> None:

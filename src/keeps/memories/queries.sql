@@ -103,6 +103,7 @@ WITH item AS (
            jsonb_build_object('key', COALESCE(replaced.namespace || '/' || replaced.key, replaced.memory_id::text), 'value', COALESCE(replaced.value, to_jsonb(replaced.content)),
                'value_type', CASE WHEN replaced.value IS NULL THEN 'text' ELSE 'json' END, 'content_type', replaced.content_type,
                'provider_id', 'postgres', 'memory', to_jsonb(replaced))
+               || CASE $2 WHEN 'memory.expired' THEN '{"reason": "ttl"}'::jsonb ELSE '{}' END
     FROM replaced JOIN item USING (memory_id) CROSS JOIN counter
 )
 SELECT memory_id FROM replaced

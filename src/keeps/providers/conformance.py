@@ -13,6 +13,7 @@ import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -179,6 +180,54 @@ async def check_search(subject: Subject) -> None:
         await provider.search(odd, limit=2)
 
 
+async def check_filters(subject: Subject) -> None:
+    """Entries say when they were written, and filters by time and metadata hold."""
+    scope = scope_of()
+    provider = await subject.open(scope)
+    await subject.plant(scope, "one", "The ferry leaves the harbour at dawn.")
+    first = await _written_at(provider, "one")
+    second = first
+    for _ in range(100):
+        await subject.plant(scope, "two", "The other ferry leaves the harbour at noon.")
+        second = await _written_at(provider, "two")
+        if second > first:
+            break
+        await asyncio.sleep(0.05)  # the clock of what stores it may be a coarse one
+    assert second > first, "what is written later must have a later updated_at"
+    searches = provider.capabilities().supports_search
+    for filters, wanted in (
+        ({"since": second}, ["two"]),
+        ({"until": second}, ["one"]),
+        ({"since": first}, ["one", "two"]),
+    ):
+        assert await provider.list_keys(filters) == wanted, f"list_keys with {filters}"
+        if searches:
+            found = sorted(match.entry.key for match in await provider.search("ferry harbour", filters))
+            assert found == wanted, f"search with {filters}"
+    if provider.capabilities().read_only:
+        return
+    await provider.write("green", "The ferry is painted green.", {"colour": "green", "decks": 2})
+    await provider.write("red", "The ferry is painted red.", {"colour": "red", "decks": 2})
+    for metadata, wanted in (
+        ({"colour": "green"}, ["green"]),
+        ({"decks": 2}, ["green", "red"]),
+        ({"colour": "blue"}, []),
+        ({"decks": "2"}, []),
+    ):
+        assert await provider.list_keys({"metadata": metadata}) == wanted, f"list_keys with metadata {metadata}"
+        if searches:
+            found = sorted(match.entry.key for match in await provider.search("ferry painted", {"metadata": metadata}))
+            assert found == wanted, f"search with metadata {metadata}"
+
+
+async def _written_at(provider: MemoryProvider, key: str) -> datetime:
+    entry = await provider.read(key)
+    assert entry is not None
+    assert entry.updated_at is not None, "an entry says when it was written: updated_at"
+    assert entry.updated_at.tzinfo is not None, "updated_at has a time zone"
+    return entry.updated_at
+
+
 async def check_isolation(subject: Subject) -> None:
     """Another user of the tenant, and the same user of another tenant, see and change nothing."""
     tenant = scope_of().tenant_id
@@ -288,7 +337,7 @@ async def check_close(subject: Subject) -> None:
 
 
 CHECKS: dict[str, Callable[[Subject], Awaitable[None]]] = {
-    "contract": check_contract, "values": check_values, "unicode": check_unicode, "search": check_search, "isolation": check_isolation,
+    "contract": check_contract, "values": check_values, "unicode": check_unicode, "search": check_search, "filters": check_filters, "isolation": check_isolation,
     "deletion": check_deletion, "concurrency": check_concurrency, "limits": check_limits, "rebuild": check_rebuild, "close": check_close,
 }  # fmt: skip
 
@@ -343,6 +392,9 @@ class ProviderConformance:
 
     def test_search(self) -> None:
         self._run(check_search)
+
+    def test_filters(self) -> None:
+        self._run(check_filters)
 
     def test_isolation(self) -> None:
         self._run(check_isolation)
