@@ -50,7 +50,7 @@ from keeps_client.models import (
     WorkingItem,
 )
 from keeps_client.models.memories import ProcedureType, Role
-from keeps_client.validation import given, limited, listed, named, one_of, validated
+from keeps_client.validation import given, in_context, limited, listed, named, one_of, validated
 
 
 class ScopedState(Scoped):
@@ -114,7 +114,7 @@ class ScopedState(Scoped):
             {"query": query, "limit": limit, "kinds": ("semantic",), "scope": "all" if include_public else "own"},
         )
         result = await self.services.recall.recall(self.scope, request)
-        return [semantic_item(hit.memory, hit.score) for hit in result.hits]
+        return [semantic_item(hit.memory, hit) for hit in result.hits]
 
     async def search_knowledge(self, query: str, *, limit: int = 5) -> builtins.list[SemanticItem]:
         """The facts that best answer, best first."""
@@ -122,7 +122,7 @@ class ScopedState(Scoped):
 
     async def log_interaction(
         self,
-        agent_id: str,
+        agent_id: str | None,
         role: Role,
         content: str,
         *,
@@ -132,7 +132,8 @@ class ScopedState(Scoped):
         """Store what was said or done, private to this user and agent."""
         new = validated(
             NewInteraction,
-            {"agent_id": agent_id, "role": role, "content": content} | given(metadata=metadata, session_id=session_id),
+            {"agent_id": self._agent(agent_id), "role": role, "content": content}
+            | given(metadata=metadata, session_id=session_id),
         )
         now = self.services.memories.now()
         memory = validated(NewMemory, {
@@ -141,26 +142,34 @@ class ScopedState(Scoped):
         })  # fmt: skip
         return episodic_item(await self._stored(memory))
 
-    async def get_recent_history(self, agent_id: str, *, limit: int = 10) -> builtins.list[EpisodicItem]:
+    async def get_recent_history(self, agent_id: str | None = None, *, limit: int = 10) -> builtins.list[EpisodicItem]:
         """What this agent logged last, newest first."""
-        wanted: dict[str, Any] = {"AND": [{"kind": {"eq": "episodic"}}, {"agent_id": {"eq": named("agent_id", agent_id)}},
+        wanted: dict[str, Any] = {"AND": [{"kind": {"eq": "episodic"}}, {"agent_id": {"eq": self._agent(agent_id)}},
                                           {"user_id": {"eq": self.scope.user_id}}]}  # fmt: skip
         page = await self.services.memories.list(self.scope, filters=wanted, limit=limited(limit), cursor=None)
         return [episodic_item(memory) for memory in page.items]
 
-    async def search_interactions(self, agent_id: str, query: str, *, limit: int = 5) -> builtins.list[EpisodicItem]:
+    async def search_interactions(
+        self, agent_id: str | None, query: str, *, limit: int = 5
+    ) -> builtins.list[EpisodicItem]:
         """What this agent logged that best answers, best first."""
-        wanted = {"query": query, "limit": limit, "kinds": ("episodic",), "agent_id": agent_id, "scope": "own"}
+        wanted = {
+            "query": query,
+            "limit": limit,
+            "kinds": ("episodic",),
+            "agent_id": self._agent(agent_id),
+            "scope": "own",
+        }
         result = await self.services.recall.recall(self.scope, validated(RecallRequest, wanted))
-        return [episodic_item(hit.memory, hit.score) for hit in result.hits]
+        return [episodic_item(hit.memory, hit) for hit in result.hits]
 
     async def store_skill(
-        self, agent_id: str, content: str, *, procedure_type: ProcedureType, trigger_condition: str | None = None
+        self, agent_id: str | None, content: str, *, procedure_type: ProcedureType, trigger_condition: str | None = None
     ) -> ProceduralItem:
         """Store a prompt or example for an agent, and when it applies."""
         new = validated(
             NewSkill,
-            {"agent_id": agent_id, "content": content, "procedure_type": procedure_type}
+            {"agent_id": self._agent(agent_id), "content": content, "procedure_type": procedure_type}
             | given(trigger_condition=trigger_condition),
         )
         memory = validated(NewMemory, {
@@ -170,12 +179,18 @@ class ScopedState(Scoped):
         return procedural_item(await self._stored(memory))
 
     async def get_relevant_skills(
-        self, agent_id: str, context: str, *, limit: int = 3
+        self, agent_id: str | None, context: str, *, limit: int = 3
     ) -> builtins.list[ProceduralItem]:
         """The skills of an agent that best fit, best first."""
-        wanted = {"query": context, "limit": limit, "kinds": ("procedural",), "agent_id": agent_id, "scope": "own"}
+        wanted = {
+            "query": context,
+            "limit": limit,
+            "kinds": ("procedural",),
+            "agent_id": self._agent(agent_id),
+            "scope": "own",
+        }
         result = await self.services.recall.recall(self.scope, validated(RecallRequest, wanted))
-        return [procedural_item(hit.memory, hit.score) for hit in result.hits]
+        return [procedural_item(hit.memory, hit) for hit in result.hits]
 
     async def store(self, key: str, value: Any, plan_id: str, *, ttl_seconds: float | None = None) -> WorkingItem:
         """Store a value in the working memory of a plan, shared with the agents of the tenant."""
@@ -255,22 +270,32 @@ class ScopedState(Scoped):
     async def store_task_context(
         self,
         task_id: str,
-        *,
-        event_type: str,
         plan_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        *,
+        event_type: str | None = None,
         response_event: str | None = None,
-        response_topic: str = "action-results",
+        response_topic: str | None = None,
         data: dict[str, Any] | None = None,
         sub_tasks: Sequence[Any] | None = None,
         state: dict[str, Any] | None = None,
         expected_version: int | None = None,
     ) -> TaskContext:
-        """Store delegated work, so that whoever gets the result can go on; one that is there is replaced."""
+        """Store delegated work, so that whoever gets the result can go on; one that is there is replaced.
+
+        `context` holds several of the fields at once; what is no field goes into `state`.
+        """
         new = validated(
             NewTaskContext,
-            {"task_id": task_id, "event_type": event_type, "response_topic": response_topic}
-            | given(
-                plan_id=plan_id, response_event=response_event, data=data, sub_tasks=_array(sub_tasks), state=state, expected_version=expected_version,
+            in_context(
+                NewTaskContext,
+                context,
+                {"task_id": task_id}
+                | given(
+                    event_type=event_type, plan_id=plan_id, response_event=response_event, response_topic=response_topic, data=data,
+                    sub_tasks=_array(sub_tasks), state=state, expected_version=expected_version,
+                ),
+                event_type="task",
             ),
         )  # fmt: skip
         return await self.services.tasks.store(self.scope, new)
@@ -314,9 +339,10 @@ class ScopedState(Scoped):
     async def store_plan_context(
         self,
         plan_id: str,
-        *,
-        goal_event: str,
         session_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        *,
+        goal_event: str | None = None,
         goal_data: dict[str, Any] | None = None,
         response_event: str | None = None,
         state: dict[str, Any] | None = None,
@@ -324,13 +350,21 @@ class ScopedState(Scoped):
         correlation_ids: Sequence[str] | None = None,
         expected_version: int | None = None,
     ) -> PlanContext:
-        """Store the state machine of a plan; the plan is made where it is not there."""
+        """Store the state machine of a plan; the plan is made where it is not there.
+
+        `context` holds several of the fields at once; what is no field goes into `state`.
+        """
         new = validated(
             NewPlanContext,
-            {"plan_id": plan_id, "goal_event": goal_event}
-            | given(
-                session_id=session_id, goal_data=goal_data, response_event=response_event, state=state, current_state=current_state,
-                correlation_ids=_array(correlation_ids), expected_version=expected_version,
+            in_context(
+                NewPlanContext,
+                context,
+                {"plan_id": plan_id}
+                | given(
+                    goal_event=goal_event, session_id=session_id, goal_data=goal_data, response_event=response_event, state=state,
+                    current_state=current_state, correlation_ids=_array(correlation_ids), expected_version=expected_version,
+                ),
+                goal_event="goal",
             ),
         )  # fmt: skip
         return await self.services.plans.store_context(self.scope, new)
@@ -434,6 +468,13 @@ class ScopedState(Scoped):
         """Sessions, newest first, a page at a time."""
         start = None if cursor is None else named("cursor", cursor)
         return await self.services.sessions.page(self.scope, limited(limit), start)
+
+    def _agent(self, agent_id: str | None) -> str:
+        """The agent that is named, else the one who asks. Raises ValidationFailedError where there is neither."""
+        found = self.scope.agent_id if agent_id is None else agent_id
+        if found is None:
+            raise ValidationFailedError("agent_id: say which agent, or ask as one (X-Agent-ID, or a token of an agent)")
+        return named("agent_id", found)
 
     async def _stored(self, new: NewMemory) -> Any:
         receipt = await self.services.memories.remember(self.scope, new, index_now=True)

@@ -10,6 +10,7 @@ import pytest
 
 from keeps.engine import Keeps
 from keeps.scope import Scope
+from keeps_client import MemoryClient
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 
 
@@ -314,3 +315,25 @@ async def test_a_plan_of_the_same_name_leaves_anothers_working_memory(keeps: Kee
     assert await alice.retrieve("note", "shared") == "hers"
     await alice.delete_plan("shared")
     assert await alice.retrieve("note", "shared") is None, "the last plan of the name takes it along"
+
+
+async def test_who_asks_as_an_agent_need_not_name_it(keeps: Keeps, server_url: str, tenant: str) -> None:
+    engine = keeps.memory(Scope(tenant, "alice", "gardener"))
+    async with MemoryClient(server_url, tenant_id=tenant, user_id="alice", agent_id="gardener") as client:
+        for memory in (engine, client):
+            await memory.log_interaction(None, "user", "The beans need water.")
+            (found, *_) = await memory.get_recent_history()
+            assert (found.agent_id, found.content) == ("gardener", "The beans need water.")
+            (found, *_) = await memory.search_interactions(None, "what needs water?")
+            assert found.similarity is not None
+            assert 0.3 < found.similarity <= 1.0
+            await memory.store_skill(None, "Water early.", procedure_type="system_prompt", trigger_condition="watering")
+            assert (await memory.get_relevant_skills(None, "when to water"))[0].agent_id == "gardener"
+    async with MemoryClient(server_url, tenant_id=tenant, user_id="alice") as nobody:
+        for memory in (keeps.memory(Scope(tenant, "alice")), nobody):
+            for attempt in (
+                memory.log_interaction(None, "user", "x"), memory.get_recent_history(), memory.search_interactions(None, "x"),
+                memory.store_skill(None, "x", procedure_type="system_prompt"), memory.get_relevant_skills(None, "x"),
+            ):  # fmt: skip
+                with pytest.raises(ValidationFailedError, match="agent_id"):
+                    await attempt

@@ -16,7 +16,7 @@ from benchmarks import state
 
 from keeps_client import MemoryClient, sync
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
-from keeps_client.workflow import PlanContext, TaskContext, WorkflowState
+from keeps_client.workflow import PlanContext, ResultContext, TaskContext, WorkflowState
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "delegating_worker.py"
 
@@ -217,3 +217,39 @@ async def test_values_of_another_kind_are_refused_and_stay(memory: Any) -> None:
         with pytest.raises(ValidationFailedError):
             await change
     assert await held.get("number") == 1
+
+
+async def test_one_dictionary_may_hold_a_whole_context(memory: Any) -> None:
+    """As other services call it: positional, with what is no field kept as state."""
+    task = await memory.store_task_context("t1", "p1", {"event_type": "research", "data": {"topic": "bees"}, "step": 1})
+    assert (task.plan_id, task.event_type, task.data, task.state) == ("p1", "research", {"topic": "bees"}, {"step": 1})
+    task = await memory.store_task_context("t2", None, {"state": {"a": 1}, "step": 2, "data": None}, event_type="named")
+    assert (task.plan_id, task.event_type, task.state) == (None, "named", {"a": 1, "step": 2})
+    assert (await memory.store_task_context("t3", "p1", {})).event_type == "task"
+    plan = await memory.store_plan_context("p2", "s1", {"current_state": "searching", "found": 3})
+    assert (plan.session_id, plan.current_state, plan.goal_event, plan.state) == (
+        "s1",
+        "searching",
+        "goal",
+        {"found": 3},
+    )
+    for wrong in ("text", [1], {"state": "text", "step": 1}):
+        with pytest.raises(ValidationFailedError, match="object"):
+            await memory.store_task_context("t4", "p1", wrong)
+    with pytest.raises(ValidationFailedError, match="event_type"):
+        await memory.store_task_context("t4")
+
+
+async def test_helpers_take_what_has_a_memory(memory: Any) -> None:
+    class Context:
+        def __init__(self) -> None:
+            self.memory = memory
+
+    context = Context()
+    await WorkflowState(context, "plan").record_action("begun")
+    task = TaskContext(context, "task", event_type="research")
+    sub_task_id = await task.delegate(event_type="web.search")
+    restored = await ResultContext(context, sub_task_id, {"found": 3}).restore_task()
+    assert (restored.task_id, restored.pending) == ("task", [sub_task_id])
+    assert await restored.complete({"findings": 3}) == {"findings": 3}
+    assert await WorkflowState(memory, "plan").get_action_history() == ["begun"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 from uuid import UUID
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -15,7 +16,8 @@ from keeps_client.models.common import MAX_LIMIT, UtcTime
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FoundT = TypeVar("FoundT")
 EVENT_TYPES = (
-    "memory.written", "memory.superseded", "memory.deleted", "memory.restored", "memory.erased", "memory.linked", "memory.unlinked",
+    "memory.written", "memory.superseded", "memory.deleted", "memory.restored", "memory.erased",
+    "memory.archived", "memory.promoted", "memory.expired", "memory.indexed", "memory.linked", "memory.unlinked",
     "memory.provider.registered", "session.created", "session.updated", "session.deleted", "plan.created", "plan.updated", "plan.deleted",
     "plan.task.written", "plan.task.deleted", "plan.state.written", "plan.state.deleted",
 )  # fmt: skip
@@ -43,6 +45,22 @@ def validation_failed(error: ValidationError, where: str = "") -> ValidationFail
     return ValidationFailedError(
         where + "; ".join(f"{each['field'] or 'input'}: {each['message']}" for each in errors), errors
     )
+
+
+def in_context(model: type[BaseModel], context: object, arguments: dict[str, Any], **else_: Any) -> dict[str, Any]:
+    """`arguments`, and those that one dictionary holds for all of them: its entries that `model` has, by name, and the rest as
+    `state`. What is named beside it counts; `else_` is for what neither names."""
+    if context is None:
+        return arguments
+    if not isinstance(context, Mapping):
+        raise ValidationFailedError("context must be an object")
+    entries = cast("Mapping[str, Any]", context)
+    found = {name: value for name, value in entries.items() if name in model.model_fields and value is not None}
+    rest = {name: value for name, value in entries.items() if name not in model.model_fields}
+    state = found.get("state", {})
+    if rest and not isinstance(state, Mapping):
+        raise ValidationFailedError("context: state must be an object")
+    return else_ | found | ({"state": {**state, **rest}} if rest else {}) | arguments
 
 
 def given(**arguments: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Helpers for agents that work together: the state of a workflow, delegated tasks, and a planner's state machine.
 
-They take any memory: the engine's, or a client. Named values, actions and the results of sub-tasks are each one atomic
+They take any memory: the engine's, a client, or something that has one as `memory`. Named values, actions and the results of sub-tasks are each one atomic
 operation, so agents that use them at once lose nothing. Any event bus will do: the helpers only store.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 from typing import Any, Protocol
+from uuid import uuid4
 
 from keeps_client.errors import NotFoundError
 from keeps_client.models import PlanContext as StoredPlan
@@ -40,6 +41,19 @@ class Memory(Protocol):
     get_plan_by_correlation: Any
 
 
+class HasMemory(Protocol):
+    """What an agent's framework hands around, with its memory."""
+
+    @property
+    def memory(self) -> Any: ...
+
+
+def memory_of(given: Memory | HasMemory) -> Memory:
+    """A memory, or that of a context which has one as `memory`."""
+    found: Any = getattr(given, "memory", given)
+    return found
+
+
 class WorkflowState:
     """The shared state of a plan: named values and an action history, each a key of its working memory.
 
@@ -50,8 +64,8 @@ class WorkflowState:
     Each method is one statement in the database, so any number of agents may use them at once.
     """
 
-    def __init__(self, memory: Memory, plan_id: str) -> None:
-        self._memory = memory
+    def __init__(self, memory: Memory | HasMemory, plan_id: str) -> None:
+        self._memory = memory_of(memory)
         self.plan_id = plan_id
 
     async def record_action(self, event_name: str) -> builtins.list[Any]:
@@ -121,6 +135,19 @@ class WorkflowState:
         return (await self._memory.delete_plan_state(self.plan_id)).count_deleted
 
 
+class ResultContext:
+    """The result of a sub-task: `restore_task` gives the task that waits for it."""
+
+    def __init__(self, memory: Memory | HasMemory, sub_task_id: str, data: Any = None) -> None:
+        self._memory = memory_of(memory)
+        self.sub_task_id = sub_task_id
+        self.data = data
+
+    async def restore_task(self) -> TaskContext:
+        """The task that waits for it. Raises NotFoundError."""
+        return await TaskContext.restore_by_subtask(self._memory, self.sub_task_id)
+
+
 class TaskContext:
     """A delegated task: `save` it before the work goes out, `restore` it when a result comes in, `complete` it at the end.
 
@@ -132,7 +159,7 @@ class TaskContext:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: Memory | HasMemory,
         task_id: str,
         *,
         event_type: str,
@@ -144,7 +171,7 @@ class TaskContext:
         state: dict[str, Any] | None = None,
         version: int | None = None,
     ) -> None:
-        self._memory = memory
+        self._memory = memory_of(memory)
         self.task_id = task_id
         self.event_type = event_type
         self.plan_id = plan_id
@@ -156,14 +183,14 @@ class TaskContext:
         self.version = version
 
     @classmethod
-    async def restore(cls, memory: Memory, task_id: str) -> TaskContext:
+    async def restore(cls, memory: Memory | HasMemory, task_id: str) -> TaskContext:
         """The task as it was saved. Raises NotFoundError."""
-        return cls._of(memory, await memory.get_task_context(task_id))
+        return cls._of(memory, await memory_of(memory).get_task_context(task_id))
 
     @classmethod
-    async def restore_by_subtask(cls, memory: Memory, sub_task_id: str) -> TaskContext:
+    async def restore_by_subtask(cls, memory: Memory | HasMemory, sub_task_id: str) -> TaskContext:
         """The task that waits for a sub-task. Raises NotFoundError."""
-        return cls._of(memory, await memory.get_task_by_subtask(sub_task_id))
+        return cls._of(memory, await memory_of(memory).get_task_by_subtask(sub_task_id))
 
     async def save(self) -> None:
         """Store the task. Raises ConflictError if somebody changed it since it was restored or saved."""
@@ -180,12 +207,17 @@ class TaskContext:
         )
         self.version = stored.version
 
-    async def delegate(self, sub_task_id: str, *, event_type: str, data: dict[str, Any] | None = None) -> None:
-        """Note a sub-task as sent out. Publish its event afterwards, so that no result comes too early."""
+    async def delegate(
+        self, sub_task_id: str | None = None, *, event_type: str, data: dict[str, Any] | None = None
+    ) -> str:
+        """Note a sub-task as sent out; returns its id, made where none is given. Publish its event, with that id, afterwards, so
+        that no result comes too early."""
+        sub_task_id = sub_task_id or str(uuid4())
         if self.version is None:
             await self.save()
         item = {"event_type": event_type, "status": "pending", "data": data or {}}
         self._follow(await self._memory.put_sub_task(self.task_id, sub_task_id, **item))
+        return sub_task_id
 
     async def record_result(self, sub_task_id: str, result: Any) -> bool:
         """Note the result of a sub-task; True when no sub-task is pending any more.
@@ -210,15 +242,17 @@ class TaskContext:
             if not isinstance(each, dict) or each.get("status") != "completed"
         ]
 
-    async def complete(self) -> None:
-        """The task is done: remove it, and what it held. Done by somebody else already is fine."""
+    async def complete(self, result: Any = None) -> Any:
+        """The task is done: remove it, and what it held; returns `result`, for you to publish. Done by somebody else already
+        is fine."""
         try:
             await self._memory.delete_task_context(self.task_id)
         except NotFoundError:
             pass
+        return result
 
     @classmethod
-    def _of(cls, memory: Memory, stored: StoredTask) -> TaskContext:
+    def _of(cls, memory: Memory | HasMemory, stored: StoredTask) -> TaskContext:
         return cls(
             memory,
             stored.task_id,
@@ -238,7 +272,7 @@ class PlanContext:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: Memory | HasMemory,
         plan_id: str,
         *,
         goal_event: str,
@@ -250,7 +284,7 @@ class PlanContext:
         correlation_ids: builtins.list[str] | None = None,
         version: int | None = None,
     ) -> None:
-        self._memory = memory
+        self._memory = memory_of(memory)
         self.plan_id = plan_id
         self.goal_event = goal_event
         self.goal_data = goal_data or {}
@@ -262,14 +296,14 @@ class PlanContext:
         self.version = version
 
     @classmethod
-    async def restore(cls, memory: Memory, plan_id: str) -> PlanContext:
+    async def restore(cls, memory: Memory | HasMemory, plan_id: str) -> PlanContext:
         """The plan as it was saved. Raises NotFoundError."""
-        return cls._of(memory, await memory.get_plan_context(plan_id))
+        return cls._of(memory, await memory_of(memory).get_plan_context(plan_id))
 
     @classmethod
-    async def restore_by_correlation(cls, memory: Memory, correlation_id: str) -> PlanContext:
+    async def restore_by_correlation(cls, memory: Memory | HasMemory, correlation_id: str) -> PlanContext:
         """The plan that waits for this id. Raises NotFoundError."""
-        return cls._of(memory, await memory.get_plan_by_correlation(correlation_id))
+        return cls._of(memory, await memory_of(memory).get_plan_by_correlation(correlation_id))
 
     async def save(self) -> None:
         """Store the plan. Raises ConflictError if somebody changed it since it was restored or saved."""
@@ -293,7 +327,7 @@ class PlanContext:
         await self.save()
 
     @classmethod
-    def _of(cls, memory: Memory, stored: StoredPlan) -> PlanContext:
+    def _of(cls, memory: Memory | HasMemory, stored: StoredPlan) -> PlanContext:
         return cls(
             memory,
             stored.plan_id,

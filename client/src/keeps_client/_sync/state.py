@@ -49,7 +49,7 @@ from keeps_client.models import (
     WorkingItem,
 )
 from keeps_client.models.memories import ProcedureType, Role
-from keeps_client.validation import given, listed, named, validated
+from keeps_client.validation import given, in_context, listed, named, validated
 
 SEMANTIC, SEMANTICS = TypeAdapter(SemanticItem), TypeAdapter(list[SemanticItem])
 EPISODIC, EPISODICS = TypeAdapter(EpisodicItem), TypeAdapter(list[EpisodicItem])
@@ -115,44 +115,47 @@ class StateClient:
 
     def log_interaction(
         self,
-        agent_id: str,
+        agent_id: str | None,
         role: Role,
         content: str,
         *,
         metadata: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> EpisodicItem:
-        """Store what was said or done, private to this user and agent."""
+        """Store what was said or done, private to this user and agent; without an id, the agent who asks."""
         new = validated(
             NewInteraction,
-            {"agent_id": agent_id, "role": role, "content": content} | given(metadata=metadata, session_id=session_id),
+            {"agent_id": _agent(agent_id), "role": role, "content": content}
+            | given(metadata=metadata, session_id=session_id),
         )
         return parsed(EPISODIC, self._transport.send(call("POST", "memory", "episodic", body=new)))
 
-    def get_recent_history(self, agent_id: str, *, limit: int = 10) -> builtins.list[EpisodicItem]:
+    def get_recent_history(self, agent_id: str | None = None, *, limit: int = 10) -> builtins.list[EpisodicItem]:
         """What this agent logged last, newest first."""
-        wanted = {"agent_id": named("agent_id", agent_id), "limit": limit}
+        wanted = {"agent_id": _agent(agent_id), "limit": limit}
         return parsed(EPISODICS, self._transport.send(call("GET", "memory", "episodic", "recent", query=wanted)))
 
-    def search_interactions(self, agent_id: str, query: str, *, limit: int = 5) -> builtins.list[EpisodicItem]:
+    def search_interactions(self, agent_id: str | None, query: str, *, limit: int = 5) -> builtins.list[EpisodicItem]:
         """What this agent logged that best answers, best first."""
-        wanted = {"agent_id": named("agent_id", agent_id), "q": named("query", query), "limit": limit}
+        wanted = {"agent_id": _agent(agent_id), "q": named("query", query), "limit": limit}
         return parsed(EPISODICS, self._transport.send(call("GET", "memory", "episodic", "search", query=wanted)))
 
     def store_skill(
-        self, agent_id: str, content: str, *, procedure_type: ProcedureType, trigger_condition: str | None = None
+        self, agent_id: str | None, content: str, *, procedure_type: ProcedureType, trigger_condition: str | None = None
     ) -> ProceduralItem:
         """Store a prompt or example for an agent, and when it applies."""
         new = validated(
             NewSkill,
-            {"agent_id": agent_id, "content": content, "procedure_type": procedure_type}
+            {"agent_id": _agent(agent_id), "content": content, "procedure_type": procedure_type}
             | given(trigger_condition=trigger_condition),
         )
         return parsed(PROCEDURAL, self._transport.send(call("POST", "memory", "procedural", body=new)))
 
-    def get_relevant_skills(self, agent_id: str, context: str, *, limit: int = 3) -> builtins.list[ProceduralItem]:
+    def get_relevant_skills(
+        self, agent_id: str | None, context: str, *, limit: int = 3
+    ) -> builtins.list[ProceduralItem]:
         """The skills of an agent that best fit, best first."""
-        wanted = {"agent_id": named("agent_id", agent_id), "q": named("context", context), "limit": limit}
+        wanted = {"agent_id": _agent(agent_id), "q": named("context", context), "limit": limit}
         return parsed(PROCEDURALS, self._transport.send(call("GET", "memory", "procedural", "context", query=wanted)))
 
     def store(self, key: str, value: Any, plan_id: str, *, ttl_seconds: float | None = None) -> WorkingItem:
@@ -220,27 +223,38 @@ class StateClient:
     def store_task_context(
         self,
         task_id: str,
-        *,
-        event_type: str,
         plan_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        *,
+        event_type: str | None = None,
         response_event: str | None = None,
-        response_topic: str = "action-results",
+        response_topic: str | None = None,
         data: dict[str, Any] | None = None,
         sub_tasks: Sequence[Any] | None = None,
         state: dict[str, Any] | None = None,
         expected_version: int | None = None,
     ) -> TaskContext:
-        """Store delegated work, so that whoever gets the result can go on; one that is there is replaced."""
+        """Store delegated work, so that whoever gets the result can go on; one that is there is replaced.
+
+        `context` holds several of the fields at once; what is no field goes into `state`.
+        """
         new = validated(
             NewTaskContext,
-            {"task_id": task_id, "event_type": event_type, "response_topic": response_topic}
-            | given(
-                plan_id=plan_id,
-                response_event=response_event,
-                data=data,
-                sub_tasks=_array(sub_tasks),
-                state=state,
-                expected_version=expected_version,
+            in_context(
+                NewTaskContext,
+                context,
+                {"task_id": task_id}
+                | given(
+                    event_type=event_type,
+                    plan_id=plan_id,
+                    response_event=response_event,
+                    response_topic=response_topic,
+                    data=data,
+                    sub_tasks=_array(sub_tasks),
+                    state=state,
+                    expected_version=expected_version,
+                ),
+                event_type="task",
             ),
         )
         return parsed(TASK, self._transport.send(call("POST", "memory", "task-context", body=new)))
@@ -287,9 +301,10 @@ class StateClient:
     def store_plan_context(
         self,
         plan_id: str,
-        *,
-        goal_event: str,
         session_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        *,
+        goal_event: str | None = None,
         goal_data: dict[str, Any] | None = None,
         response_event: str | None = None,
         state: dict[str, Any] | None = None,
@@ -297,18 +312,27 @@ class StateClient:
         correlation_ids: Sequence[str] | None = None,
         expected_version: int | None = None,
     ) -> PlanContext:
-        """Store the state machine of a plan; the plan is made where it is not there."""
+        """Store the state machine of a plan; the plan is made where it is not there.
+
+        `context` holds several of the fields at once; what is no field goes into `state`.
+        """
         new = validated(
             NewPlanContext,
-            {"plan_id": plan_id, "goal_event": goal_event}
-            | given(
-                session_id=session_id,
-                goal_data=goal_data,
-                response_event=response_event,
-                state=state,
-                current_state=current_state,
-                correlation_ids=_array(correlation_ids),
-                expected_version=expected_version,
+            in_context(
+                NewPlanContext,
+                context,
+                {"plan_id": plan_id}
+                | given(
+                    goal_event=goal_event,
+                    session_id=session_id,
+                    goal_data=goal_data,
+                    response_event=response_event,
+                    state=state,
+                    current_state=current_state,
+                    correlation_ids=_array(correlation_ids),
+                    expected_version=expected_version,
+                ),
+                goal_event="goal",
             ),
         )
         return parsed(CONTEXT, self._transport.send(call("POST", "memory", "plan-context", body=new)))
@@ -427,6 +451,11 @@ class StateClient:
 
 def _place(plan_id: str, *key: str) -> builtins.list[str]:
     return ["memory", "working", named("plan_id", plan_id, 255), *(named("key", each, 255) for each in key)]
+
+
+def _agent(agent_id: str | None) -> str | None:
+    """None: the agent whom the token or the client names; the server knows."""
+    return None if agent_id is None else named("agent_id", agent_id)
 
 
 def _page(adapter: TypeAdapter[Any], answer: Answer) -> Page[Any]:

@@ -44,7 +44,7 @@ class Upserted(Wire):
 
 
 class SemanticItem(Wire):
-    """A fact; `score` where it was searched."""
+    """A fact; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without vectors)."""
 
     id: str
     tenant_id: str
@@ -58,12 +58,13 @@ class SemanticItem(Wire):
     created_at: datetime
     updated_at: datetime
     score: float | None = None
+    similarity: float | None = None
 
 
 class NewInteraction(Wire):
-    """Something that was said or done, as one agent saw it."""
+    """Something that was said or done, as one agent saw it. Without `agent_id`: the agent who asks."""
 
-    agent_id: Label
+    agent_id: Label | None = None
     role: Role
     content: Content
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
@@ -72,7 +73,7 @@ class NewInteraction(Wire):
 
 
 class EpisodicItem(Wire):
-    """An interaction; `score` where it was searched."""
+    """An interaction; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without vectors)."""
 
     id: str
     tenant_id: str
@@ -83,12 +84,13 @@ class EpisodicItem(Wire):
     metadata: dict[str, JsonValue]
     created_at: datetime
     score: float | None = None
+    similarity: float | None = None
 
 
 class NewSkill(Wire):
-    """A prompt or example for an agent, and when it applies."""
+    """A prompt or example for an agent, and when it applies. Without `agent_id`: the agent who asks."""
 
-    agent_id: Label
+    agent_id: Label | None = None
     trigger_condition: Annotated[Text, StringConstraints(max_length=2_000)] | None = None
     procedure_type: ProcedureType
     content: Content
@@ -96,7 +98,7 @@ class NewSkill(Wire):
 
 
 class ProceduralItem(Wire):
-    """A skill; `score` where it was searched."""
+    """A skill; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without vectors)."""
 
     id: str
     tenant_id: str
@@ -107,3 +109,4 @@ class ProceduralItem(Wire):
     content: str
     created_at: datetime
     score: float | None = None
+    similarity: float | None = None

@@ -27,7 +27,7 @@ SEMANTIC = TypeAdapter(list[SemanticItem])
 EPISODIC = TypeAdapter(list[EpisodicItem])
 PROCEDURAL = TypeAdapter(list[ProceduralItem])
 Question = Annotated[str, Query(min_length=1, max_length=10_000)]
-Agent = Annotated[str, Query(min_length=1, max_length=255)]
+Agent = Annotated[str | None, Query(min_length=1, max_length=255, description="Without it: the agent who asks.")]
 Few = Annotated[int, Query(ge=1, le=20)]
 Some = Annotated[int, Query(ge=1, le=50)]
 
@@ -80,14 +80,14 @@ async def log_interaction(new: NewInteraction, memory: Writer) -> Response:
 
 @router.get("/episodic/recent", response_model=list[EpisodicItem])
 async def get_recent_history(
-    memory: Reader, agent_id: Agent, limit: Annotated[int, Query(ge=1, le=200)] = 10
+    memory: Reader, agent_id: Agent = None, limit: Annotated[int, Query(ge=1, le=200)] = 10
 ) -> Response:
     """What an agent logged last, newest first."""
     return answers(EPISODIC, await memory.get_recent_history(agent_id, limit=limit))
 
 
 @router.get("/episodic/search", response_model=list[EpisodicItem])
-async def search_interactions(memory: Reader, agent_id: Agent, q: Question, limit: Some = 5) -> Response:
+async def search_interactions(memory: Reader, q: Question, agent_id: Agent = None, limit: Some = 5) -> Response:
     """What an agent logged that best answers, best first."""
     return answers(EPISODIC, await memory.search_interactions(agent_id, q, limit=limit))
 
@@ -105,7 +105,7 @@ async def store_skill(new: NewSkill, memory: Writer) -> Response:
 
 
 @router.get("/procedural/context", response_model=list[ProceduralItem])
-async def get_relevant_skills(memory: Reader, agent_id: Agent, q: Question, limit: Few = 3) -> Response:
+async def get_relevant_skills(memory: Reader, q: Question, agent_id: Agent = None, limit: Few = 3) -> Response:
     """The skills of an agent that best fit, best first."""
     return answers(PROCEDURAL, await memory.get_relevant_skills(agent_id, q, limit=limit))
 
