@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from keeps.db.embedded import inspect_home
+from tests.cli.forks import Forks
+
+FORKS = Forks()
 
 
 class Cli:
@@ -24,10 +27,7 @@ class Cli:
         }
 
     def __call__(self, *arguments: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-c", "from keeps.cli.main import main; main()", *arguments],
-            env=self.environment | environment, capture_output=True, text=True, timeout=150, check=False,
-        )  # fmt: skip
+        done = FORKS.run([*arguments], self.environment | environment)
         assert done.returncode == code, done.stdout + done.stderr
         return done
 
