@@ -51,4 +51,4 @@ def served(home: Path, *arguments: str, **environment: str) -> Generator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(90)  # requests on their way are answered first

@@ -48,6 +48,10 @@ class FairQueue(Generic[ItemT]):
         self._lanes.setdefault(tenant_id, deque()).append(item)
         self._size += 1
 
+    def peek(self) -> ItemT:
+        """The next item, which stays. Raises StopIteration where there is none."""
+        return next(iter(self._lanes.values()))[0]
+
     def get(self) -> ItemT:
         """The next item. Raises KeyError where there is none."""
         tenant_id, lane = self._lanes.popitem(last=False)

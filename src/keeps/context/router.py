@@ -102,10 +102,11 @@ class ContextRouter:
         self._seconds = seconds
         self._metrics = metrics
         self._answers = AnswerCache()
-        self._texts = TextWorker()
+        self._texts, self._dates = TextWorker(), TextWorker()
 
     async def close(self) -> None:
         await self._texts.close()
+        await self._dates.close()
 
     async def context(self, scope: Scope, request: ContextRequest) -> ContextResult:
         """What to put into the prompt of `request.query`: Markdown within the budget, and how it came about."""
@@ -197,7 +198,10 @@ class ContextRouter:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(DATES_SECONDS):
-                span = await asyncio.to_thread(signals.foreign_span, asking.request.query, asking.now)
+                with acting_for(asking.scope.tenant_id):
+                    (span,) = await self._dates.map(
+                        lambda query: signals.foreign_span(query, asking.now), [asking.request.query]
+                    )
         except Exception as error:  # noqa: BLE001  a parser of any text that people send: what it cannot read names no time
             log().debug("no time was read", error=type(error).__name__)
             span = None

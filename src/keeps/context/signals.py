@@ -15,6 +15,8 @@ from keeps.context.times import Span, speaks_of_last_time, time_span
 __all__ = ["Signals", "foreign_span", "looks_foreign", "read_signals", "time_span"]
 MOST_READ = 2_000
 """Characters: what a message asks for stands in its beginning."""
+MOST_FOREIGN = 300
+"""Characters of a message in another language: in longer ones nobody looks for a date, which takes tenths of a second."""
 
 _IDENTITY = re.compile(
     r"\b(?:who (?:am i|i am)|what(?:'s| is) my name|my name\?|what do you (?:know|remember) (?:about|of) me|(?:know|remember|learned|noted|stored|saved) about me|about me\b|remember me|do you know me"
@@ -104,7 +106,7 @@ def looks_foreign(text: str) -> bool:
     words = {word.casefold() for word in _WORD.findall(text[:MOST_READ])}
     if words & (_COMMON["english"] | _COMMON["known"]):
         return False
-    return not text.isascii() or len(words) >= 3
+    return len(text) <= MOST_FOREIGN and (not text.isascii() or len(words) >= 3)
 
 
 def foreign_span(text: str, now: datetime) -> Span | None:
@@ -119,7 +121,7 @@ def foreign_span(text: str, now: datetime) -> Span | None:
         "PREFER_DATES_FROM": "past",
         "RETURN_AS_TIMEZONE_AWARE": False,
     }
-    for _, moment in search_dates(text[:300], settings=settings) or []:
+    for _, moment in search_dates(text, settings=settings) or []:
         begin = moment.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC)
         if begin <= now:
             return begin, begin + timedelta(days=1)

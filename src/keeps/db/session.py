@@ -149,7 +149,7 @@ class Database:
     def __init__(self, pool: Pool, revive: Callable[[], Awaitable[None]] | None = None) -> None:
         self.pool = pool
         self._long_pool = pool.apart(LONG_CONNECTIONS)
-        self._turns = TenantLocks()
+        self._turns, self._reading_turns = TenantLocks(), TenantLocks()
         self._revive = revive
         self._closed = False
         self.on_commit: Callable[[str], None] | None = None
@@ -161,6 +161,15 @@ class Database:
         Raises UnavailableError when no connection is free in time or the server is gone.
         """
         return self._transaction(scope, _ENTER_READ, "BEGIN READ ONLY")
+
+    @asynccontextmanager
+    async def scoped_in_turn(self, scope: Scope) -> AsyncGenerator[Tx]:
+        """The same for what takes seconds of the database: one at a time of each tenant, so that others find it free."""
+        async with (
+            _turn(self._reading_turns, scope, ACQUIRE_TIMEOUT_SECONDS, "readers that look far"),
+            self.scoped(scope) as tx,
+        ):
+            yield tx
 
     async def write(
         self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], *, answer: Answer[ResultT] | None = None
@@ -176,7 +185,10 @@ class Database:
             raise AssertionError("a request has one write with an answer; do all it does in that one")
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                async with self._turn_to_write(scope), self._transaction(scope, _ENTER_WRITE, "BEGIN") as tx:
+                async with (
+                    _turn(self._turns, scope, WRITER_TIMEOUT_SECONDS, "writers"),
+                    self._transaction(scope, _ENTER_WRITE, "BEGIN") as tx,
+                ):
                     if request is None or answer is None:
                         result = await work(tx)
                     else:
@@ -193,21 +205,6 @@ class Database:
                     ) from error
                 await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))
         raise AssertionError("unreachable")
-
-    @asynccontextmanager
-    async def _turn_to_write(self, scope: Scope) -> AsyncGenerator[None]:
-        """Writers of a tenant take turns before they take a connection; those of other processes by a lock in the database."""
-        turn = self._turns.turn(scope.tenant_id, WRITER_TIMEOUT_SECONDS)
-        try:
-            await turn.__aenter__()
-        except TimeoutError:
-            raise UnavailableError(
-                "too many writers of this tenant are waiting; nothing was written. Try again"
-            ) from None
-        try:
-            yield
-        finally:
-            await turn.__aexit__(None, None, None)
 
     @asynccontextmanager
     async def _transaction(self, scope: Scope, enter: Statement, begin: str) -> AsyncGenerator[Tx]:
@@ -326,3 +323,17 @@ async def _roll_back(connection: Any) -> None:
             await asyncio.wait_for(connection.execute("ROLLBACK"), 5)
     except (asyncpg.PostgresError, *LOST):
         connection.terminate()
+
+
+@asynccontextmanager
+async def _turn(locks: TenantLocks, scope: Scope, seconds: float, who: str) -> AsyncGenerator[None]:
+    """Those of a tenant take turns before they take a connection; writers of other processes by a lock in the database."""
+    turn = locks.turn(scope.tenant_id, seconds)
+    try:
+        await turn.__aenter__()
+    except TimeoutError:
+        raise UnavailableError(f"too many {who} of this tenant are waiting; nothing was done. Try again") from None
+    try:
+        yield
+    finally:
+        await turn.__aexit__(None, None, None)

@@ -300,12 +300,12 @@ class GraphService:
 
     async def traverse(self, scope: Scope, request: TraverseRequest) -> Traversal:
         """What is reached from an entity within some steps, or along a pattern. Raises NotFoundError."""
-        async with self._database.scoped(scope) as tx:
+        async with self._database.scoped_in_turn(scope) as tx:
             return await traversal.traverse(tx, request, self._clock())
 
     async def shortest_path(self, scope: Scope, request: PathRequest) -> Traversal:
         """The way with the fewest edges from one entity to another; no paths where there is none within `max_depth`."""
-        async with self._database.scoped(scope) as tx:
+        async with self._database.scoped_in_turn(scope) as tx:
             return await traversal.shortest_path(tx, request, self._clock())
 
     async def mentions(

@@ -1,17 +1,20 @@
 """all-MiniLM-L6-v2 on onnxruntime: 384 dimensions, no network, no torch.
 
 A text longer than a window of 254 word pieces is read in up to two windows; its sentence vector is the mean of
-theirs, its tokens are those of both. The model runs in one thread of its own, and calls that wait for it are
-answered together.
+theirs, its tokens are those of both. The model runs in threads of its own, and calls that wait for it are answered
+together.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -33,10 +36,13 @@ MAX_WINDOWS = 2
 _START, _END = 101, 102
 _BATCH_TOKENS = 512
 MOST_AT_ONCE, CHARACTERS_AT_ONCE = 64, 6_000
-"""Of texts that are read together."""
+"""Of texts that are read together: some tenths of a second."""
+QUESTION_CHARACTERS = 1_000
+"""The same of questions: some hundredths."""
 MOST_READ = 4_000
 """Characters of a text: two windows hold fewer, whatever it is written in."""
-_Wanted = tuple[str, "asyncio.Future[tuple[Floats, Floats, list[str]]]"]
+_Answer = tuple[Floats, Floats, list[str]]
+_Wanted = tuple[str, "asyncio.Future[_Answer]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,68 +59,81 @@ class _Read:
 
 
 class MiniLM:
-    """The local embedder. The model is loaded at the first call, once."""
+    """The local embedder.
+
+    Questions and texts that are stored have a model and a thread each: somebody waits for a question, and its few words
+    need not wait for what is stored. Each is loaded at its first call.
+    """
 
     model = MODEL
     dimensions = DIMENSIONS
 
     def __init__(self, model_dir: Path | None = None) -> None:
-        self._model_dir = model_dir
+        self._questions = _Lane(
+            "questions", partial(_Runtime, model_dir, threads=1), max_windows=1, characters=QUESTION_CHARACTERS
+        )
+        self._stored = _Lane(
+            "stored", partial(_Runtime, model_dir, gently=True), max_windows=MAX_WINDOWS, characters=CHARACTERS_AT_ONCE
+        )
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        forbid_inside_transaction("the embedding model")
+        return [Embedding(sentence, pack_tokens(tokens)) for sentence, tokens, _ in await self._stored.run(texts)]
+
+    async def embed_query(self, text: str) -> QueryEmbedding:
+        """Of a question that is longer than a window, the first window is read."""
+        forbid_inside_transaction("the embedding model")
+        ((sentence, tokens, words),) = await self._questions.run([text])
+        return QueryEmbedding(sentence, tokens, tuple(words))
+
+    async def close(self) -> None:
+        await asyncio.gather(self._questions.close(), self._stored.close())
+
+
+class _Lane:
+    """Texts that wait for the model, and the thread that reads them: one of each tenant in turn, and no more at once than
+    `characters`, so that nobody waits for somebody's thousand texts."""
+
+    def __init__(self, name: str, load: Callable[[], _Runtime], *, max_windows: int, characters: int) -> None:
+        self._load = load
         self._runtime: _Runtime | None = None
-        self._loading = threading.Lock()
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keeps-embedder")
-        self._asked: FairQueue[_Wanted] = FairQueue()
-        self._stored: FairQueue[_Wanted] = FairQueue()
+        self._max_windows = max_windows
+        self._characters = characters
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"keeps-embedder-{name}")
+        self._waiting: FairQueue[_Wanted] = FairQueue()
         self._draining: asyncio.Task[None] | None = None
         self._closed = False
 
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        answers = await self._run(texts, self._stored)
-        return [Embedding(sentence, pack_tokens(tokens)) for sentence, tokens, _ in answers]
-
-    async def embed_query(self, text: str) -> QueryEmbedding:
-        ((sentence, tokens, words),) = await self._run([text], self._asked)
-        return QueryEmbedding(sentence, tokens, tuple(words))
+    async def run(self, texts: Sequence[str]) -> list[_Answer]:
+        if not texts:
+            return []
+        if self._closed:
+            raise UnavailableError("the embedding model is closed")
+        loop = asyncio.get_running_loop()
+        futures: list[asyncio.Future[_Answer]] = [loop.create_future() for _ in texts]
+        for wanted in zip(texts, futures, strict=True):
+            self._waiting.put(current_tenant(), wanted)
+        if self._draining is None or self._draining.done():
+            self._draining = loop.create_task(self._drain())
+        return list(await asyncio.gather(*futures))
 
     async def close(self) -> None:
         self._closed = True
         if self._draining is not None:
             await asyncio.wait({self._draining})
         self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._runtime is not None:
+            self._runtime.close()
 
-    async def _run(self, texts: Sequence[str], queue: FairQueue[_Wanted]) -> list[tuple[Floats, Floats, list[str]]]:
-        forbid_inside_transaction("the embedding model")
-        if not texts:
-            return []
-        if self._closed:
-            raise UnavailableError("the embedding model is closed")
-        loop = asyncio.get_running_loop()
-        futures: list[asyncio.Future[tuple[Floats, Floats, list[str]]]] = [loop.create_future() for _ in texts]
-        for wanted in zip(texts, futures, strict=True):
-            queue.put(current_tenant(), wanted)
-        if self._draining is None or self._draining.done():
-            self._draining = loop.create_task(self._drain())
-        return list(await asyncio.gather(*futures))
+    def _compute(self, texts: list[str]) -> list[_Answer]:
+        if self._runtime is None:
+            self._runtime = self._load()
+        return self._runtime.embed(texts, self._max_windows)
 
     async def _drain(self) -> None:
-        """Answer whatever has come in since the last round, together, until nobody waits.
-
-        Questions go first, for somebody waits for them; but every third round is for what is stored, so that many questions of one
-        tenant never keep others from writing. A round takes one text of each tenant in turn, and no more characters than
-        are read in some tenths of a second, so that a question never waits for somebody's thousand texts.
-        """
+        """Answer whatever has come in since the last round, together, until nobody waits."""
         loop = asyncio.get_running_loop()
-        rounds = 0
-        while self._asked or self._stored:
-            rounds += 1
-            batch: list[_Wanted] = []
-            characters = 0
-            queue = self._stored if self._stored and rounds % 3 == 0 else self._asked or self._stored
-            while queue and len(batch) < MOST_AT_ONCE and characters < CHARACTERS_AT_ONCE:
-                wanted = queue.get()
-                if not wanted[1].done():
-                    batch.append(wanted)
-                    characters += min(len(wanted[0]), MOST_READ)
+        while batch := self._next():
             try:
                 answers = await loop.run_in_executor(self._thread, self._compute, [text for text, _ in batch])
             except Exception as error:  # noqa: BLE001  every caller gets it
@@ -126,25 +145,41 @@ class MiniLM:
                 if not future.done():
                     future.set_result(answer)
 
-    def _compute(self, texts: list[str]) -> list[tuple[Floats, Floats, list[str]]]:
-        with self._loading:
-            if self._runtime is None:
-                self._runtime = _Runtime(self._model_dir)
-        return self._runtime.embed(texts)
+    def _next(self) -> list[_Wanted]:
+        """Those that are read next, together; nobody who gave up meanwhile."""
+        batch: list[_Wanted] = []
+        room = self._characters
+        while self._waiting and len(batch) < MOST_AT_ONCE:
+            text, future = self._waiting.peek()
+            if not future.done():
+                room -= min(len(text), MOST_READ)
+                if batch and room < 0:
+                    break
+                batch.append((text, future))
+            self._waiting.get()
+        return batch
 
 
 class _Runtime:
-    """Tokenizer, session and projection, loaded. One thread at a time."""
+    """Tokenizer, session and projection, loaded. One thread at a time. `gently`: whatever else the machine has to do comes
+    first; only the model's own arithmetic is put off so, which holds no lock."""
 
-    def __init__(self, model_dir: Path | None) -> None:
+    def __init__(self, model_dir: Path | None, *, threads: int = 0, gently: bool = False) -> None:
         import onnxruntime
         from tokenizers import Tokenizer
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         options.enable_cpu_mem_arena = True
-        self._session: Any = onnxruntime.InferenceSession(
-            str(find_model(model_dir)), options, providers=["CPUExecutionProvider"]
+        # Threads that wait for work sleep: spinning, they take the processors from everybody else.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.intra_op_num_threads = threads
+        self._gentle = ThreadPoolExecutor(1, "keeps-embedder-gentle", initializer=_behind_others) if gently else None
+        # Its own threads are as gentle as the one that makes it.
+        self._session: Any = self._at_rest(
+            partial(
+                onnxruntime.InferenceSession, str(find_model(model_dir)), options, providers=["CPUExecutionProvider"]
+            )
         )
         self._tokenizer: Any = Tokenizer.from_str(read_tokenizer())
         self._tokenizer.no_truncation()
@@ -153,11 +188,11 @@ class _Runtime:
         with files("keeps.models").joinpath(f"{DATA}/projection.npz").open("rb") as file:
             self._projection: Floats = np.load(file)["projection"].astype(np.float32)
 
-    def embed(self, texts: list[str]) -> list[tuple[Floats, Floats, list[str]]]:
+    def embed(self, texts: list[str], max_windows: int) -> list[_Answer]:
         encodings = self._tokenizer.encode_batch([text[:MOST_READ] for text in texts], add_special_tokens=False)
         windows: list[tuple[int, _Window]] = []
         for index, encoding in enumerate(encodings):
-            for start in range(0, max(1, min(len(encoding.ids), MAX_WINDOWS * WINDOW_TOKENS)), WINDOW_TOKENS):
+            for start in range(0, max(1, min(len(encoding.ids), max_windows * WINDOW_TOKENS)), WINDOW_TOKENS):
                 end = start + WINDOW_TOKENS
                 windows.append((index, _Window(encoding.ids[start:end], encoding.offsets[start:end])))
         read: list[_Read | None] = [None] * len(windows)
@@ -172,6 +207,13 @@ class _Runtime:
                 by_text[index].append(each)
         return [_joined(parts) for parts in by_text]
 
+    def close(self) -> None:
+        if self._gentle is not None:
+            self._gentle.shutdown(wait=False)
+
+    def _at_rest(self, work: Callable[[], Any]) -> Any:
+        return work() if self._gentle is None else self._gentle.submit(work).result()
+
     def _forward(self, batch: list[list[int]]) -> list[Floats]:
         longest = max(len(ids) for ids in batch) + 2
         ids = np.zeros((len(batch), longest), dtype=np.int64)
@@ -180,7 +222,8 @@ class _Runtime:
             ids[row, : len(each) + 2] = [_START, *each, _END]
             mask[row, : len(each) + 2] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        (output, *_) = self._session.run(None, {name: feed[name] for name in self._input_names})
+        run = partial(self._session.run, None, {name: feed[name] for name in self._input_names})
+        (output, *_) = self._at_rest(run)
         return [output[row, : len(each) + 2] for row, each in enumerate(batch)]
 
     def _read(self, text: str, window: _Window, vectors: Floats) -> _Read:
@@ -192,7 +235,13 @@ class _Runtime:
         return _Read(_unit(vectors.mean(axis=0)), tokens, words)
 
 
-def _joined(parts: list[_Read]) -> tuple[Floats, Floats, list[str]]:
+def _behind_others() -> None:
+    """Let this thread run when nothing else wants to; where a thread cannot be told so, it goes on as it is."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
+def _joined(parts: list[_Read]) -> _Answer:
     sentence = _unit(np.mean([part.sentence for part in parts], axis=0))
     return sentence, np.concatenate([part.tokens for part in parts]), [word for part in parts for word in part.words]
 

@@ -134,6 +134,7 @@ class Registry:
                     "provider did not close", provider=held.capabilities().provider_id, error=type(error).__name__
                 )
         self._open.clear()
+        await self.markdown.close()
 
     async def _register(self, scope: Scope, capabilities: ProviderCapabilities) -> None:
         if (scope.tenant_id, capabilities.provider_id) in self._known:

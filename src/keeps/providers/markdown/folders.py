@@ -6,8 +6,10 @@ import hashlib
 import os
 import shutil
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from keeps.clock import Clock, new_id
@@ -20,6 +22,7 @@ from keeps.providers.markdown.folder import Edit
 from keeps.providers.markdown.provider import MarkdownProvider, entry_data
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
+from keeps.turns import TextWorker, acting_for
 
 QUERIES = Statements("keeps.providers")
 MAX_OPEN = 1_000
@@ -35,6 +38,15 @@ class MarkdownFolders:
         self._chat = chat
         self._clock = clock
         self._open: OrderedDict[tuple[str, str], MarkdownProvider] = OrderedDict()
+        self._texts = TextWorker()
+
+    async def close(self) -> None:
+        await self._texts.close()
+
+    async def _in_thread(self, scope: Scope, work: Callable[..., Any], *arguments: Any) -> Any:
+        with acting_for(scope.tenant_id):
+            (found,) = await self._texts.map(lambda _: work(*arguments), [None])
+        return found
 
     def path(self, scope: Scope) -> Path:
         """Where a scope's files lie."""
@@ -60,7 +72,9 @@ class MarkdownFolders:
         held = self._open.get(place)
         if held is None:
             owner = Scope(scope.tenant_id, scope.user_id)
-            held = MarkdownProvider(self.path(scope), self._clock, lambda edits: self._tell(owner, edits), self._chat)
+            held = MarkdownProvider(
+                self.path(scope), self._clock, lambda edits: self._tell(owner, edits), self._chat, partial(self._in_thread, owner)
+            )  # fmt: skip
             self._open[place] = held
             if len(self._open) > MAX_OPEN:
                 self._open.popitem(last=False)

@@ -28,6 +28,8 @@ from keeps_client.validation import named, validated
 
 Told = Callable[[Sequence[Edit]], Awaitable[None]]
 """Takes changes into the log: what a person did, or what was written here."""
+InThread = Callable[..., Awaitable[Any]]
+"""Does work on text in a thread, when it is one's turn: a function, and its arguments."""
 DEFAULT_CATEGORY = "fact"
 _CAPABILITIES = ProviderCapabilities(
     provider_id="markdown", tier="persistent", content_types=("profile", "activity", "event", "*")
@@ -37,11 +39,21 @@ _CAPABILITIES = ProviderCapabilities(
 class MarkdownProvider:
     """One scope's Markdown. A key is unique over all categories; `metadata["content_type"]` chooses the file."""
 
-    def __init__(self, folder: Path, clock: Clock, told: Told, chat: ChatModel | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Clock,
+        told: Told,
+        chat: ChatModel | None = None,
+        in_thread: InThread = asyncio.to_thread,
+    ) -> None:
         self._folder = MarkdownFolder(folder, lambda: str(new_id()), clock)
         self._clock = clock
         self._told = told
         self._chat = chat
+        self._in_thread = in_thread
+        self._terms: dict[str, tuple[Section, Counter[str]]] = {}
+        """The words of each entry, as long as it stays as it is."""
 
     def capabilities(self) -> ProviderCapabilities:
         return _CAPABILITIES
@@ -89,7 +101,7 @@ class MarkdownProvider:
         they are related to. Returns the new ones; nothing that is there changes."""
         named("text", text, 200_000)
         known = {key: text_of(section.value) for key, section in _all(await self._look()).items()}
-        found = await asyncio.to_thread(pipeline.run, await self._extracted(text), known)
+        found = await self._in_thread(pipeline.run, await self._extracted(text), known)
         now = self._clock()
         made: dict[str, dict[str, Section]] = {}
         for each in found:
@@ -110,12 +122,12 @@ class MarkdownProvider:
                     return found
             except KeepsError as error:
                 log().warning("statements are extracted by rules", error=type(error).__name__)
-        return await asyncio.to_thread(pipeline.extract, text)
+        return await self._in_thread(pipeline.extract, text)
 
     async def suggestions(self) -> list[pipeline.Suggestion]:
         """Entries that seem to say the same: for a person to merge."""
         known = {key: text_of(section.value) for key, section in _all(await self._look()).items()}
-        return await asyncio.to_thread(pipeline.suggest, known)
+        return await self._in_thread(pipeline.suggest, known)
 
     async def read(self, key: str) -> Entry | None:
         held = _find(await self._look(), key)
@@ -133,10 +145,7 @@ class MarkdownProvider:
     async def search(self, query: str, filters: Mapping[str, Any] | None = None, limit: int = 10) -> list[Match]:
         """By words, the rarer the better; of a key's words, too."""
         wanted = Filters.of(filters)
-        categories = await self._look()
-        entries = [_entry(name, section) for name, held in categories.items() for section in held.sections.values()]
-        entries = [each for each in entries if wanted.pass_by(each)]
-        return await asyncio.to_thread(_matches, entries, query, limit)
+        return await self._in_thread(self._found, await self._look(), query, wanted, limit)
 
     async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
         wanted = Filters.of(filters)
@@ -149,6 +158,26 @@ class MarkdownProvider:
         return len(_all(await self._look()))
 
     async def close(self) -> None: ...
+
+    def _found(self, categories: Mapping[str, Category], query: str, wanted: Filters, limit: int) -> list[Match]:
+        asked = count_terms(query)
+        known, self._terms = self._terms, {}
+        found: list[tuple[Entry, Counter[str]]] = []
+        for name, category in categories.items():
+            for section in category.sections.values():
+                before = known.get(section.key)
+                terms = before[1] if before is not None and before[0] is section else _terms(section)
+                self._terms[section.key] = (section, terms)
+                entry = _entry(name, section)
+                if wanted.pass_by(entry):
+                    found.append((entry, terms))
+        found_in = Counter(term for _, terms in found for term in asked if term in terms)
+        matches = [
+            Match(entry, sum(math.log(1 + len(found) / found_in[term]) for term in asked if term in terms) / (1 + math.log(1 + len(terms))))
+            for entry, terms in found
+        ]  # fmt: skip
+        best = sorted((each for each in matches if each.score > 0), key=lambda each: (-each.score, each.entry.key))
+        return best[:limit]
 
     async def _look(self) -> dict[str, Category]:
         categories, edits = await asyncio.to_thread(self._folder.look)
@@ -197,21 +226,14 @@ def _all(categories: Mapping[str, Category]) -> dict[str, Section]:
     return {key: section for held in categories.values() for key, section in held.sections.items()}
 
 
-def _matches(entries: list[Entry], query: str, limit: int) -> list[Match]:
-    asked = count_terms(query)
-    held_terms = [count_terms(f"{each.key} {text_of(each.value)}") for each in entries]
-    found_in = Counter(term for terms in held_terms for term in asked if term in terms)
-    matches = [
-        Match(entry, sum(math.log(1 + len(entries) / found_in[term]) for term in asked if term in terms) / (1 + math.log(1 + len(terms))))
-        for entry, terms in zip(entries, held_terms, strict=True)
-    ]  # fmt: skip
-    return sorted((each for each in matches if each.score > 0), key=lambda each: (-each.score, each.entry.key))[:limit]
+def _terms(section: Section) -> Counter[str]:
+    return count_terms(f"{section.key} {text_of(section.value)}")
 
 
 def _entry(category: str, section: Section) -> Entry:
     metadata: dict[str, JsonValue] = {**section.metadata, "content_type": category, "id": section.identity}
     metadata |= {name: list(value) for name, value in (("tags", section.tags), ("links", section.links)) if value}
-    return Entry(key=section.key, value=section.value, metadata=metadata, updated_at=section.updated_at)
+    return Entry.model_construct(key=section.key, value=section.value, metadata=metadata, updated_at=section.updated_at)
 
 
 def _names(value: JsonValue) -> tuple[str, ...]:
