@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import itertools
-from collections import OrderedDict, deque
+import math
+import time
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -16,6 +18,8 @@ from typing import Any, Generic, TypeVar
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
+NEAR_SECONDS = 1.0
+"""Who asked so short a time ago is about to ask again."""
 _tenant: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_tenant", default="")
 
 
@@ -86,6 +90,82 @@ class TenantLocks:
                 self._locks[tenant_id] = (lock, wanted)
             else:
                 del self._locks[tenant_id]
+
+
+class FairSlots:
+    """Places that tenants share. Who waits is served in turn, one of each tenant. A tenant that is alone may have `alone` of
+    them at once, and `beside` while others ask, too."""
+
+    def __init__(self, size: int, *, alone: int, beside: int) -> None:
+        self.size = size
+        self._alone, self._beside = max(1, alone), max(1, beside)
+        self._held: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._latest = self._latest_other = ("", -math.inf)
+        """Which tenant asked last, and which other before, and when."""
+
+    @property
+    def taken(self) -> int:
+        return self._held.total()
+
+    async def take(self, tenant_id: str, timeout_seconds: float) -> bool:
+        """Have a place, until `leave`; whether one had to wait for it. Raises TimeoutError. The empty tenant is Keeps itself:
+        only `size` bounds it."""
+        if tenant_id:
+            if self._latest[0] != tenant_id:
+                self._latest_other = self._latest
+            self._latest = (tenant_id, time.monotonic())
+        if self._may_take(tenant_id):
+            self._held[tenant_id] += 1
+            return False
+        await self._wait(tenant_id, timeout_seconds)  # whoever wakes us takes our place for us
+        return True
+
+    def leave(self, tenant_id: str) -> None:
+        """Give a place up, to the next who waits and may have it."""
+        self._held[tenant_id] -= 1
+        if self._held[tenant_id] <= 0:
+            del self._held[tenant_id]
+        for waiting in list(self._waiting):
+            if not self._may_take(waiting):
+                continue
+            lane = self._waiting.pop(waiting)
+            while lane and lane[0].done():
+                lane.popleft()
+            if lane:
+                turn = lane.popleft()
+                if lane:
+                    self._waiting[waiting] = lane  # behind the others
+                self._held[waiting] += 1
+                turn.set_result(None)
+                if self.taken >= self.size:
+                    return
+
+    def _may_take(self, tenant_id: str) -> bool:
+        return self.taken < self.size and (not tenant_id or self._held[tenant_id] < self._most_of(tenant_id))
+
+    def _most_of(self, tenant_id: str) -> int:
+        other, at = self._latest_other if self._latest[0] == tenant_id else self._latest
+        return self._beside if other and time.monotonic() - at < NEAR_SECONDS else self._alone
+
+    async def _wait(self, tenant_id: str, timeout_seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self._waiting.setdefault(tenant_id, deque()).append(turn)
+        timer = loop.call_later(timeout_seconds, _too_late, turn)
+        try:
+            await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self.leave(tenant_id)  # it was our turn, and we are gone
+            raise
+        finally:
+            timer.cancel()
+
+
+def _too_late(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_exception(TimeoutError())
 
 
 class TextWorker:

@@ -1,17 +1,44 @@
-"""A loud tenant waits for itself: what another asks comes before the rest of its queue. Counted, not timed."""
+"""A loud tenant waits for itself: what another asks is answered. Counted, not timed; `keeps bench neighbour` measures."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from benchmarks import served
+from benchmarks.neighbour import LOUD, Quiet, apart
 
-from tests.serving import token
+from keeps.engine import Keeps
+from keeps.scope import DEFAULT_USER_ID, Scope
+from keeps.turns import FairSlots
+from tests.conftest import until
+from tests.serving import serving, token
 
-LOUD = 60
+CALLERS = 30
 LONG = "The harvest of field {n} was weighed on a rainy morning and written into the book of the farm. " * 40
+
+
+async def test_beside_the_worst_requests_nothing_of_another_tenant_fails(new_home: Callable[..., Path]) -> None:
+    """64 callers of batches, traversals, streams, appends, long questions, conversations; and webhooks that hang."""
+
+    async def ask(url: str) -> dict[str, dict[str, int]]:
+        quiet = Quiet(url, "quiet")
+        await quiet.prepare()
+        async with apart(url, "loud") as statuses:
+            took, failed = await quiet.ask(times=50)
+            assert failed == []
+            assert (len(took["recall"]), len(took["get"])) == (50, 50)
+        return statuses
+
+    with served(new_home(), "--auth", "none", KEEPS_WEBHOOKS_ALLOW_PRIVATE="true") as url:
+        statuses = await ask(url)
+    assert set(statuses) == set(LOUD)
+    answered = {int(status) for told in statuses.values() for status in told}
+    assert answered <= {200, 201, 503}, "who is loud waits, or is told to come again"
 
 
 async def _post(http: aiohttp.ClientSession, who: str, path: str, body: dict[str, Any]) -> int:
@@ -25,7 +52,8 @@ async def _post(http: aiohttp.ClientSession, who: str, path: str, body: dict[str
     ("path", "body"),
     [
         ("/v1/recall", lambda n: {"query": LONG.format(n=n)[:9_000], "limit": 50}),
-        ("/v1/exchanges", lambda n: {"session_id": f"s{n}", "messages": [{"role": "user", "content": LONG.format(n=each)} for each in range(20)]}),
+        ("/v1/memories/batch", lambda n: {"items": [{"content": LONG.format(n=f"{n}.{each}")[:900]} for each in range(4)], "index": "now"}),
+        ("/v1/exchanges", lambda n: {"session_id": f"s{n}", "messages": [{"role": "user", "content": LONG.format(n=each)} for each in range(4)]}),
     ],
 )  # fmt: skip
 async def test_a_quiet_tenant_is_answered_while_a_loud_one_waits(
@@ -34,11 +62,42 @@ async def test_a_quiet_tenant_is_answered_while_a_loud_one_waits(
     quiet = f"{tenant}-quiet"
     async with aiohttp.ClientSession(secured_url, connector=aiohttp.TCPConnector(limit=0)) as http:
         assert await _post(http, quiet, "/v1/memories", {"content": "Tea is served at five."}) == 201
-        loud = [asyncio.create_task(_post(http, tenant, path, body(n))) for n in range(LOUD)]
+        loud = [asyncio.create_task(_post(http, tenant, path, body(n))) for n in range(CALLERS)]
         await asyncio.sleep(0)  # all of them are on their way before the quiet tenant asks
         assert await _post(http, quiet, "/v1/recall", {"query": "when is tea?"}) == 200
         assert await _post(http, quiet, "/v1/memories", {"content": "Tea is served at six."}) == 201
         waiting = sum(not each.done() for each in loud)
-        assert waiting > 0, "the loud tenant's queue was served before the quiet one's two requests"
+        assert waiting > CALLERS // 2, "most of the loud tenant's queue was served before the quiet one's two requests"
         assert {await each for each in loud} <= {200, 201, 429, 503}
-        print(f"{path}: {waiting} of {LOUD} still waited")
+        print(f"{path}: {waiting} of {CALLERS} still waited")
+
+
+async def test_who_hung_up_while_waiting_is_not_served(
+    keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[FairSlots] = []
+
+    class OneAtATime(FairSlots):
+        def __init__(self, *_: Any, **__: Any) -> None:
+            super().__init__(1, alone=1, beside=1)
+            made.append(self)
+
+    monkeypatch.setattr("keeps.server.app.FairSlots", OneAtATime)
+    async with serving(keeps) as url:
+        (slots,) = made
+        await slots.take("somebody else", 1)
+        host, port = url.removeprefix("http://").split(":")
+        for number, name in enumerate((b"nobody", b"some body")):
+            body = b'{"content": "For %s."}' % name
+            reader, writer = await asyncio.open_connection(host, int(port))
+            head = f"POST /v1/memories HTTP/1.1\r\nHost: {host}\r\nX-Tenant-ID: {tenant}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            writer.write(head.encode() + body)
+            await until(lambda wanted=number + 1: len(slots._waiting.get(tenant, ())) == wanted, "the request waits")
+            if name == b"nobody":
+                writer.transport.abort()
+        slots.leave("somebody else")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 201")
+        writer.close()
+        await until(lambda: not slots.taken, "both are over")
+    memory = keeps.memory(Scope(tenant, DEFAULT_USER_ID))
+    assert [each.content for each in (await memory.list()).items] == ["For some body."]

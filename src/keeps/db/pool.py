@@ -6,10 +6,7 @@ did 8,200 small transactions a second where this one, which hands a connection o
 
 from __future__ import annotations
 
-import asyncio
-import math
 import time
-from collections import Counter, OrderedDict, deque
 from typing import Any, cast
 
 import asyncpg
@@ -17,15 +14,12 @@ from pgvector.asyncpg import register_vector
 
 from keeps.db.errors import LOST, translated
 from keeps.db.statements import Statements
+from keeps.turns import FairSlots
 from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
 
 _QUERIES = Statements("keeps.db")
 IDLE_SECONDS = 300.0
 """A connection that nobody used for so long may be dead behind a firewall: it is closed instead of used."""
-
-
-NEAR_SECONDS = 1.0
-"""Who asked so short a time ago is about to ask again."""
 
 
 class Pool:
@@ -37,11 +31,7 @@ class Pool:
 
     def __init__(self, url: str, *, size: int, pooled: bool, command_timeout_seconds: float) -> None:
         self._url = url
-        self._size = size
-        self._most_alone = max(1, size - max(1, size // 4)) if size > 1 else 1
-        self._most_beside = max(1, size // 4)
-        self._latest = self._latest_other = ("", -math.inf)
-        """Which tenant asked last, and which other before, and when."""
+        self._slots = FairSlots(size, alone=size - max(1, size // 4), beside=size // 4)
         self._options: dict[str, Any] = {
             "timeout": 30,
             "command_timeout": command_timeout_seconds,
@@ -49,19 +39,17 @@ class Pool:
             "max_cached_statement_lifetime": 0,
         }
         self._idle: list[tuple[Any, float]] = []
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._connections: set[Any] = set()
-        self._held: Counter[str] = Counter()
         self._closed = False
 
     @property
     def size(self) -> int:
-        return self._size
+        return self._slots.size
 
     @property
     def taken(self) -> int:
         """How many connections are in use or being opened."""
-        return self._held.total()
+        return self._slots.taken
 
     def apart(self, size: int) -> Pool:
         """Another pool on the same database, for work that takes long; it connects when it is used."""
@@ -71,15 +59,11 @@ class Pool:
 
     async def acquire(self, timeout_seconds: float, tenant_id: str = "") -> Any:
         """A connection. Raises TimeoutError when none becomes free in time, and what opening one raises."""
-        self._note(tenant_id)
-        if self._may_take(tenant_id):
-            self._held[tenant_id] += 1
-        else:
-            await self._wait(timeout_seconds, tenant_id)  # whoever wakes us takes our place for us
+        await self._slots.take(tenant_id, timeout_seconds)
         try:
             return self._reuse() or await self._connect()
         except BaseException:
-            self._leave(tenant_id)
+            self._slots.leave(tenant_id)
             raise
 
     def release(self, connection: Any, tenant_id: str = "") -> None:
@@ -88,7 +72,7 @@ class Pool:
             self._connections.discard(connection)
         else:
             self._idle.append((connection, time.monotonic()))
-        self._leave(tenant_id)
+        self._slots.leave(tenant_id)
 
     async def close(self) -> None:
         """Close every connection; of those still in use, what they run is given up."""
@@ -110,54 +94,6 @@ class Pool:
     async def connect_apart(self) -> Any:
         """A connection that does not count among those of the pool. Whoever takes it closes it."""
         return await asyncpg.connect(self._url, **self._options)
-
-    def _may_take(self, tenant_id: str) -> bool:
-        return self._held.total() < self._size and (not tenant_id or self._held[tenant_id] < self._most_of(tenant_id))
-
-    def _most_of(self, tenant_id: str) -> int:
-        other, at = self._latest_other if self._latest[0] == tenant_id else self._latest
-        return self._most_beside if other and time.monotonic() - at < NEAR_SECONDS else self._most_alone
-
-    def _note(self, tenant_id: str) -> None:
-        if tenant_id:
-            if self._latest[0] != tenant_id:
-                self._latest_other = self._latest
-            self._latest = (tenant_id, time.monotonic())
-
-    async def _wait(self, timeout_seconds: float, tenant_id: str) -> None:
-        loop = asyncio.get_running_loop()
-        turn: asyncio.Future[None] = loop.create_future()
-        lane = self._waiting.setdefault(tenant_id, deque())
-        lane.append(turn)
-        timer = loop.call_later(timeout_seconds, _too_late, turn)
-        try:
-            await turn
-        except BaseException:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._leave(tenant_id)  # it was our turn, and we are gone
-            raise
-        finally:
-            timer.cancel()
-
-    def _leave(self, tenant_id: str) -> None:
-        """Give one's place up, to the next who waits and may have it."""
-        self._held[tenant_id] -= 1
-        if self._held[tenant_id] <= 0:
-            del self._held[tenant_id]
-        for waiting in list(self._waiting):
-            if not self._may_take(waiting):
-                continue
-            lane = self._waiting.pop(waiting)
-            while lane and lane[0].done():
-                lane.popleft()
-            if lane:
-                turn = lane.popleft()
-                if lane:
-                    self._waiting[waiting] = lane  # behind the others
-                self._held[waiting] += 1
-                turn.set_result(None)
-                if self._held.total() >= self._size:
-                    return
 
     def _reuse(self) -> Any:
         while self._idle:
@@ -187,11 +123,6 @@ class Pool:
             self.terminate()
             raise UnavailableError("this Keeps is closed; open it again")
         return connection
-
-
-def _too_late(turn: asyncio.Future[None]) -> None:
-    if not turn.done():
-        turn.set_exception(TimeoutError())
 
 
 async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float = 60.0) -> Pool:

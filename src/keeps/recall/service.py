@@ -154,7 +154,7 @@ class RecallService:
         try:
             behind = cues.preferences_behind(text)
             async with asyncio.timeout(EMBEDDING_SECONDS):
-                query, others = await asyncio.gather(self._embedder.embed_query(text), self._embedder.embed(behind))
+                query, *others = await asyncio.gather(*map(self._embedder.embed_query, (text, *behind)))
         except (KeepsError, TimeoutError):
             return None, True
         if others:

@@ -13,10 +13,16 @@ from typing import Annotated, Any
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticUndefined
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from keeps_client.errors import ValidationFailedError
+from keeps.turns import FairSlots
+from keeps_client.errors import UnavailableError, ValidationFailedError
+
+AT_ONCE, AT_ONCE_BESIDE = 256, 3
+"""Requests that are worked on at once: in all, and of a tenant while others ask, too. Each takes its share of the one
+processor that runs the event loop, so who sends a hundred waits for themselves."""
+TURN_SECONDS = 20.0
 
 Taken = Callable[[Request], Any]
 
@@ -60,9 +66,24 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
                 values[name] = take(request)
             except ValidationError as error:
                 errors += [{**each, "loc": (name,)} for each in error.errors(include_url=False, include_input=False)]
+        given = await json_bytes(request) if body is not None else b""
+        turns: FairSlots = request.app.state.turns
+        tenant_id = request.scope["keeps.scope"].tenant_id
+        try:
+            waited = await turns.take(tenant_id, TURN_SECONDS)
+        except TimeoutError:
+            raise UnavailableError("too many requests of this tenant are on their way; send it again later") from None
+        try:
+            if waited and await _is_gone(request):
+                raise ClientDisconnect
+            return await act(request, values, errors, given)
+        finally:
+            turns.leave(tenant_id)
+
+    async def act(request: Request, values: dict[str, Any], errors: list[Any], given: bytes) -> Response:
         if body is not None and body_name is not None:
             try:
-                values[body_name] = body.validate_json(await json_bytes(request))
+                values[body_name] = body.validate_json(given)
             except ValidationError as error:
                 errors += [
                     {**each, "loc": ("body", *each["loc"])}
@@ -75,6 +96,12 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
         return await endpoint(**values)
 
     return handle
+
+
+async def _is_gone(request: Request) -> bool:
+    """Whether nobody waits for the answer any more: then the work is for nothing, and would keep others waiting."""
+    await request.body()
+    return await request.is_disconnected()
 
 
 async def json_bytes(request: Request) -> bytes:
