@@ -108,9 +108,10 @@ class ScopedGraph(Scoped):
         relation_type: str | None = None,
         as_of: datetime | None = None,
     ) -> builtins.list[Relation]:
-        """The edges of an entity that are true now, oldest first; with `as_of`, those that were known and true then."""
+        """The edges of an entity, given by its id or name, that are true now, oldest first; with `as_of`, those that were known
+        and true then."""
         return await self.services.graph.relations_of(
-            self.scope, identified(entity_id, "entity_id"), direction=directed(direction),
+            self.scope, named_or_identified(entity_id, "entity_id"), direction=directed(direction),
             relation_type=None if relation_type is None else named("relation_type", relation_type, 100), as_of=moment(as_of),
         )  # fmt: skip
 
@@ -178,6 +179,14 @@ class ScopedGraph(Scoped):
 
 def _identity(wanted: UUID | str | Entity) -> UUID | str:
     return wanted.entity_id if isinstance(wanted, Entity) else wanted
+
+
+def named_or_identified(wanted: UUID | str | Entity, name: str) -> UUID | str:
+    """The id of an entity, or its name."""
+    try:
+        return as_uuid(_identity(wanted), name)
+    except ValidationFailedError:
+        return named(name, wanted, 200)
 
 
 def identified(wanted: UUID | str | Entity, name: str) -> UUID:

@@ -70,8 +70,10 @@ async def test_edges_have_a_direction_and_a_type(memory: Any) -> None:
     assert [each.relation_type for each in await memory.get_relations(acme, direction="outgoing")] == ["lies_in"]
     assert len(await memory.get_relations(acme, direction="incoming", relation_type="works_at")) == 2
     assert await memory.get_relations(acme, relation_type="knows") == []
-    with pytest.raises(NotFoundError):
-        await memory.get_relations(uuid4())
+    assert await memory.get_relations("alice") == await memory.get_relations(alice), "a name will do"
+    for nobody in (uuid4(), "No/body?"):
+        with pytest.raises(NotFoundError):
+            await memory.get_relations(nobody)
     with pytest.raises(ValidationFailedError):
         await memory.get_relations(acme, direction="up")
     with pytest.raises(NotFoundError, match="Nobody"):

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import io
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 
+from keeps.bootstrap import open_keeps
+from keeps.settings import Settings
 from tests.server.test_matrix import ROUTES
-from tests.serving import token
+from tests.serving import serving, token
 from tests.watchdog import unwatched
 
 LENGTHS = (50_000, 10_000, 2_000, 255)
 """What is too long is refused, so each text is sent as long as it is taken."""
 UNITS = (
     "a", "1", " ", "\n", "(", "- ", "# ", "[[", "](", "`", "```\n", "a.", "a b ", "https://", "@a", "I am ", "my name is A", "it is not ", "Anna and ",
-    "2026-11-22 ", "3 days ago ", "\u0301", "我", "ﷺ", "🙂", "אב ", "ß", "\u202e", "{\"a\":", "'s ", "no, ", "&amp;", "a-", "/../", "1,", "%", "\\",
+    "2026-11-22 ", "3 days ago ", "\u0301", "我", "ﷺ", "🙂", "אב ", "ß", "\u202e", "{\"a\":", "'s ", "no, ", "&amp;", "a-", "/../", "1,", "%", "\\", "<!-- keeps:context ",
 )  # fmt: skip
 READ = ("content", "query", "text", "trigger_condition")
 READING = ("/v1/memories", "/v1/recall", "/v1/context", "/v1/exchanges", "/v1/providers/markdown/append")
@@ -118,3 +121,44 @@ async def test_hostile_text_in_every_place_holds_nobody_up(secured_url: str, ten
                     break
     assert statuses[200] + statuses[201] > 100
     print(f"{len(requests)} requests: {statuses}")
+
+
+def _lists(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The lists of a body, and their first item."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _lists(each, (*path, name))
+    elif isinstance(value, list) and value:
+        yield path, value[0]
+
+
+async def test_a_thousand_long_texts_and_one_of_many_signs_hold_nobody_up(
+    app_url: str, tmp_path: Path, tenant: str
+) -> None:
+    """Wherever a list is taken; without a model, which has a thread of its own."""
+    settings = Settings(home=tmp_path, database_url=app_url, embedder="none")
+    asked = 0
+    headers = {"X-Tenant-ID": tenant, "Content-Type": "application/json"}
+    async with (
+        await open_keeps(settings) as keeps,
+        serving(keeps) as url,
+        aiohttp.ClientSession(url, headers=headers) as http,
+    ):
+        for name, (request, _, _) in ROUTES.items():
+            method, path = name.split(" ")
+            for place, first in _lists(request.get("json") or {}):
+                for count, text in ((1_000, "It rained on the harvest. " * 307), (1, "我喜欢喝乌龙茶" * 2_857)):
+                    with unwatched():
+                        leaf = next(_leaves(first), None)
+                        item = first if leaf is None else _put(first, leaf, text)
+                        numbered = [
+                            _put(item, leaf, f"{n} {text}"[:8_000]) if leaf is not None and count > 1 else item
+                            for n in range(count)
+                        ]
+                        body = json.dumps(_put(request["json"], place, numbered), ensure_ascii=False).encode()
+                    ids = defaultdict(lambda: "alices")
+                    async with http.request(method, path.format_map(ids), data=io.BytesIO(body)) as answer:
+                        told = (await answer.read())[:200]
+                    assert answer.status < 500, f"{name}: {answer.status} {told!r}"
+                    asked += 1
+    assert asked >= 8

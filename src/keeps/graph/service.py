@@ -270,9 +270,19 @@ class GraphService:
         return await self._introducer.write(scope, work, answer=RELATION)
 
     async def relations_of(
-        self, scope: Scope, entity: UUID, *, direction: Direction, relation_type: str | None, as_of: datetime | None
+        self,
+        scope: Scope,
+        entity: UUID | str,
+        *,
+        direction: Direction,
+        relation_type: str | None,
+        as_of: datetime | None,
     ) -> list[Relation]:
-        """The edges of an entity that are true now; with `as_of`, those that were known and true then. Raises NotFoundError."""
+        """The edges of an entity, by its id or name, that are true now; with `as_of`, those that were known and true then.
+        Raises NotFoundError, and ConflictError where several have the name."""
+        if isinstance(entity, str):
+            async with self._database.scoped(scope) as tx:
+                entity = (await traversal.resolved(tx, entity)).entity_id
         await self.get_entity(scope, entity, as_of=as_of)
         async with self._database.scoped(scope) as tx:
             types = None if relation_type is None else [relation_type]

@@ -126,12 +126,15 @@ class GraphClient:
         relation_type: str | None = None,
         as_of: datetime | None = None,
     ) -> builtins.list[Relation]:
-        """The edges of an entity that are true now, oldest first; with `as_of`, those that were known and true then."""
+        """The edges of an entity, given by its id or name, that are true now, oldest first; with `as_of`, those that were known
+        and true then."""
         query = {
             "direction": directed(direction), "relation_type": None if relation_type is None else named("relation_type", relation_type, 100),
             "as_of": moment(as_of),
         }  # fmt: skip
-        wanted = call("GET", "graph", "entities", str(identified(entity_id, "entity_id")), "relations", query=query)
+        wanted = call(
+            "GET", "graph", "entities", named("entity_id", str(_identity(entity_id)), 200), "relations", query=query
+        )
         return parsed(RELATIONS, await self._transport.send(wanted))
 
     async def delete_relation(self, relation_id: UUID | str, *, hard: bool = False) -> Relation:

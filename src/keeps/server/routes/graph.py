@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
@@ -66,9 +66,13 @@ async def delete_entity(entity_id: UUID, memory: Writer, hard: bool = False) -> 
     return answer(await memory.delete_entity(entity_id, hard=hard))
 
 
-@router.get("/entities/{entity_id:uuid}/relations", response_model=list[Relation])
+@router.get("/entities/{entity_id}/relations", response_model=list[Relation])
 async def get_relations(
-    entity_id: UUID, memory: Reader, direction: Direction = "both", relation_type: Kind = None, as_of: AsOf = None
+    entity_id: Annotated[str, Path(min_length=1, max_length=200, description="Its id, or its name.")],
+    memory: Reader,
+    direction: Direction = "both",
+    relation_type: Kind = None,
+    as_of: AsOf = None,
 ) -> Response:
     """The edges of an entity, oldest first."""
     found = await memory.get_relations(entity_id, direction=direction, relation_type=relation_type, as_of=as_of)
