@@ -139,7 +139,7 @@ def test_your_own_postgresql_is_set_up_by_one_command(cli: Cli, server: object, 
     own = {"KEEPS_OWNER_PASSWORD": passwords["keeps_owner"], "KEEPS_APP_PASSWORD": passwords["keeps_app"]}
     before = cli("status", code=1, KEEPS_DATABASE_URL=server.url("keeps_app", "mine"))
     assert "keeps migrate" in before.stderr
-    printed = cli("migrate", "--admin-url", server.url("postgres", "mine"), **own).stdout.strip()
+    printed = cli("migrate", KEEPS_ADMIN_URL=server.url("postgres", "mine"), **own).stdout.strip()
     url = printed.removeprefix("KEEPS_DATABASE_URL=")
     assert url == server.url("keeps_app", "mine")
     assert cli.json("remember", "in my own database", KEEPS_DATABASE_URL=url)["status"] == "created"

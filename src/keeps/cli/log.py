@@ -123,7 +123,10 @@ def replay(
     ] = None,
     admin_url: Annotated[
         str | None,
-        typer.Option(help="PostgreSQL's administrator, who may make a schema; not needed for the embedded database."),
+        typer.Option(
+            envvar="KEEPS_ADMIN_URL",
+            help="PostgreSQL's administrator, who may make a schema; not needed for the embedded database.",
+        ),
     ] = None,
     *,
     target: Target,

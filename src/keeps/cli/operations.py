@@ -82,13 +82,15 @@ def migrate(
     admin_url: Annotated[
         str | None,
         typer.Option(
+            envvar="KEEPS_ADMIN_URL",
+            show_envvar=True,
             help="PostgreSQL as its administrator, to make roles, extensions and tables: postgresql://postgres:…@host/database"
         ),
     ] = None,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Bring the database to the newest schema. For your own PostgreSQL, give --admin-url once; it prints the URL to serve with."""
+    """Bring the database to the newest schema. For your own PostgreSQL, give --admin-url or KEEPS_ADMIN_URL once (others on the machine see arguments, not variables); it prints the URL to serve with."""
 
     async def work() -> None:
         from keeps.db.provision import provision
