@@ -17,6 +17,7 @@ from keeps.engine import Keeps
 from keeps.lifecycle.operations import Run
 from keeps.scope import Scope
 from keeps_client import MemoryClient
+from keeps_client._requests import Call
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 from tests.serving import serving, token
 from tests.valkey import Valkey
@@ -78,9 +79,10 @@ async def where(server: Any, keeps: Keeps, valkey: Valkey) -> AsyncIterator[Wher
                 places += [f"cache {key!r}"]
         cache.close()
         home: Path = keeps.folder  # type: ignore[attr-defined]
-        places += [
-            str(file) for file in home.rglob("*") if file.is_file() and mark.encode() in file.read_bytes().lower()
-        ]
+        log = Path(await connection.fetchval("SELECT current_setting('data_directory')")).parent / "postgres.log"
+        files = [*home.rglob("*"), log]
+        assert log.is_file()
+        places += [str(file) for file in files if file.is_file() and mark.encode() in file.read_bytes().lower()]
         return places
 
     yield find
@@ -92,12 +94,16 @@ def mark() -> str:
     return f"{MARK}{uuid4().hex[:8]}"
 
 
-@pytest.fixture(params=["library", "sdk"])
-async def memory(request: pytest.FixtureRequest, keeps: Keeps, url: str, tenant: str) -> AsyncIterator[Any]:
-    """Alice's, without an Idempotency-Key and with one on every write."""
+@pytest.fixture(params=["library", "sdk", "http"])
+async def memory(
+    request: pytest.FixtureRequest, keeps: Keeps, url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Any]:
+    """Alice's: in process, and over HTTP with an Idempotency-Key on every write, and without."""
     if request.param == "library":
         yield keeps.memory(Scope(tenant, "alice"))
     else:
+        if request.param == "http":
+            monkeypatch.setattr(Call, "with_key", lambda call: call)
         async with MemoryClient(url, tenant_id=tenant, user_id="alice") as client:
             yield client
 
