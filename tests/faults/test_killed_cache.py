@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import redis
 
 from keeps.access.rates import Rates
-from keeps.cache.redis import session_key
+from keeps.cache.redis import session_key, tenant_keys
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from tests.conftest import until
@@ -111,3 +112,20 @@ async def test_no_copy_stays_of_what_is_forgotten_deleted_or_erased(cached: Keep
     await cached.services.tenants.erase_tenant(alice.scope)
     assert client.keys(f"mem:session:{tenant}:*") == []
     client.close()
+
+
+@pytest.mark.parametrize("dropped", ["conversation", "user", "tenant"])
+async def test_what_was_read_before_an_erasure_does_not_come_back_after_it(
+    cached: Keeps, tenant: str, dropped: str
+) -> None:
+    """A reader that was on its way writes its copy only when everything is gone."""
+    cache, key = cached.cache, session_key(tenant, "alice", "s")
+    await cache.put(key, {"said": "swordfish"}, 1, timedelta(hours=1))
+    assert await cache.get(key) == {"said": "swordfish"}
+    below = {"conversation": key, "user": session_key(tenant, "alice", ""), "tenant": tenant_keys(tenant)}[dropped]
+    await cache.drop(below, all_below=dropped != "conversation")
+    await cache.put(key, {"said": "swordfish"}, 2, timedelta(hours=1))
+    assert await cache.get(key) is None
+    other = session_key(tenant if dropped != "tenant" else f"{tenant}2", "bob", "s")
+    await cache.put(other, {"said": "hello"}, 1, timedelta(hours=1))
+    assert await cache.get(other) == {"said": "hello"}, "others' copies are kept"

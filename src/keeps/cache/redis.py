@@ -9,6 +9,7 @@ reaches the cache again begins a new one.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 from datetime import timedelta
@@ -23,7 +24,12 @@ from keeps_client.errors import NotConfiguredError
 
 TIMEOUT_SECONDS = 0.25
 EPOCH = "mem:epoch"
+SESSIONS = "mem:session:"
+DROPPED = "mem:dropped:"
+DROPPED_SECONDS = 30
+"""So long nothing is kept under a key that was dropped: whoever read before may only now be about to write."""
 _PUT = """
+for at = 3, #KEYS do if redis.call('EXISTS', KEYS[at]) == 1 then return 0 end end
 redis.call('SET', KEYS[1], ARGV[1], 'NX')
 local epoch = redis.call('GET', KEYS[1])
 local held = redis.call('GET', KEYS[2])
@@ -38,12 +44,23 @@ return 1
 
 def session_key(tenant_id: str, user_id: str, session_id: str) -> str:
     """`mem:session:{tenant}:{conversation}`, the conversation named by its user, too: two users may use the same id."""
-    return f"mem:session:{quote(tenant_id, safe='')}:{quote(user_id, safe='')}/{quote(session_id, safe='')}"
+    return f"{SESSIONS}{quote(tenant_id, safe='')}:{quote(user_id, safe='')}/{quote(session_id, safe='')}"
 
 
 def tenant_keys(tenant_id: str) -> str:
     """How the keys of a tenant begin."""
-    return f"mem:session:{quote(tenant_id, safe='')}:"
+    return f"{SESSIONS}{quote(tenant_id, safe='')}:"
+
+
+def _dropped(key: str) -> str:
+    """Says that a key was dropped, without naming whose it was."""
+    return DROPPED + hashlib.sha256(key.encode()).hexdigest()
+
+
+def _prefixes(key: str) -> list[str]:
+    """The key of a conversation, and how those of its user and its tenant begin: names hold neither slash nor colon."""
+    tenant = key[: key.index(":", len(SESSIONS)) + 1]
+    return [key, key.rpartition("/")[0] + "/", tenant]
 
 
 class RedisCache:
@@ -75,14 +92,15 @@ class RedisCache:
         """Keep a document, unless a higher version of it is there."""
         seconds = max(1, int(kept.total_seconds()))
         encoded = json.dumps(value)
-        if (
-            await self._ask(lambda: self._redis.eval(_PUT, 2, EPOCH, key, str(new_id()), version, seconds, encoded))
-            is _AWAY
-        ):
+        names = [EPOCH, key, *map(_dropped, _prefixes(key))]
+        values = [str(new_id()), version, seconds, encoded]
+        if await self._ask(lambda: self._redis.eval(_PUT, len(names), *names, *values)) is _AWAY:
             self._missed = True
 
     async def drop(self, key: str, *, all_below: bool = False) -> None:
-        """Remove a copy; `all_below`: every one whose key begins so."""
+        """Remove a copy, and let none come back that was read before; `all_below`: every one whose key begins so."""
+        if await self._ask(lambda: self._redis.set(_dropped(key), 1, ex=DROPPED_SECONDS)) is _AWAY:
+            self._missed = True
         if not all_below:
             if await self._ask(lambda: self._redis.delete(key)) is _AWAY:
                 self._missed = True

@@ -84,7 +84,7 @@ def migrate(
         typer.Option(
             envvar="KEEPS_ADMIN_URL",
             show_envvar=True,
-            help="PostgreSQL as its administrator, to make roles, extensions and tables: postgresql://postgres:…@host/database"
+            help="PostgreSQL as its administrator, to make roles, extensions and tables: postgresql://postgres:…@host/database",
         ),
     ] = None,
     home: Home = None,
