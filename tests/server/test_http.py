@@ -271,3 +271,12 @@ async def test_where_nothing_serves_the_client_says_so() -> None:
     async with MemoryClient(f"http://127.0.0.1:{port}") as memory:
         with pytest.raises(UnavailableError, match="is Keeps serving there"):
             await memory.retrieve("k", "p")
+
+
+async def test_a_text_that_is_too_long_has_characters_and_a_list_has_items(http: Any) -> None:
+    _, problem, _ = await asked(http, "POST", "/v1/memories", json={"content": "x" * 50_001})
+    assert "content: at most 50,000 characters are possible, not 50,001" in problem["detail"]
+    _, problem, _ = await asked(
+        http, "POST", "/v1/memories", json={"content": "x", "tags": [f"t{n}" for n in range(51)]}
+    )
+    assert "at most 50 items" in problem["detail"]

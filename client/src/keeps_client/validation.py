@@ -39,12 +39,21 @@ def validated(model: type[ModelT], arguments: dict[str, Any], *, where: str = ""
 def validation_failed(error: ValidationError, where: str = "") -> ValidationFailedError:
     """pydantic's findings as ours, without the values."""
     errors = [
-        {"field": ".".join(str(part) for part in each["loc"]), "message": each["msg"].removeprefix("Value error, ")}
+        {"field": ".".join(str(part) for part in each["loc"]), "message": message_of(each)}
         for each in error.errors(include_input=False, include_url=False)
     ]
     return ValidationFailedError(
         where + "; ".join(f"{each['field'] or 'input'}: {each['message']}" for each in errors), errors
     )
+
+
+def message_of(finding: Mapping[str, Any]) -> str:
+    """What pydantic says of one field, in our words: the parts of a text are characters."""
+    if finding["type"] == "too_long" and finding["ctx"]["field_type"] == "Value":
+        return (
+            f"at most {finding['ctx']['max_length']:,} characters are possible, not {finding['ctx']['actual_length']:,}"
+        )
+    return finding["msg"].removeprefix("Value error, ")
 
 
 def in_context(model: type[BaseModel], context: object, arguments: dict[str, Any], **else_: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from keeps.turns import FairSlots
 from keeps_client.errors import UnavailableError, ValidationFailedError
+from keeps_client.validation import message_of
 
 AT_ONCE, AT_ONCE_BESIDE = 256, 3
 """Requests that are worked on at once: in all, and of a tenant while others ask, too. Each takes its share of the one
@@ -117,7 +118,7 @@ def _refusal(errors: list[Any]) -> ValidationFailedError:
     found = [
         {
             "field": ".".join(str(part) for part in each["loc"] if part != "body") or "body",
-            "message": each["msg"].removeprefix("Value error, "),
+            "message": message_of(each),
         }
         for each in errors
     ]
