@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from keeps.db.pool import open_pool
 from keeps.engine import Keeps
-from keeps.turns import FairQueue, TenantLocks, TextWorker, acting_for
+from keeps.turns import FairQueue, FairSlots, TenantLocks, TextWorker, acting_for
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers()), max_size=60))
@@ -112,3 +112,39 @@ async def test_who_waits_is_served_in_turn_and_who_gives_up_leaves_no_trace(pool
     assert order.index("quiet") < 4, "a tenant's twenty do not come before another's one"
     assert "gone" not in order
     assert pool.taken == 0
+
+
+async def test_a_tenant_that_is_alone_has_more_than_one_beside_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    slots = FairSlots(8, alone=6, beside=2)
+    assert [await slots.take("a", 0.01) for _ in range(6)] == [False] * 6
+    with pytest.raises(TimeoutError):
+        await slots.take("a", 0.01)
+    assert await slots.take("b", 0.01) is False, "there is always room for another"
+    for _ in range(5):
+        slots.leave("a")
+    assert await slots.take("a", 0.01) is False
+    with pytest.raises(TimeoutError):
+        await slots.take("a", 0.01)
+    waiting = asyncio.create_task(slots.take("a", 5))
+    await asyncio.sleep(0)
+    slots.leave("a")
+    assert await waiting is True
+    assert slots.taken == 3
+    monkeypatch.setattr("keeps.turns.NEAR_SECONDS", 0.0)
+    assert [await slots.take("a", 0.01) for _ in range(4)] == [False] * 4, "the other has gone"
+    for tenant in "aaaaaab":
+        slots.leave(tenant)
+    assert (slots.taken, dict(slots._held)) == (0, {})
+
+
+async def test_a_place_that_nobody_waits_for_any_more_is_given_on() -> None:
+    slots = FairSlots(1, alone=1, beside=1)
+    await slots.take("a", 1)
+    gone, next_one = (asyncio.create_task(slots.take(each, 5)) for each in "bc")
+    await asyncio.sleep(0)
+    slots.leave("a")
+    gone.cancel()  # its turn has come, and it is gone
+    assert await next_one is True
+    assert slots.taken == 1
+    slots.leave("c")
+    assert slots.taken == 0
