@@ -53,6 +53,8 @@ def message_of(finding: Mapping[str, Any]) -> str:
         return (
             f"at most {finding['ctx']['max_length']:,} characters are possible, not {finding['ctx']['actual_length']:,}"
         )
+    if finding["type"] == "too_short" and finding["ctx"]["field_type"] == "Value":
+        return "must not be empty"
     return finding["msg"].removeprefix("Value error, ")
 
 

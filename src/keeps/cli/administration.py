@@ -167,6 +167,8 @@ def quota(
 ) -> None:
     """Show, or set, what a tenant may hold. What it holds already stays."""
     limits: dict[str, int | None] = given(max_memories=max_memories, max_bytes=max_bytes)
+    if no_limit and limits:
+        raise ValidationFailedError("--no-limit removes both limits: give it alone")
     if no_limit:
         limits = {"max_memories": None, "max_bytes": None}
 

@@ -75,8 +75,14 @@ def main() -> None:
         err.print(f"[bold red]{error.code}[/]: ", end="")
         err.print(error.detail, markup=False, highlight=False)
         sys.exit(2 if isinstance(error, ValidationFailedError) else 1)
+    except BrokenPipeError:
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        err.print("[bold red]failed[/]: ", end="")
+        err.print(f"{error.filename}: {error.strerror}", markup=False, highlight=False)
+        sys.exit(1)
     except KeyboardInterrupt:
         err.print("stopped")
         sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(1)

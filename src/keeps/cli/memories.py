@@ -106,6 +106,8 @@ def recall(
             out.print(f"Nothing was known at {as_of}. [dim]--valid-at asks what was true then, as it is known now.[/]")
         elif not result.hits:
             out.print("Nothing found. [dim]Is it the right --tenant and --user? `keeps list` shows what there is.[/]")
+        elif result.nothing_known:
+            out.print("[dim]Nothing that is remembered speaks of this question. What is least unlike it:[/]")
         for place, hit in enumerate(result.hits, 1):
             print_hit(place, hit)
         words = " (the embedding model was away: found by words only)" if result.partial else ""

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.", envvar="KEEPS_HOST")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one. Default: 8765.", envvar="KEEPS_PORT")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one. Default: 8765.", envvar="KEEPS_PORT", min=0, max=65535)] = None,
     auth: Annotated[
         str | None,
         typer.Option(help="none (loopback only), jwt, keys, jwt+keys. Default: none on loopback, else keys.", envvar="KEEPS_AUTH"),

@@ -124,6 +124,10 @@ _NAMED_ATTRIBUTES = frozenset(
 )
 """What has a value that is worth knowing, however it is written; of anything else only names and numbers are."""
 
+_HOW_MUCH = frozenset(
+    "badly severely terribly horribly seriously mildly slightly highly really very unfortunately sadly actually".split()
+)
+
 
 def read_facts(text: str) -> list[Fact]:
     """The facts of a text, in the order in which it says them."""
@@ -192,6 +196,8 @@ def _in_sentence(sentence: str) -> list[Fact]:
             value = _tidy(each)
             if attribute == "allergy" and (_CLAUSE.search(value) or len(value.split()) > 4):
                 break  # the list is over, and something else is said
+            if attribute == "allergy" and value.lower() in _HOW_MUCH:
+                continue
             found += [Fact(USER, attribute, value, sentence, many=many)] if value else []
         if "instead" in match.groupdict():
             found.append(Fact(USER, attribute, _tidy(match["instead"]), sentence, many=many, ended=True))

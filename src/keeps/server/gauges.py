@@ -53,7 +53,9 @@ async def serving_metrics(keeps: Keeps, host: str, port: int) -> AsyncGenerator[
     try:
         server, thread = start_http_server(port, host, keeps.metrics.registry)
     except OSError as error:
-        raise UnavailableError(f"metrics cannot be served on {host}:{port}: {error.strerror}") from None
+        raise UnavailableError(
+            f"metrics cannot be served on {host}:{port} ({error.strerror}); choose another with --metrics-port"
+        ) from None
     gauges = Gauges(keeps)
 
     async def refresh() -> None:

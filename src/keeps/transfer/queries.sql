@@ -56,4 +56,4 @@ SELECT tenant_id, users, memories, bytes, max_memories, max_bytes, created_at FR
 -- $2, $3: the limits · $4, $5: whether each is given; what is not stays.
 UPDATE keeps.tenants SET max_memories = CASE WHEN $4 THEN $2 ELSE max_memories END, max_bytes = CASE WHEN $5 THEN $3 ELSE max_bytes END
 WHERE tenant_id = $1
-RETURNING tenant_id, memory_count AS memories, memory_bytes AS bytes, max_memories, max_bytes, created_at
+RETURNING tenant_id, memory_count AS memories, memory_bytes + state_bytes AS bytes, max_memories, max_bytes, created_at

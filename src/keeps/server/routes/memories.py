@@ -42,7 +42,12 @@ async def list_memories(
     filters: Annotated[str | None, Query(description="Filters as JSON", max_length=20_000)] = None,
     namespace: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
     key: Annotated[str | None, Query(min_length=1, max_length=255)] = None,
-    order: MemoryOrder = "created",
+    order: Annotated[
+        MemoryOrder,
+        Query(
+            description="created: newest first · importance: highest first · recency: last changed first · name: by namespace and key, what has no key last"
+        ),
+    ] = "created",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
