@@ -186,7 +186,7 @@ def named_or_identified(wanted: UUID | str | Entity, name: str) -> UUID | str:
     try:
         return as_uuid(_identity(wanted), name)
     except ValidationFailedError:
-        return named(name, wanted, 200)
+        return named(name, wanted, 255)
 
 
 def identified(wanted: UUID | str | Entity, name: str) -> UUID:

@@ -103,6 +103,7 @@ class FairSlots:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._latest = self._latest_other = ("", -math.inf)
         """Which tenant asked last, and which other before, and when."""
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def taken(self) -> int:
@@ -115,7 +116,7 @@ class FairSlots:
             if self._latest[0] != tenant_id:
                 self._latest_other = self._latest
             self._latest = (tenant_id, time.monotonic())
-        if self._may_take(tenant_id):
+        if tenant_id not in self._waiting and self._may_take(tenant_id):
             self._held[tenant_id] += 1
             return False
         await self._wait(tenant_id, timeout_seconds)  # whoever wakes us takes our place for us
@@ -126,20 +127,34 @@ class FairSlots:
         self._held[tenant_id] -= 1
         if self._held[tenant_id] <= 0:
             del self._held[tenant_id]
-        for waiting in list(self._waiting):
-            if not self._may_take(waiting):
-                continue
-            lane = self._waiting.pop(waiting)
-            while lane and lane[0].done():
-                lane.popleft()
-            if lane:
-                turn = lane.popleft()
-                if lane:
-                    self._waiting[waiting] = lane  # behind the others
-                self._held[waiting] += 1
-                turn.set_result(None)
-                if self.taken >= self.size:
-                    return
+        self._serve()
+
+    def _serve(self) -> None:
+        """Places to who waits and may have one, one of each tenant in turn."""
+        served = True
+        while served:
+            served = False
+            for waiting in list(self._waiting):
+                lane = self._waiting[waiting]
+                while lane and lane[0].done():
+                    lane.popleft()
+                if lane and self._may_take(waiting):
+                    self._held[waiting] += 1
+                    lane.popleft().set_result(None)
+                    self._waiting.move_to_end(waiting)  # behind the others
+                    served = True
+                if not lane:
+                    del self._waiting[waiting]
+
+    def _look_again(self) -> None:
+        """Others may have stopped asking: then those who wait may have more."""
+        self._timer = None
+        self._serve()
+        self._watch()
+
+    def _watch(self) -> None:
+        if self._waiting and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(NEAR_SECONDS, self._look_again)
 
     def _may_take(self, tenant_id: str) -> bool:
         return self.taken < self.size and (not tenant_id or self._held[tenant_id] < self._most_of(tenant_id))
@@ -152,6 +167,7 @@ class FairSlots:
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.setdefault(tenant_id, deque()).append(turn)
+        self._watch()
         timer = loop.call_later(timeout_seconds, _too_late, turn)
         try:
             await turn

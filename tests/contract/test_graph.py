@@ -71,6 +71,8 @@ async def test_edges_have_a_direction_and_a_type(memory: Any) -> None:
     assert len(await memory.get_relations(acme, direction="incoming", relation_type="works_at")) == 2
     assert await memory.get_relations(acme, relation_type="knows") == []
     assert await memory.get_relations("alice") == await memory.get_relations(alice), "a name will do"
+    band = await memory.add_entity("AC/DC & " + "x" * 240)
+    assert await memory.get_relations(band.name) == []
     for nobody in (uuid4(), "No/body?"):
         with pytest.raises(NotFoundError):
             await memory.get_relations(nobody)

@@ -148,3 +148,40 @@ async def test_a_place_that_nobody_waits_for_any_more_is_given_on() -> None:
     assert slots.taken == 1
     slots.leave("c")
     assert slots.taken == 0
+
+
+async def test_places_go_round_and_nobody_overtakes_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keeps.turns.NEAR_SECONDS", 0.05)
+    slots = FairSlots(8, alone=8, beside=1)
+    order: list[str] = []
+
+    async def work(name: str) -> None:
+        await slots.take(name[0], 5)
+        order.append(name)
+
+    await slots.take("x", 1)
+    for name in ("a1", "b1"):
+        await work(name)
+    tasks = [asyncio.create_task(work(name)) for name in ("a2", "a3", "b2", "b3")]
+    await asyncio.sleep(0)
+    assert order == ["a1", "b1"], "one each while others ask"
+    slots.leave("a")
+    slots.leave("b")
+    assert slots.taken == 3
+    await asyncio.sleep(0)
+    assert order == ["a1", "b1", "a2", "b2"]
+    newcomer = asyncio.create_task(work("a4"))
+    await asyncio.gather(*tasks, newcomer)  # the others have stopped asking, and nobody leaves
+    assert order.index("a4") > order.index("a3")
+
+
+async def test_one_text_that_cannot_be_read_fails_nobody_elses(embedder: Any) -> None:
+    async def embed(tenant: str, text: str) -> Any:
+        with acting_for(tenant):
+            return await embedder.embed([text])
+
+    *good, bad = await asyncio.gather(
+        *(embed("a", f"Tea at {n}.") for n in range(3)), embed("b", "bad \ud800"), return_exceptions=True
+    )
+    assert all(isinstance(each, list) for each in good)
+    assert isinstance(bad, Exception)

@@ -92,6 +92,11 @@ async def test_an_installation_sets_lengths_and_ends(
                 await attempt
         (home,) = (await alice.list()).items
         assert home.expires_at == clock.now + timedelta(days=10)
+        for ttl_days in (1_000, 1):
+            kept = await alice.remember("Alice has a dog.", namespace="n", key=f"dog{ttl_days}", ttl_days=ttl_days)
+            again = await alice.remember("Alice has two dogs.", namespace="n", key=f"dog{ttl_days}")
+            assert (again.memory.expires_at, again.memory.content) == (kept.memory.expires_at, "Alice has two dogs.")
+            await alice.forget(namespace="n", key=f"dog{ttl_days}", hard=True)
         lasting = await alice.remember("Alice was born in York.", ttl_days=1_000)
         assert (await alice.get(lasting.memory_id)).expires_at == clock.now + timedelta(days=1_000)
         clock.forward(days=11)

@@ -101,3 +101,42 @@ async def test_who_hung_up_while_waiting_is_not_served(
         await until(lambda: not slots.taken, "both are over")
     memory = keeps.memory(Scope(tenant, DEFAULT_USER_ID))
     assert [each.content for each in (await memory.list()).items] == ["For some body."]
+
+
+async def test_who_sends_slowly_holds_no_place(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that drips is read before a place is taken, also where the route has no use for it."""
+    made: list[FairSlots] = []
+
+    class OneAtATime(FairSlots):
+        def __init__(self, *_: Any, **__: Any) -> None:
+            super().__init__(1, alone=1, beside=1)
+            made.append(self)
+
+    monkeypatch.setattr("keeps.server.app.FairSlots", OneAtATime)
+    async with serving(keeps) as url:
+        (slots,) = made
+        await slots.take(tenant, 1)
+        host, port = url.removeprefix("http://").split(":")
+        writers = []
+        for method, path in (("GET", "/v1/memories"), ("POST", "/v1/recall"), ("POST", "/v1/admin/import")):
+            _, writer = await asyncio.open_connection(host, int(port))
+            kind = "application/x-ndjson" if path.endswith("import") else "application/json"
+            writer.write(
+                f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Tenant-ID: {tenant}\r\nContent-Type: {kind}\r\nContent-Length: 1000\r\n\r\n{{".encode()
+            )
+            writers.append(writer)
+        headers = {"X-Tenant-ID": tenant}
+        async with aiohttp.ClientSession(url, headers=headers) as http:
+            asked = asyncio.create_task(_status(http, "/v1/memories"))
+            await until(lambda: sum(map(len, slots._waiting.values())) == 1, "only the request that is whole waits")
+            slots.leave(tenant)
+            assert await asked == 200
+            assert await _status(http, "/v1/memories") == 200
+        for writer in writers:
+            writer.close()
+
+
+async def _status(http: aiohttp.ClientSession, path: str) -> int:
+    async with http.get(path) as answer:
+        await answer.read()
+        return answer.status

@@ -310,6 +310,7 @@ class MemoryService:
             new.kind != "semantic" and new.agent_id not in (None, scope.agent_id) for new in items
         ):
             raise ForbiddenError(f"this token belongs to agent {scope.agent_id!r}; it cannot write for another")
+        named = [frozenset(new.model_fields_set) for new in items]
         items = [self._ending(new) for new in items]
 
         def made(new: NewMemory) -> tuple[Image, list[int], bytes]:
@@ -329,14 +330,14 @@ class MemoryService:
             Write(
                 scope,
                 Written(image, new_id(), terms, packed, embedding),
-                frozenset(new.model_fields_set),
+                given,
                 new.if_version,
             )
-            for new, (image, terms, packed), embedding in zip(items, found, embeddings, strict=True)
+            for new, given, (image, terms, packed), embedding in zip(items, named, found, embeddings, strict=True)
         ]
 
     def _ending(self, new: NewMemory) -> NewMemory:
-        """Kept as long as this installation keeps what nobody set an end for."""
+        """A new memory is kept as long as this installation keeps what nobody set an end for; what is there keeps its end."""
         if self._default_ttl_days is None or new.ttl_days is not None or new.expires_at is not None:
             return new
         return new.model_copy(update={"ttl_days": self._default_ttl_days})

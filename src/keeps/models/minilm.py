@@ -101,6 +101,8 @@ class _Lane:
         self._characters = characters
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"keeps-embedder-{name}")
         self._waiting: FairQueue[_Wanted] = FairQueue()
+        self._alone: list[_Wanted] = []
+        """What is read one by one, since together it could not be."""
         self._draining: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -136,10 +138,11 @@ class _Lane:
         while batch := self._next():
             try:
                 answers = await loop.run_in_executor(self._thread, self._compute, [text for text, _ in batch])
-            except Exception as error:  # noqa: BLE001  every caller gets it
-                for _, future in batch:
-                    if not future.done():
-                        future.set_exception(error)
+            except Exception as error:  # noqa: BLE001  whoever asked for it gets it
+                if len(batch) > 1:  # one text that cannot be read fails nobody else's
+                    self._alone += batch
+                elif not batch[0][1].done():
+                    batch[0][1].set_exception(error)
                 continue
             for (_, future), answer in zip(batch, answers, strict=True):
                 if not future.done():
@@ -147,6 +150,8 @@ class _Lane:
 
     def _next(self) -> list[_Wanted]:
         """Those that are read next, together; nobody who gave up meanwhile."""
+        if self._alone:
+            return [self._alone.pop()]
         batch: list[_Wanted] = []
         room = self._characters
         while self._waiting and len(batch) < MOST_AT_ONCE:

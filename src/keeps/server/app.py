@@ -21,7 +21,7 @@ from keeps.engine import Keeps
 from keeps.server.docs import mount_docs
 from keeps.server.edge import LOOPBACK, Edge
 from keeps.server.gauges import Gauges
-from keeps.server.lean import AT_ONCE, AT_ONCE_BESIDE, LeanRoute
+from keeps.server.lean import AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE, AT_ONCE_REMOTE, LeanRoute
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
 from keeps.server.routes import (
@@ -95,7 +95,8 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )  # fmt: skip
     app.state.metrics = HttpMetrics()
-    app.state.turns = FairSlots(AT_ONCE, alone=AT_ONCE, beside=AT_ONCE_BESIDE)
+    beside = AT_ONCE_REMOTE if settings.embedder == "openai" else AT_ONCE_BESIDE
+    app.state.turns = FairSlots(AT_ONCE, alone=AT_ONCE_ALONE, beside=beside)
     app.state.rates = None if mode == "none" else Rates(
         reads_per_minute=settings.reads_per_minute, writes_per_minute=settings.writes_per_minute, redis_url=settings.redis_url
     )  # fmt: skip

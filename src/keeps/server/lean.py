@@ -8,7 +8,7 @@ query and headers, and the body, which is validated straight from its bytes.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
@@ -20,11 +20,14 @@ from keeps.turns import FairSlots
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from keeps_client.validation import message_of
 
-AT_ONCE, AT_ONCE_BESIDE = 256, 3
-"""Requests that are worked on at once: in all, and of a tenant while others ask, too. Each takes its share of the one
-processor that runs the event loop, so who sends a hundred waits for themselves."""
+AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE = 256, 64, 3
+"""Requests that are worked on at once: in all, of a tenant that is alone, and of one while others ask, too. Each takes its
+share of the one processor that runs the event loop, so who sends a hundred waits for themselves."""
+AT_ONCE_REMOTE = 16
+"""The last of these where another machine embeds: then requests mostly wait for it."""
 TURN_SECONDS = 20.0
 
+EndpointT = TypeVar("EndpointT", bound=Callable[..., Any])
 Taken = Callable[[Request], Any]
 
 
@@ -41,6 +44,12 @@ class LeanRoute(APIRoute):
             await response(scope, receive, send)
 
         self.app = app
+
+
+def reads_its_body(endpoint: EndpointT) -> EndpointT:
+    """For an endpoint that reads a long body as it comes: no place is kept for it meanwhile."""
+    endpoint.reads_its_body = True  # type: ignore[attr-defined]
+    return endpoint
 
 
 def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
@@ -67,7 +76,10 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
                 values[name] = take(request)
             except ValidationError as error:
                 errors += [{**each, "loc": (name,)} for each in error.errors(include_url=False, include_input=False)]
-        given = await json_bytes(request) if body is not None else b""
+        if getattr(endpoint, "reads_its_body", False):
+            return await act(request, values, errors, b"")
+        # Read before a place is taken: whoever sends slowly waits for themselves.
+        given = await (request.body() if body is None else json_bytes(request))
         turns: FairSlots = request.app.state.turns
         tenant_id = request.scope["keeps.scope"].tenant_id
         try:
@@ -75,8 +87,8 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
         except TimeoutError:
             raise UnavailableError("too many requests of this tenant are on their way; send it again later") from None
         try:
-            if waited and await _is_gone(request):
-                raise ClientDisconnect
+            if waited and await request.is_disconnected():
+                raise ClientDisconnect  # nobody waits for the answer any more
             return await act(request, values, errors, given)
         finally:
             turns.leave(tenant_id)
@@ -97,12 +109,6 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
         return await endpoint(**values)
 
     return handle
-
-
-async def _is_gone(request: Request) -> bool:
-    """Whether nobody waits for the answer any more: then the work is for nothing, and would keep others waiting."""
-    await request.body()
-    return await request.is_disconnected()
 
 
 async def json_bytes(request: Request) -> bytes:

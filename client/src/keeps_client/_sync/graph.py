@@ -134,7 +134,7 @@ class GraphClient:
             "as_of": moment(as_of),
         }  # fmt: skip
         wanted = call(
-            "GET", "graph", "entities", named("entity_id", str(_identity(entity_id)), 200), "relations", query=query
+            "GET", "graph", "entities", named("entity_id", str(_identity(entity_id)), 255), "relations", query=query
         )
         return parsed(RELATIONS, self._transport.send(wanted))
 

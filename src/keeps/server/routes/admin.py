@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from keeps.access.roles import require
 from keeps.scope import Scope, check_id
 from keeps.server.deps import Admin, Caller, Operator, Segment, answer, answers
-from keeps.server.lean import LeanRoute
+from keeps.server.lean import LeanRoute, reads_its_body
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import ErasureReceipt, ImportSummary, KeyInfo, MadeKey, NewKey, Quota, TenantInfo
 
@@ -82,6 +82,7 @@ async def export(caller: Admin, user_id: User = None) -> StreamingResponse:
 
 
 @router.post("/import", response_model=ImportSummary)
+@reads_its_body
 async def import_data(request: Request, caller: Admin) -> Response:
     """Store the JSON lines of an export in the tenant, with their ids. What is there already stays as it is."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from keeps.server.deps import Cursor, Limit, Reader, Writer, answer, answers, versioned
+from keeps.server.deps import Cursor, Limit, Reader, Segment, Writer, answer, answers, versioned
 from keeps.server.lean import LeanRoute
 from keeps_client.models import (
     Direction,
@@ -68,13 +68,13 @@ async def delete_entity(entity_id: UUID, memory: Writer, hard: bool = False) -> 
 
 @router.get("/entities/{entity_id}/relations", response_model=list[Relation])
 async def get_relations(
-    entity_id: Annotated[str, Path(min_length=1, max_length=200, description="Its id, or its name.")],
+    entity_id: Segment,
     memory: Reader,
     direction: Direction = "both",
     relation_type: Kind = None,
     as_of: AsOf = None,
 ) -> Response:
-    """The edges of an entity, oldest first."""
+    """The edges of an entity, by its id or name, oldest first."""
     found = await memory.get_relations(entity_id, direction=direction, relation_type=relation_type, as_of=as_of)
     return answers(RELATIONS, found)
 
