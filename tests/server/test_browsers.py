@@ -180,6 +180,15 @@ async def test_null_for_an_optional_field_is_absent(server_url: str, tenant: str
             assert (await answer.json())["value"] is None
 
 
+async def test_the_api_is_described_without_holding_anybody_up(keeps: Keeps) -> None:
+    """Describing it takes half a second, at the first request: the watchdog of the tests sees that nobody waits for it."""
+    async with serving(keeps) as url, aiohttp.ClientSession(url) as http:
+        for _ in range(2):
+            async with http.get("/openapi.json") as answer:
+                assert answer.status == 200
+                assert len((await answer.json())["paths"]) > 50
+
+
 async def test_the_documentation_is_served_from_here(server_url: str) -> None:
     async with aiohttp.ClientSession(server_url) as http:
         async with http.get("/docs") as answer:

@@ -89,7 +89,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
             await app.state.rates.close()
 
     app = FastAPI(
-        title="Keeps", version=__version__, lifespan=lifespan, redoc_url=None, docs_url=None,
+        title="Keeps", version=__version__, lifespan=lifespan, redoc_url=None, docs_url=None, openapi_url=None,
         summary="Memory for AI agents, isolated by the database.", separate_input_output_schemas=False,
         # The framework's own spans hold whole paths, and so the ids in them; ours are made at the edge.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI
@@ -35,10 +36,12 @@ _METHODS = ("get", "post", "put", "patch", "delete")
 def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
     """A function that makes the document once."""
     document: dict[str, Any] = {}
+    making = Lock()
 
     def made() -> dict[str, Any]:
-        if not document:
-            document.update(_made(app))
+        with making:
+            if not document:
+                document.update(_made(app))
         return document
 
     return made
