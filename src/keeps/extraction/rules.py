@@ -19,8 +19,8 @@ _DOUBTFUL = re.compile(
     r"|plan(?:s|ning)? (?:to|on)|want(?:s|ed)? to|going to|gonna|about to|consider\w{1,4}|thinking (?:of|about)|dream\w{0,4}|someday|one day|soon|tomorrow"
     r"|next (?:week|month|year|spring|summer|autumn|winter)|will|['’]ll|won['’]t|offered|interview(?:ed|ing)?|appl(?:y|ied|ying))\b"
     # said by others, or not meant
-    r"|\b(?:said|says|saying|told|tells|claim\w{0,4}|believ\w{1,4}|thinks?|thought|assum\w{1,4}|insist\w{0,4}|rumou?r\w{0,3}|apparently|supposedly|allegedly|hear[sd]?|heard|according to|wrote|writes"
-    r"|convinced|was sure|were sure|mistook|mistaken\w{0,2}|jok(?:e|es|ed|ing)|kidding|sarcas\w{1,4}|as if|yeah,? right|sure,? and|calls? me|called me|put down|lists? me|listed|autocorrect)\b"
+    r"|\b(?:said|says|saying|tell(?:s|ing)?|told|swears?|swore|introduc\w{1,4} me|claim\w{0,4}|believ\w{1,4}|thinks?|thought|assum\w{1,4}|insist\w{0,4}|rumou?r\w{0,3}|apparently|supposedly|allegedly|hear[sd]?|heard|according to|wrote|writes"
+    r"|convinced|was sure|were sure|mistook|mistaken\w{0,2}|jok(?:e|es|ed|ing)|kidding|sarcas\w{1,4}|as if|yeah,? right|(?:oh|yeah|yep|haha?),? sure|sure,? and|calls? me|called me|put down|lists? me|listed|autocorrect)\b"
     # told, not lived
     r"|\b(?:novel|story|stories|book|film|movie|play|poem|song|lyrics?|game|quest|level|character|role-?play\w{0,3}|scene|chapter|script|actor|actress|avatar|sims?|minecraft|monopoly|fiction\w{0,2}"
     r"|example|e\.g\.|for instance|sample|template|placeholder|dummy|test sentence|translate|forwarded|fwd|quote|caption|slogan|exercise|grammar|crossword)\b"

@@ -20,7 +20,7 @@ from keeps.turns import FairSlots
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from keeps_client.validation import message_of
 
-AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE = 256, 64, 3
+AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE = 256, 64, 2
 """Requests that are worked on at once: in all, of a tenant that is alone, and of one while others ask, too. Each takes its
 share of the one processor that runs the event loop, so who sends a hundred waits for themselves."""
 AT_ONCE_REMOTE = 16
