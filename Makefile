@@ -35,7 +35,8 @@ test: $(DEV_STAMP)  ## the whole suite, on a real PostgreSQL, as keeps_app
 browser: $(DEV_STAMP)  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
 	@command -v chromium >/dev/null || { \
 	    [ "$$(id -u)" = 0 ] || { echo "Chromium is missing: install Debian's package chromium, then try again" >&2; exit 1; }; \
-	    apt-get -o Acquire::Retries=3 update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends chromium >/dev/null; }
+	    { apt-get -o Acquire::Retries=3 update -qq || true; }; \
+	    DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends chromium >/dev/null; }
 	$(BIN)/python -m pytest -m browser tests/browser $(ARGS)
 
 check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
