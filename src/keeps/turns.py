@@ -167,6 +167,7 @@ class FairSlots:
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.setdefault(tenant_id, deque()).append(turn)
+        self._serve()  # those before us may have given up
         self._watch()
         timer = loop.call_later(timeout_seconds, _too_late, turn)
         try:

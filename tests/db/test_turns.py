@@ -185,3 +185,13 @@ async def test_one_text_that_cannot_be_read_fails_nobody_elses(embedder: Any) ->
     )
     assert all(isinstance(each, list) for each in good)
     assert isinstance(bad, Exception)
+
+
+async def test_who_comes_after_others_gave_up_need_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    slots = FairSlots(4, alone=2, beside=1)
+    await slots.take("a", 1)
+    await slots.take("b", 1)
+    with pytest.raises(TimeoutError):
+        await slots.take("a", 0.01)
+    monkeypatch.setattr("keeps.turns.NEAR_SECONDS", 0.0)  # the other has gone
+    assert await slots.take("a", 0.3) is True, "before anybody looks again"

@@ -72,19 +72,22 @@ async def test_a_quiet_tenant_is_answered_while_a_loud_one_waits(
         print(f"{path}: {waiting} of {CALLERS} still waited")
 
 
-async def test_who_hung_up_while_waiting_is_not_served(
-    keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def one_place(monkeypatch: pytest.MonkeyPatch) -> list[FairSlots]:
+    """The places of each server that is made: one, for all tenants."""
     made: list[FairSlots] = []
 
-    class OneAtATime(FairSlots):
-        def __init__(self, *_: Any, **__: Any) -> None:
-            super().__init__(1, alone=1, beside=1)
-            made.append(self)
+    def make(*_: Any, **__: Any) -> FairSlots:
+        made.append(FairSlots(1, alone=1, beside=1))
+        return made[-1]
 
-    monkeypatch.setattr("keeps.server.app.FairSlots", OneAtATime)
+    monkeypatch.setattr("keeps.server.app.FairSlots", make)
+    return made
+
+
+async def test_who_hung_up_while_waiting_is_not_served(keeps: Keeps, tenant: str, one_place: list[FairSlots]) -> None:
     async with serving(keeps) as url:
-        (slots,) = made
+        (slots,) = one_place
         await slots.take("somebody else", 1)
         host, port = url.removeprefix("http://").split(":")
         for number, name in enumerate((b"nobody", b"some body")):
@@ -103,18 +106,10 @@ async def test_who_hung_up_while_waiting_is_not_served(
     assert [each.content for each in (await memory.list()).items] == ["For some body."]
 
 
-async def test_who_sends_slowly_holds_no_place(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_sends_slowly_holds_no_place(keeps: Keeps, tenant: str, one_place: list[FairSlots]) -> None:
     """A body that drips is read before a place is taken, also where the route has no use for it."""
-    made: list[FairSlots] = []
-
-    class OneAtATime(FairSlots):
-        def __init__(self, *_: Any, **__: Any) -> None:
-            super().__init__(1, alone=1, beside=1)
-            made.append(self)
-
-    monkeypatch.setattr("keeps.server.app.FairSlots", OneAtATime)
     async with serving(keeps) as url:
-        (slots,) = made
+        (slots,) = one_place
         await slots.take(tenant, 1)
         host, port = url.removeprefix("http://").split(":")
         writers = []

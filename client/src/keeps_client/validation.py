@@ -58,9 +58,9 @@ def message_of(finding: Mapping[str, Any]) -> str:
     return finding["msg"].removeprefix("Value error, ")
 
 
-def in_context(model: type[BaseModel], context: object, arguments: dict[str, Any], **else_: Any) -> dict[str, Any]:
+def in_context(model: type[BaseModel], context: object, arguments: dict[str, Any], **defaults: Any) -> dict[str, Any]:
     """`arguments`, and those that one dictionary holds for all of them: its entries that `model` has, by name, and the rest as
-    `state`. What is named beside it counts; `else_` is for what neither names."""
+    `state`. What is named beside it counts; `defaults` are for what neither names."""
     if context is None:
         return arguments
     if not isinstance(context, Mapping):
@@ -71,7 +71,7 @@ def in_context(model: type[BaseModel], context: object, arguments: dict[str, Any
     state = found.get("state", {})
     if rest and not isinstance(state, Mapping):
         raise ValidationFailedError("context: state must be an object")
-    return else_ | found | ({"state": {**state, **rest}} if rest else {}) | arguments
+    return defaults | found | ({"state": {**state, **rest}} if rest else {}) | arguments
 
 
 def given(**arguments: Any) -> dict[str, Any]:

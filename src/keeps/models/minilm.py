@@ -27,7 +27,7 @@ from keeps.models.embedder import Embedding, Floats, QueryEmbedding
 from keeps.models.token_vectors import pack_tokens
 from keeps.text.words import MAX_WORD_CHARACTERS, is_cjk
 from keeps.turns import FairQueue, current_tenant
-from keeps_client.errors import UnavailableError
+from keeps_client.errors import KeepsError, UnavailableError
 
 MODEL = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
@@ -139,10 +139,12 @@ class _Lane:
             try:
                 answers = await loop.run_in_executor(self._thread, self._compute, [text for text, _ in batch])
             except Exception as error:  # noqa: BLE001  whoever asked for it gets it
-                if len(batch) > 1:  # one text that cannot be read fails nobody else's
-                    self._alone += batch
-                elif not batch[0][1].done():
-                    batch[0][1].set_exception(error)
+                if len(batch) > 1 and not isinstance(error, KeepsError):
+                    self._alone += batch  # one text that cannot be read fails nobody else's
+                    continue
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
                 continue
             for (_, future), answer in zip(batch, answers, strict=True):
                 if not future.done():
@@ -181,7 +183,7 @@ class _Runtime:
         options.intra_op_num_threads = threads
         self._gentle = ThreadPoolExecutor(1, "keeps-embedder-gentle", initializer=_behind_others) if gently else None
         # Its own threads are as gentle as the one that makes it.
-        self._session: Any = self._at_rest(
+        self._session: Any = self._when_idle(
             partial(
                 onnxruntime.InferenceSession, str(find_model(model_dir)), options, providers=["CPUExecutionProvider"]
             )
@@ -216,7 +218,7 @@ class _Runtime:
         if self._gentle is not None:
             self._gentle.shutdown(wait=False)
 
-    def _at_rest(self, work: Callable[[], Any]) -> Any:
+    def _when_idle(self, work: Callable[[], Any]) -> Any:
         return work() if self._gentle is None else self._gentle.submit(work).result()
 
     def _forward(self, batch: list[list[int]]) -> list[Floats]:
@@ -228,7 +230,7 @@ class _Runtime:
             mask[row, : len(each) + 2] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         run = partial(self._session.run, None, {name: feed[name] for name in self._input_names})
-        (output, *_) = self._at_rest(run)
+        (output, *_) = self._when_idle(run)
         return [output[row, : len(each) + 2] for row, each in enumerate(batch)]
 
     def _read(self, text: str, window: _Window, vectors: Floats) -> _Read:
