@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from keeps.bootstrap import open_keeps
 from keeps.clock import utc_now
+from keeps.db.session import Request, repeatable
 from keeps.engine import Keeps
 from keeps.providers.markdown import pipeline
 from keeps.providers.markdown.format import Category, Section, UnreadableError, category_of, file_of, parse, render
@@ -158,6 +160,7 @@ async def test_two_processes_write_one_folder(tmp_path: Path) -> None:
 import asyncio, sys
 from pathlib import Path
 from keeps.clock import utc_now
+from keeps.db.session import Request, repeatable
 from keeps.providers.markdown.provider import MarkdownProvider
 async def told(edits): ...
 async def main():
@@ -353,3 +356,41 @@ async def test_a_disk_that_takes_nothing_changes_nothing(tmp_path: Path, monkeyp
     assert await held.list_keys() == ["a"]
     assert (tmp_path / "m" / "profile.md").read_bytes() == before
     assert not list((tmp_path / "m").glob(".*.tmp"))
+
+
+async def test_a_text_that_is_sent_again_is_taken_in_once(opened: Any, tenant: str) -> None:
+    keeps, _ = opened
+    memory = keeps.memory(Scope(tenant, "alice"))
+    text = "My name is Ada. I moved to Turin yesterday. The kettle is on."
+
+    async def send() -> list[Any]:
+        with repeatable(Request("once", b"the same")):
+            return await memory.append_markdown(text)
+
+    first, same = await asyncio.gather(send(), send())
+    assert [each.value for each in first] == [each.value for each in same] == text.replace(". ", ".|").split("|")
+    await memory.delete_entry("markdown", first[1].key)
+    assert [each.key for each in await send()] == [first[0].key, first[2].key], "what was deleted came back"
+    markdown = await memory.provider("markdown")
+    assert await markdown.list_keys() == sorted([first[0].key, first[2].key])
+    assert len(await memory.append_markdown(text)) == 3, "another request says it again"
+
+
+async def test_a_text_that_broke_off_goes_on_when_it_is_sent_again(tmp_path: Path) -> None:
+    told: list[Any] = []
+    away = True
+
+    async def tell(edits: Any) -> None:
+        if away:
+            raise UnavailableError("the log is away")
+        told.extend((edit.kind, edit.key) for edit in edits)
+
+    held = MarkdownProvider(tmp_path, utc_now, tell)
+    request = uuid4()
+    with pytest.raises(UnavailableError):
+        await held.append("My name is Ada. I moved to Turin yesterday.", request)
+    away = False
+    made = await held.append("My name is Ada. I moved to Turin yesterday.", request)
+    assert [each.value for each in made] == ["My name is Ada.", "I moved to Turin yesterday."]
+    assert await held.list_keys() == sorted(each.key for each in made)
+    assert sorted(told) == sorted(("written", each.key) for each in made)

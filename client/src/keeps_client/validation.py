@@ -108,6 +108,11 @@ def named(name: str, value: object, most: int = 10_000) -> str:
     raise ValidationFailedError(f"{name} must be non-empty text without NUL or lone surrogates")
 
 
+def named_session(value: object) -> str | None:
+    """The id of a session, or None."""
+    return None if value is None else named("session_id", value, 255)
+
+
 def version(value: object) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31):
         raise ValidationFailedError("if_version must be a whole number from 0 on")

@@ -16,6 +16,9 @@ from keeps_client.errors import KeepsError, ValidationFailedError
 providers_app = typer.Typer(help="Memory providers: list, read and write, rebuild, check.", no_args_is_help=True)
 ProviderId = Annotated[str, typer.Argument(help="The name that `keeps providers list` prints.")]
 Key = Annotated[str, typer.Argument(help="The entry's key.")]
+SessionId = Annotated[
+    str | None, typer.Option("--session", "-s", help="Whose scratchpad, with the provider `working`.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -54,6 +57,7 @@ def put(
     value: Annotated[str, typer.Argument(help="What to store; - reads standard input.")],
     content_type: Annotated[str | None, typer.Option("--type", help="Such as profile, activity, event, fact.")] = None,
     value_is_json: Annotated[bool, typer.Option("--value-json", help="The value is JSON, not text.")] = False,
+    session_id: SessionId = None,
     *,
     target: Target,
     as_json: Json = False,
@@ -65,29 +69,37 @@ def put(
         stored: Any = _parsed(text) if value_is_json else text
         async with target.memory() as memory:
             made = await memory.write_entry(
-                provider_id, key, stored, metadata={"content_type": content_type} if content_type else None
+                provider_id,
+                key,
+                stored,
+                metadata={"content_type": content_type} if content_type else None,
+                session_id=session_id,
             )
         _print_entry(made, as_json=as_json)
 
     run(work)
 
 
-def read(provider_id: ProviderId, key: Key, *, target: Target, as_json: Json = False) -> None:
+def read(
+    provider_id: ProviderId, key: Key, session_id: SessionId = None, *, target: Target, as_json: Json = False
+) -> None:
     """One entry."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            _print_entry(await memory.read_entry(provider_id, key), as_json=as_json)
+            _print_entry(await memory.read_entry(provider_id, key, session_id=session_id), as_json=as_json)
 
     run(work)
 
 
-def delete(provider_id: ProviderId, key: Key, *, target: Target, as_json: Json = False) -> None:
+def delete(
+    provider_id: ProviderId, key: Key, session_id: SessionId = None, *, target: Target, as_json: Json = False
+) -> None:
     """Remove an entry. `keeps forget` reaches all providers at once."""
 
     async def work() -> None:
         async with target.memory() as memory:
-            gone = await memory.delete_entry(provider_id, key)
+            gone = await memory.delete_entry(provider_id, key, session_id=session_id)
         if as_json:
             print_json(gone.model_dump(mode="json"))
         else:

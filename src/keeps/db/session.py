@@ -18,6 +18,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequ
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from uuid import UUID, uuid5
 
 import asyncpg
 
@@ -44,6 +45,7 @@ _long: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_long_work", 
 
 _traceparent: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_traceparent", default="")
 
+_REQUESTS = UUID("3c1b7a0e-8a52-5d0f-9a0e-5a3d6f0c2b91")
 GONE = {"gone": True}
 """What is left of an answer when what it was about is erased: sent again, the request must not do it again."""
 MAX_ATTEMPTS = 5
@@ -103,6 +105,12 @@ def current_trace() -> str:
 
 def is_repeatable() -> bool:
     return _request.get() is not None
+
+
+def request_id() -> UUID | None:
+    """The same id whenever this request is sent again; None where it carries no Idempotency-Key."""
+    request = _request.get()
+    return None if request is None else uuid5(_REQUESTS, f"{request.key}\x00{request.hash.hex()}")
 
 
 def forbid_inside_transaction(what: str) -> None:
@@ -206,6 +214,15 @@ class Database:
                 await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))
         raise AssertionError("unreachable")
 
+    async def answered(self, scope: Scope, answer: Answer[ResultT]) -> ResultT | None:
+        """What this request was answered when it was sent before: for what has an effect outside the database first."""
+        request = _request.get()
+        if request is None:
+            return None
+        async with self.scoped(scope) as tx:
+            known = await _known(tx, request)
+            return None if known is None else await answer.give(tx, known)
+
     @asynccontextmanager
     async def _transaction(self, scope: Scope, enter: Statement, begin: str) -> AsyncGenerator[Tx]:
         forbid_inside_transaction("another transaction")
@@ -291,21 +308,27 @@ class Database:
 
 async def _once(tx: Tx, request: Request, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]) -> ResultT:
     """Do the work, or find what it did before. Writers of a tenant take turns, so nobody does the same meanwhile."""
-    who = (tx.scope.tenant_id, tx.scope.user_id, request.key)
-    known = await tx.fetch_row(_QUERIES["answer_find"], *who)
+    known = await _known(tx, request)
     if known is not None:
-        if known["request_hash"] != request.hash:
-            raise ConflictError(
-                "this Idempotency-Key was used for another request in the last 24 hours; take a new one"
-            )
-        kept = json.loads(known["answer"])
-        if kept == GONE:
-            raise NotFoundError("this request was answered before; what it made was erased since")
-        return await answer.give(tx, kept)
+        return await answer.give(tx, known)
     result = await work(tx)
     kept = answer.keep(result)
+    who = (tx.scope.tenant_id, tx.scope.user_id, request.key)
     await tx.execute(_QUERIES["answer_keep"], *who, request.hash, json.dumps(kept.answer), list(kept.about))
     return result
+
+
+async def _known(tx: Tx, request: Request) -> Any:
+    """What is kept of the answer to this request; None where there is none."""
+    found = await tx.fetch_row(_QUERIES["answer_find"], tx.scope.tenant_id, tx.scope.user_id, request.key)
+    if found is None:
+        return None
+    if found["request_hash"] != request.hash:
+        raise ConflictError("this Idempotency-Key was used for another request in the last 24 hours; take a new one")
+    kept = json.loads(found["answer"])
+    if kept == GONE:
+        raise NotFoundError("this request was answered before; what it made was erased since")
+    return kept
 
 
 class _TryAgainError(UnavailableError):

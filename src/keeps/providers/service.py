@@ -11,7 +11,8 @@ from uuid import UUID, uuid5
 from pydantic import JsonValue
 
 from keeps.clock import Clock, new_id
-from keeps.db.session import Tx
+from keeps.db.answers import plain
+from keeps.db.session import Tx, request_id
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.providers.builtin import joined_key
@@ -41,6 +42,7 @@ OURS = frozenset({"postgres", "vector", "graph"})
 TELL_THEMSELVES = OURS | {"markdown", "working"}
 """Providers whose writes are in the log already; working memory that is not durable is in none."""
 _NAMESPACE = UUID("6d1f9a52-0f2e-5c0b-9a86-2f5f7b0a4d11")
+IDENTITIES = plain(list[str])
 ResultT = TypeVar("ResultT")
 
 
@@ -118,25 +120,27 @@ class ProviderService:
     async def provider(self, scope: Scope, provider_id: str, session_id: str | None = None) -> MemoryProvider:
         return await self._registry.provider(scope, provider_id, session_id)
 
-    async def write(self, scope: Scope, provider_id: str, key: str, new: NewEntry) -> Entry:
+    async def write(
+        self, scope: Scope, provider_id: str, key: str, new: NewEntry, session_id: str | None = None
+    ) -> Entry:
         """Store an entry; returns what is held now."""
-        held = await self._registry.provider(scope, provider_id)
+        held = await self._registry.provider(scope, provider_id, session_id)
         await held.write(named("key", key, 355), new.value, new.metadata)
         await self._tell(scope, provider_id, key, "memory.written")
         found = await held.read(key)
         return found or Entry(key=key, value=new.value, metadata=new.metadata)
 
-    async def read(self, scope: Scope, provider_id: str, key: str) -> Entry:
+    async def read(self, scope: Scope, provider_id: str, key: str, session_id: str | None = None) -> Entry:
         """Raises NotFoundError."""
-        found = await (await self._registry.provider(scope, provider_id)).read(named("key", key, 355))
+        found = await (await self._registry.provider(scope, provider_id, session_id)).read(named("key", key, 355))
         if found is None:
             raise NotFoundError(f"provider {provider_id} has no key {key!r}")
         return found
 
-    async def delete(self, scope: Scope, provider_id: str, key: str) -> Entry:
+    async def delete(self, scope: Scope, provider_id: str, key: str, session_id: str | None = None) -> Entry:
         """Remove an entry; returns what it was. Raises NotFoundError."""
-        gone = await self.read(scope, provider_id, key)
-        if await (await self._registry.provider(scope, provider_id)).delete(key):
+        gone = await self.read(scope, provider_id, key, session_id)
+        if await (await self._registry.provider(scope, provider_id, session_id)).delete(key):
             await self._tell(scope, provider_id, key, "memory.deleted")
         return gone
 
@@ -146,8 +150,20 @@ class ProviderService:
         return Rebuilt(provider_id=provider_id, entries=await held.rebuild())
 
     async def append(self, scope: Scope, text: str) -> list[Entry]:
-        """Put a text through the Markdown pipeline; returns the new entries."""
-        return await self._registry.markdown.of(scope).append(text)
+        """Put a text through the Markdown pipeline; returns the new entries. Sent again, those that are still there."""
+        markdown = self._registry.markdown.of(scope)
+        before = await self._introducer.answered(scope, IDENTITIES)
+        if before is not None:
+            return await markdown.identified(before)
+        request = request_id()
+        made = await markdown.append(text, request)
+
+        async def nothing(_tx: Tx) -> list[str]:
+            return [str(each.metadata["id"]) for each in made]
+
+        if request is not None:
+            await self._introducer.write(scope, nothing, answer=IDENTITIES)
+        return made
 
     async def erase(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
         """Remove all that providers beside the database hold of a user; how many entries of each, and how many are left."""

@@ -39,3 +39,7 @@ class Introducer:
         except UserGoneError:
             await self.introduce(scope, again=True)
             return await self._database.write(scope, work, answer=answer)
+
+    async def answered(self, scope: Scope, answer: Answer[ResultT]) -> ResultT | None:
+        """What this request was answered when it was sent before."""
+        return await self._database.answered(scope, answer)

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from keeps_client._async.transport import Transport
 from keeps_client._requests import call, parsed
 from keeps_client.models import AppendText, Entry, NewEntry, ProviderInfo, Rebuilt
-from keeps_client.validation import given, named, validated
+from keeps_client.validation import given, named, named_session, validated
 
 ENTRY, ENTRIES = TypeAdapter(Entry), TypeAdapter(list[Entry])
 PROVIDERS, REBUILT = TypeAdapter(list[ProviderInfo]), TypeAdapter(Rebuilt)
@@ -26,23 +26,34 @@ class ProviderClient:
         return parsed(PROVIDERS, await self._transport.send(call("GET", "providers")))
 
     async def write_entry(
-        self, provider_id: str, key: str, value: Any, *, metadata: dict[str, Any] | None = None
+        self,
+        provider_id: str,
+        key: str,
+        value: Any,
+        *,
+        metadata: dict[str, Any] | None = None,
+        session_id: str | None = None,
     ) -> Entry:
-        """Store a value with a provider; returns what it holds now. Raises ForbiddenError for one that is read-only."""
+        """Store a value with a provider; returns what it holds now. Raises ForbiddenError for one that is read-only.
+        `session_id`: whose scratchpad, with the provider `working`."""
         new = validated(NewEntry, {"value": value} | given(metadata=metadata))
-        wanted = call(
-            "PUT", "providers", named("provider_id", provider_id, 100), "entries", named("key", key, 355), body=new
-        )
+        place = named("provider_id", provider_id, 100), named("key", key, 355)
+        query = {"session_id": named_session(session_id)}
+        wanted = call("PUT", "providers", place[0], "entries", place[1], query=query, body=new)
         return parsed(ENTRY, await self._transport.send(wanted))
 
-    async def read_entry(self, provider_id: str, key: str) -> Entry:
+    async def read_entry(self, provider_id: str, key: str, *, session_id: str | None = None) -> Entry:
         """What a provider holds under a key. Raises NotFoundError."""
-        wanted = call("GET", "providers", named("provider_id", provider_id, 100), "entries", named("key", key, 355))
+        place = named("provider_id", provider_id, 100), named("key", key, 355)
+        query = {"session_id": named_session(session_id)}
+        wanted = call("GET", "providers", place[0], "entries", place[1], query=query)
         return parsed(ENTRY, await self._transport.send(wanted))
 
-    async def delete_entry(self, provider_id: str, key: str) -> Entry:
+    async def delete_entry(self, provider_id: str, key: str, *, session_id: str | None = None) -> Entry:
         """Remove a key from a provider; returns what it was. Raises NotFoundError."""
-        wanted = call("DELETE", "providers", named("provider_id", provider_id, 100), "entries", named("key", key, 355))
+        place = named("provider_id", provider_id, 100), named("key", key, 355)
+        query = {"session_id": named_session(session_id)}
+        wanted = call("DELETE", "providers", place[0], "entries", place[1], query=query)
         return parsed(ENTRY, await self._transport.send(wanted))
 
     async def append_markdown(self, text: str) -> builtins.list[Entry]:

@@ -8,8 +8,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID, uuid5
 
 from pydantic import JsonValue
 
@@ -96,22 +98,34 @@ class MarkdownProvider:
         await self._change(category, lambda sections: sections.__setitem__(name, section))
         await self._tell([Edit("written", category, name, section)])
 
-    async def append(self, text: str) -> list[Entry]:
+    async def append(self, text: str, request: UUID | None = None) -> list[Entry]:
         """Put a text through the pipeline: its statements become entries of profile, event and activity, linked to what
-        they are related to. Returns the new ones; nothing that is there changes."""
+        they are related to. Returns the new ones; nothing that is there changes. With `request`, what the same request
+        wrote before it broke off is not written twice."""
         named("text", text, 200_000)
         known = {key: text_of(section.value) for key, section in _all(await self._look()).items()}
         found = await self._in_thread(pipeline.run, await self._extracted(text), known)
         now = self._clock()
-        made: dict[str, dict[str, Section]] = {}
-        for each in found:
-            made.setdefault(each.category, {})[each.key] = Section(
-                each.key, each.text, identity=str(new_id()), created_at=now, updated_at=now, tags=each.tags, links=each.links, metadata={}
-            )  # fmt: skip
+        identities = [str(new_id() if request is None else uuid5(request, str(number))) for number in range(len(found))]
+        made: dict[str, list[Section]] = {}
+        for each, identity in zip(found, identities, strict=True):
+            made.setdefault(each.category, []).append(Section(
+                each.key, each.text, identity=identity, created_at=now, updated_at=now, tags=each.tags, links=each.links, metadata={}
+            ))  # fmt: skip
         for category, new in made.items():
-            await self._change(category, lambda sections, new=new: sections.update(new))
-            await self._tell([Edit("written", category, section.key, section) for section in new.values()])
-        return [_entry(each.category, made[each.category][each.key]) for each in found]
+            added: list[Section] = []
+            await self._change(category, lambda sections, new=new, added=added: _add(sections, new, added))
+            await self._tell([Edit("written", category, section.key, section) for section in added])
+        return await self.identified(identities)
+
+    async def identified(self, identities: Sequence[str]) -> list[Entry]:
+        """The entries that have these ids, in this order; without those that are gone."""
+        held = {
+            section.identity: _entry(name, section)
+            for name, category in (await self._look()).items()
+            for section in category.sections.values()
+        }
+        return [held[each] for each in identities if each in held]
 
     async def _extracted(self, text: str) -> list[tuple[str, str]]:
         """The statements of a text with their categories: by the LLM where there is one and it answers, else by rules."""
@@ -213,6 +227,18 @@ def _same(one: Section, other: Section) -> bool:
         )
 
     return told(one) == told(other)
+
+
+def _add(sections: dict[str, Section], new: Sequence[Section], added: list[Section]) -> None:
+    """Put in what is not there yet, under a key that nobody took meanwhile. `added` is made anew when this runs again."""
+    added.clear()
+    there = {section.identity for section in sections.values()}
+    for section in new:
+        if section.identity in there:
+            continue
+        key = section.key if section.key not in sections else pipeline.key_for(text_of(section.value), sections, {})
+        sections[key] = replace(section, key=key)
+        added.append(sections[key])
 
 
 def _find(categories: Mapping[str, Category], key: str) -> tuple[str, Section] | None:

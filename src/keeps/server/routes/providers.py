@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 from pydantic import AfterValidator, TypeAdapter
 from starlette.responses import Response
 
@@ -16,6 +16,9 @@ from keeps_client.models import AppendText, Entry, NewEntry, ProviderInfo, Rebui
 router = APIRouter(prefix="/v1/providers", tags=["providers"], route_class=LeanRoute)
 PROVIDERS, ENTRIES = TypeAdapter(list[ProviderInfo]), TypeAdapter(list[Entry])
 EntryKey = Annotated[str, Path(min_length=1, max_length=355), AfterValidator(lambda text: text.replace(SLASH, "/"))]
+Session = Annotated[
+    str | None, Query(min_length=1, max_length=255, description="Whose scratchpad, with the provider `working`")
+]
 
 
 @router.get("", response_model=list[ProviderInfo])
@@ -31,21 +34,25 @@ async def append_markdown(new: AppendText, memory: Writer) -> Response:
 
 
 @router.put("/{provider_id}/entries/{entry_key}", response_model=Entry)
-async def write_entry(provider_id: Segment, entry_key: EntryKey, new: NewEntry, memory: Writer) -> Response:
+async def write_entry(
+    provider_id: Segment, entry_key: EntryKey, new: NewEntry, memory: Writer, session_id: Session = None
+) -> Response:
     """Store a value with a provider."""
-    return answer(await memory.services.providers.write(memory.scope, provider_id, entry_key, new))
+    return answer(await memory.services.providers.write(memory.scope, provider_id, entry_key, new, session_id))
 
 
 @router.get("/{provider_id}/entries/{entry_key}", response_model=Entry)
-async def read_entry(provider_id: Segment, entry_key: EntryKey, memory: Reader) -> Response:
+async def read_entry(provider_id: Segment, entry_key: EntryKey, memory: Reader, session_id: Session = None) -> Response:
     """What a provider holds under a key."""
-    return answer(await memory.read_entry(provider_id, entry_key))
+    return answer(await memory.read_entry(provider_id, entry_key, session_id=session_id))
 
 
 @router.delete("/{provider_id}/entries/{entry_key}", response_model=Entry)
-async def delete_entry(provider_id: Segment, entry_key: EntryKey, memory: Writer) -> Response:
+async def delete_entry(
+    provider_id: Segment, entry_key: EntryKey, memory: Writer, session_id: Session = None
+) -> Response:
     """Remove a key from a provider."""
-    return answer(await memory.delete_entry(provider_id, entry_key))
+    return answer(await memory.delete_entry(provider_id, entry_key, session_id=session_id))
 
 
 @router.post("/{provider_id}/rebuild", response_model=Rebuilt)
