@@ -6,10 +6,11 @@ read: whoever made a repository that somebody clones would choose their database
 
 from __future__ import annotations
 
+import difflib
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -19,6 +20,10 @@ from keeps_client.models.common import MAX_CONTENT_CHARACTERS
 EmbedderName = Literal["local", "openai", "none"]
 AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+OTHER_VARIABLES = frozenset(
+    "url token tenant_id user_id agent_id config admin_url owner_password app_password test_examples".split()
+)
+"""What else is read from the environment, by the client, the commands and the tests."""
 SYSTEM_HOME = Path("/var/lib/keeps/default")
 
 
@@ -84,6 +89,7 @@ def load_settings(
         raise ValidationFailedError(f"KEEPS_CONFIG names {config}, which is no file")
     path = Path(config) if config else place / "keeps.toml"
     file = _read_file(path)
+    _check_names(environment, file, path)
     _check_pairs(environment, file, path)
 
     def setting(name: str) -> str | None:
@@ -153,6 +159,24 @@ def load_settings(
         log_level=_one_of("KEEPS_LOG_LEVEL", (setting("log_level") or "info").lower(), LogLevel) or "info",
         otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
     )
+
+
+def _check_names(environment: Mapping[str, str], file: Mapping[str, object], path: Path) -> None:
+    """A name that is mistyped would be a setting that is not made: an empty database opens, and nobody knows why."""
+    known = {field.name for field in fields(Settings)} - {"otlp_endpoint"}
+    for name in file:
+        if name not in known - {"home"}:
+            raise ValidationFailedError(f"{path} sets {name}, which is no setting there{_meant(name, known)}")
+    others = known | OTHER_VARIABLES
+    for variable in environment:
+        name = variable.removeprefix("KEEPS_").lower()
+        if variable.startswith("KEEPS_") and name not in others and (meant := _meant(name, others, "KEEPS_")):
+            raise ValidationFailedError(f"{variable} is no setting{meant}")
+
+
+def _meant(name: str, known: set[str], prefix: str = "") -> str:
+    close = difflib.get_close_matches(name, sorted(known), 1, 0.85)
+    return f"; did you mean {prefix}{close[0].upper() if prefix else close[0]}?" if close else ""
 
 
 def _check_pairs(environment: Mapping[str, str], file: Mapping[str, object], path: Path) -> None:

@@ -47,6 +47,9 @@ def test_a_memory_lives_through_its_life(cli: Cli) -> None:
     )
     assert (receipt["status"], receipt["indexed"]) == ("created", True)
     memory_id = receipt["memory_id"]
+    chosen = ("--kind", "semantic", "--namespace", "facts", "--tag", "food", "--tag", "health")
+    assert [item["memory_id"] for item in cli.json("list", *chosen)["items"]] == [memory_id]
+    assert "Nothing of that sort" in cli("list", "--tag", "work").stdout
     assert "peanuts" in cli("recall", "what is dangerous to eat?").stdout
     assert "matched" not in cli("recall", "peanuts", "--explain").stdout
     assert cli.json("recall", "peanuts", "--explain")["hits"][0]["explanation"]["matched_terms"] == ["peanut"]

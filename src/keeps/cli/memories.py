@@ -111,12 +111,15 @@ def recall(
         for place, hit in enumerate(result.hits, 1):
             print_hit(place, hit)
         words = " (the embedding model was away: found by words only)" if result.partial else ""
-        err.print(f"[dim]{len(result.hits)} hits in {result.took_ms:.1f} ms{words}[/]")
+        err.print(f"[dim]{len(result.hits)} {'hit' if len(result.hits) == 1 else 'hits'} in {result.took_ms:.1f} ms{words}[/]")
 
     run(work)
 
 
 def list_memories(
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeat for more.")] = None,
+    namespace: Namespace = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeat for any of several.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 200.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Where the page before ended.")] = None,
     filters: Annotated[str | None, typer.Option(help='JSON, such as {"deleted_at": {"exists": true}}.')] = None,
@@ -130,10 +133,19 @@ def list_memories(
     """Memories, newest first or in another order."""
 
     async def work() -> None:
+        chosen: list[Any] = [] if filters is None else [_json_object("filters", filters)]
+        chosen += [{"kind": {"in": kind}}] if kind else []
+        chosen += [{"namespace": {"eq": namespace}}] if namespace else []
+        chosen += [{"OR": [{"tags": {"contains": each}} for each in tag]}] if tag else []
         async with target.memory() as memory:
-            page = await memory.list(filters=_json_object("filters", filters), order=order, limit=limit, cursor=cursor)
+            page = await memory.list(
+                filters={"AND": chosen} if chosen else None, order=order, limit=limit, cursor=cursor
+            )
         if as_json:
             print_json(page.model_dump(mode="json"))
+            return
+        if not page.items and chosen:
+            out.print("Nothing of that sort. [dim]`keeps list` without options shows what there is.[/]")
             return
         if not page.items:
             out.print('Nothing here yet. [dim]Try: keeps remember "Alice is allergic to peanuts."[/]')

@@ -13,13 +13,13 @@ from keeps.extraction.facts import USER, Fact
 MAX_CHARACTERS = 8_000
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _DOUBTFUL = re.compile(
-    r"\?|[\"“”«»]|^[‘'>]"
+    r"\?|[\"“”«»]|^[‘'>]|[\s(:][‘'](?=[^\W\d])"
     # supposed, wished, planned
     r"|\b(?:if|unless|would|wouldn['’]t|could|might|may be|maybe|perhaps|possibly|imagin\w{1,4}|suppos\w{1,5}|wish\w{0,3}|hop(?:e|ing)|pretend\w{0,3}|hypothetical\w{0,2}|almost|nearly"
     r"|plan(?:s|ning)? (?:to|on)|want(?:s|ed)? to|going to|gonna|about to|consider\w{1,4}|thinking (?:of|about)|dream\w{0,4}|someday|one day|soon|tomorrow"
     r"|next (?:week|month|year|spring|summer|autumn|winter)|will|['’]ll|won['’]t|offered|interview(?:ed|ing)?|appl(?:y|ied|ying))\b"
     # said by others, or not meant
-    r"|\b(?:said|says|saying|tell(?:s|ing)?|told|swears?|swore|introduc\w{1,4} me|claim\w{0,4}|believ\w{1,4}|thinks?|thought|assum\w{1,4}|insist\w{0,4}|rumou?r\w{0,3}|apparently|supposedly|allegedly|hear[sd]?|heard|according to|wrote|writes"
+    r"|\b(?:said|says?|saying|tell(?:s|ing)?|told|swears?|swore|introduc\w{1,4} me|claim\w{0,4}|believ\w{1,4}|thinks?|thought|assum\w{1,4}|insist\w{0,4}|rumou?r\w{0,3}|apparently|supposedly|allegedly|hear[sd]?|heard|according to|wrote|writes"
     r"|convinced|was sure|were sure|mistook|mistaken\w{0,2}|jok(?:e|es|ed|ing)|kidding|sarcas\w{1,4}|as if|yeah,? right|(?:oh|yeah|yep|haha?),? sure|sure,? and|calls? me|called me|put down|lists? me|listed|autocorrect)\b"
     # told, not lived
     r"|\b(?:novel|story|stories|book|film|movie|play|poem|song|lyrics?|game|quest|level|character|role-?play\w{0,3}|scene|chapter|script|actor|actress|avatar|sims?|minecraft|monopoly|fiction\w{0,2}"
@@ -31,13 +31,13 @@ _DOUBTFUL = re.compile(
     re.IGNORECASE,
 )
 _TOLD = re.compile(
-    r"\?|[\"“”«»]|\b(?:if|would|might|maybe|said|says|told|claims?|claimed|believes?|thinks|heard|rumou?r\w{0,3}|novel|story|game|film|example|joking|kidding|wish|hope|plan(?:ning)? to|want to|going to|used to"
+    r"\?|[\"“”«»]|[\s(:][‘'](?=[^\W\d])|\b(?:if|would|might|maybe|said|says?|told|claims?|claimed|believes?|thinks|heard|rumou?r\w{0,3}|novel|story|game|film|example|joking|kidding|wish|hope|plan(?:ning)? to|want to|going to|used to"
     r"|almost|nearly|in (?:19|20)\d\d|when i was|years ago|he|she|they|his|her|their|my (?:brother|sister|wife|husband|friend|colleague|boss|son|daughter|mother|father|mum|dad|cousin|neighbou?r|uncle|aunt)(?! is))\b",
     re.IGNORECASE,
 )
 _LATER = re.compile(r"\b(?:will|next (?:week|month|year)|soon|tomorrow)\b", re.IGNORECASE)
 _STRANGE = re.compile(
-    r"\b(?:forwarded (?:from|message)|fwd:|original message|role-?play|in (?:my|the|this|his|her) (?:novel|story|game|dream|play|book|film)|as an example|for example|wrote:|quote:|lyrics)\b|^>",
+    r"\b(?:forwarded (?:from|message)|fwd:|original message|role-?play|in (?:my|our|the|this|his|her) (?:[\w'’-]{1,20} ){0,2}(?:novel|story|game|dream|play|playthrough|campaign|save|book|film|show|series|sketch)|as an example|for example|wrote:|quote:|lyrics)\b|^>",
     re.IGNORECASE | re.MULTILINE,
 )
 """A message that holds other people's words, or plays: nothing in it is believed."""

@@ -1,22 +1,61 @@
 """Decay: short-term memories that have faded are archived. Left out of default recall, still there, and it can be undone.
 
-What they told in passing stays: see keeps.lifecycle.gist.
+What defines or binds somebody is looked at once more before it goes, by its meaning, and kept for long instead (see
+keeps.lifecycle.meaning). What the rest told in passing stays, too: see keeps.lifecycle.gist.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from keeps.clock import new_id
-from keeps.db.session import Tx
+from keeps.db.session import Database, Row, Tx
 from keeps.lifecycle.gist import gists_of
+from keeps.lifecycle.meaning import lasting
 from keeps.lifecycle.operations import BATCH, QUERIES, Change, Run, record
+from keeps.lifecycle.promotion import promote
 from keeps.memories import store
 from keeps.memories.images import new_image
 from keeps.memories.store import Written
+from keeps.models.minilm import MODEL
+from keeps.scope import Scope
+from keeps.text.importance import estimate_importance
 
 
-async def archive_batch(tx: Tx, run: Run) -> int:
-    """Archive the next of one user's memories whose retention is under 0.3; how many, 0 when none is left."""
+async def decay_user(database: Database, scope: Scope, run: Run) -> None:
+    """Archive one user's memories whose retention is under 0.3, a batch at a time; but for those that last."""
+    while not run.is_over:
+        archived, promoted = await database.write(scope, lambda tx: _batch(tx, run))
+        for what, count in (("archived", archived), ("promoted", promoted)):
+            if count:
+                run.counts[what] += count
+        if not archived and not promoted:
+            return
+
+
+async def _batch(tx: Tx, run: Run) -> tuple[int, int]:
     rows = await tx.fetch(QUERIES["memories_faded"], tx.scope.tenant_id, tx.scope.user_id, run.now, BATCH)
+    kept = await _lasting(tx, rows)
+    return (
+        await _archive(tx, run, [row for row in rows if row["memory_id"] not in kept]),
+        await promote(tx, run, [row for row in rows if row["memory_id"] in kept]),
+    )
+
+
+async def _lasting(tx: Tx, rows: Sequence[Row]) -> set[object]:
+    """Which of these say something that lasts. Where a caller said how important one is, that counts."""
+    guessed = {
+        row["memory_id"]: row["content"]
+        for row in rows
+        if row["role"] in (None, "user") and row["importance"] == estimate_importance(row["content"], row["role"])
+    }
+    if not guessed:
+        return set()
+    found = await tx.fetch(QUERIES["memory_meanings"], tx.scope.tenant_id, list(guessed), MODEL)
+    return {row["memory_id"] for row in found if lasting(guessed[row["memory_id"]], row["embedding"].to_numpy())}
+
+
+async def _archive(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
     changes = [
         Change(image, {**image, "archived_at": run.now.isoformat()}) for image in map(store.image_from_row, rows)
     ]
@@ -24,8 +63,8 @@ async def archive_batch(tx: Tx, run: Run) -> int:
         await store.replace(
             tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.archived", run.now
         )
-        lasting = [each.after for each in changes if not (each.after["expires_at"] or "9") <= run.now.isoformat()]
-        kept = [new_image(new, tx.scope, new_id(), run.now) for new in gists_of(lasting)]
+        telling = [each.after for each in changes if not (each.after["expires_at"] or "9") <= run.now.isoformat()]
+        kept = [new_image(new, tx.scope, new_id(), run.now) for new in gists_of(telling)]
         kept = [{**image, "layer": "long_term"} for image in kept]
         stored = await store.insert_many(tx, [store.written(image, None) for image in kept], "") if kept else set[str]()
         await record(tx, run, [*changes, *(Change(None, image) for image in kept if image["memory_id"] in stored)])

@@ -24,6 +24,10 @@ ORDER BY keeps.fades_at(memories.importance, 0, memories.updated_at)
 LIMIT $4
 FOR UPDATE OF memories
 
+-- name: memory_meanings
+-- What some memories mean, as the model $3 reads them.
+SELECT memory_id, embedding FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[]) AND model = $3
+
 -- name: memories_promotable
 -- One's own short-term memories that may pass the gate, with how they were read: important ones, and those that were
 -- recalled. In order of their ids, after $3. $4: important enough alone · $5: important enough if read · $6: created before · $7 how many

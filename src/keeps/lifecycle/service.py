@@ -14,7 +14,7 @@ from typing import get_args
 
 from keeps.clock import Clock, new_id
 from keeps.db.errors import UserGoneError
-from keeps.db.session import Database, Tx, taking_long
+from keeps.db.session import Database, taking_long
 from keeps.lifecycle import consolidation, decay, expiry, promotion
 from keeps.lifecycle.operations import JOB_USER, QUERIES, OperationService, Run
 from keeps.memories.changes import Changes
@@ -59,7 +59,7 @@ class Lifecycle:
         self._periods = PERIODS | {"expiry": timedelta(hours=cleanup_hours)}
         changes = Changes("", clock)
         self._jobs: dict[str, UserJob] = {
-            "decay": lambda scope, run: self._batches(scope, run, "archived", decay.archive_batch),
+            "decay": lambda scope, run: decay.decay_user(self._database, scope, run),
             "promotion": lambda scope, run: promotion.promote_user(self._database, scope, run),
             "expiry": lambda scope, run: expiry.expire_user(self._database, changes, scope, run),
             "consolidation": lambda scope, run: consolidation.consolidate_user(self._database, changes, scope, run),
@@ -120,10 +120,6 @@ class Lifecycle:
             if len(rows) < USERS_AT_ONCE:
                 return
             after = rows[-1]["user_id"]
-
-    async def _batches(self, scope: Scope, run: Run, what: str, batch: Callable[[Tx, Run], Awaitable[int]]) -> None:
-        while not run.is_over and (done := await self._database.write(scope, lambda tx: batch(tx, run))):
-            run.counts[what] += done
 
     async def _sample(self, run: Run) -> None:
         await self._database.write(

@@ -1,0 +1,33 @@
+"""Settings that are mistyped are not settings that are ignored."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from keeps.settings import Settings, load_settings
+from keeps_client.errors import ValidationFailedError
+
+
+def test_a_name_in_the_file_that_is_no_setting_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "keeps.toml").write_text("pool_sise = 5\n")
+    with pytest.raises(ValidationFailedError, match="pool_sise, which is no setting there; did you mean pool_size"):
+        load_settings({}, home=tmp_path)
+    (tmp_path / "keeps.toml").write_text('colour = "blue"\n')
+    with pytest.raises(ValidationFailedError, match="colour, which is no setting"):
+        load_settings({}, home=tmp_path)
+
+
+def test_a_mistyped_variable_is_refused_and_one_of_others_is_not(tmp_path: Path) -> None:
+    with pytest.raises(ValidationFailedError, match="did you mean KEEPS_DATABASE_URL"):
+        load_settings({"KEEPS_DATABSE_URL": "postgresql://host/keeps"}, home=tmp_path)
+    assert load_settings({"KEEPS_BAKERY": "rye", "KEEPS_TOKEN": "t", "KEEPS_URL": "u"}, home=tmp_path).port == 8765
+
+
+@pytest.mark.parametrize("name", sorted(field.name for field in fields(Settings) if field.name not in ("home", "otlp_endpoint")))
+def test_every_setting_may_be_named(tmp_path: Path, name: str) -> None:
+    """It may be given a value that is wrong, but it is known."""
+    (tmp_path / "keeps.toml").write_text(f'{name} = ""\n')
+    load_settings({}, home=tmp_path)
