@@ -94,7 +94,9 @@ async def importance(home: Path, *, held_out: bool = False) -> dict[str, Any]:
     clock = Clock()
     async with Keeps.open(home, clock=clock) as keeps:
         memory = keeps.memory(Scope("importance", "alice"))
-        told = await memory.remember_many([{"content": each["text"], "role": "user"} for each in texts], index="now")
+        told = await memory.remember_many(
+            [{"content": each["text"], "kind": "episodic", "role": "user"} for each in texts], index="now"
+        )
         for _ in range(30):
             clock.now += timedelta(days=1)
             await _jobs(keeps, memory.scope.tenant_id)

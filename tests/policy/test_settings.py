@@ -26,7 +26,9 @@ def test_a_mistyped_variable_is_refused_and_one_of_others_is_not(tmp_path: Path)
     assert load_settings({"KEEPS_BAKERY": "rye", "KEEPS_TOKEN": "t", "KEEPS_URL": "u"}, home=tmp_path).port == 8765
 
 
-@pytest.mark.parametrize("name", sorted(field.name for field in fields(Settings) if field.name not in ("home", "otlp_endpoint")))
+@pytest.mark.parametrize(
+    "name", sorted(field.name for field in fields(Settings) if field.name not in ("home", "otlp_endpoint"))
+)
 def test_every_setting_may_be_named(tmp_path: Path, name: str) -> None:
     """It may be given a value that is wrong, but it is known."""
     (tmp_path / "keeps.toml").write_text(f'{name} = ""\n')

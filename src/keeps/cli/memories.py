@@ -111,7 +111,9 @@ def recall(
         for place, hit in enumerate(result.hits, 1):
             print_hit(place, hit)
         words = " (the embedding model was away: found by words only)" if result.partial else ""
-        err.print(f"[dim]{len(result.hits)} {'hit' if len(result.hits) == 1 else 'hits'} in {result.took_ms:.1f} ms{words}[/]")
+        err.print(
+            f"[dim]{len(result.hits)} {'hit' if len(result.hits) == 1 else 'hits'} in {result.took_ms:.1f} ms{words}[/]"
+        )
 
     run(work)
 

@@ -19,7 +19,7 @@ MOST_FOREIGN = 300
 """Characters of a message in another language: in longer ones nobody looks for a date, which takes tenths of a second."""
 
 _IDENTITY = re.compile(
-    r"\b(?:who (?:am i|i am)|what(?:'s| is) my name|my name\?|what do you (?:know|remember) (?:about|of) me|(?:know|remember|learned|noted|stored|saved) about me|about me\b|remember me|do you know me"
+    r"\b(?:who (?:am i|i am)|what(?:'?s| is) my name|my name\?|what do you (?:know|remember) (?:about|of) me|(?:know|remember|learned|noted|stored|saved) about me|about me\b|remember me|do you know me"
     r"|describe me|my (?:profile|preferences|background|personal details)|tell me about myself|(?:details|facts|things)(?: of mine| about me)|of mine have you"
     r"|wer (?:bin ich|ich bin)|wie heiße ich|über mich|von mir (?:weißt|gemerkt)|meine (?:vorlieben|daten|profil)|kennst du mich"
     r"|quién soy|cómo me llamo|(?:sabes|recuerdas|conoces) (?:de|sobre|acerca de) mí|sobre mí|mis (?:preferencias|datos)"
@@ -34,7 +34,7 @@ _MEASURED = (
     r"|abonnés|utilisateurs|commandes|factures|ventes|inscriptions|employés|tickets)"
 )
 _DATA = re.compile(
-    rf"\b(?:how many|number of|count of|share of|percentage of|wie viele|anzahl der|cuánt[oa]s|número de|combien d[e'])(?: ?(?:\w{{1,20}}[ -]){{0,3}}){_MEASURED}\b"
+    rf"\b(?:how many|number of|count of|share of|percentage of|wie viele|anzahl der|cuánt[oa]s|número de|combien d[e']|compare|vergleiche?|compara)(?: ?(?:\w{{1,20}}[ -]){{0,3}}){_MEASURED}\b"
     r"|\b(?:mrr|arr|churn|revenues?|turnover|conversion rate|kpis?|ad spend|gross margin|basket size|order value|cash flow|burn rate|runway|nps"
     r"|umsatz|umsätze|gewinn|kennzahl(?:en)?|abwanderung|ingresos|facturación|beneficios?|tasa de conversión|chiffre d'affaires|bénéfices?|taux de conversion|recettes)\b"
     rf"|\b(?:average|total|median|sum of|durchschnittliche[rsn]?|gesamt|promedio|total de|moyenne?|nombre de)(?: (?:\w{{1,20}} ){{0,3}})(?:{_MEASURED}|revenue|price|time|cost|spend|amount|value|size)\b"
@@ -42,6 +42,11 @@ _DATA = re.compile(
     r"|dashboard|report on|pro (?:monat|region|kunde)|por (?:mes|región|cliente)|par (?:mois|région|client))\b",
     re.IGNORECASE,
 )
+_MEANING = re.compile(
+    r"\b(?:mean|means|meaning|definition|define[sd]?|concept) ?(?:of|by|\?|$)|^what does \w{1,20} stand for",
+    re.IGNORECASE,
+)
+"""Asks for a word, not for its number."""
 _ASKS = (
     r"(?:what|when|who|where|how|why|which|did|does|do|is|are|was|were|tell|explain|compare|was|wann|wer|wo|wie|warum|welche[rsn]?|qué|cuándo|quién|dónde|cómo|por qué|cuál|cuánto|que|quoi|quand|qui|où"
     r"|comment|pourquoi|quel(?:le)?s?|lequel|laquelle|combien)"
@@ -92,7 +97,7 @@ def read_signals(message: str, now: datetime) -> Signals:
         names.append("temporal")
     if _IDENTITY.search(text):
         names.append("identity")
-    if _DATA.search(text):
+    if _DATA.search(text) and not _MEANING.search(text):
         names.append("data")
     parts = tuple(part for each in _STEPS.split(text) if len(part := each.strip(" ?.,¿")) >= 8)
     if len(parts) > 1 or _COMPARED.search(text):

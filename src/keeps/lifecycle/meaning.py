@@ -13,9 +13,10 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from keeps.text.importance import asks_only, is_chatter
+from keeps.text.importance import is_chatter
+from keeps.text.lasting import is_passing
 
-LEAST = 0.5
+LEAST = 0.4
 """The probability from which on a text is taken for lasting."""
 DATA = "data/lasting.npz"
 
@@ -35,4 +36,4 @@ def lasting_probability(sentence: NDArray[np.floating]) -> float:
 
 def lasting(text: str, sentence: NDArray[np.floating]) -> bool:
     """Whether a text, which means `sentence`, says something that must not fade in a month."""
-    return not is_chatter(text) and not asks_only(text) and lasting_probability(sentence) >= LEAST
+    return not is_chatter(text) and not is_passing(text) and lasting_probability(sentence) >= LEAST

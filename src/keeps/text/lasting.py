@@ -104,3 +104,9 @@ def lasting_kind(text: str) -> str | None:
                 continue
             return kind
     return None
+
+
+def is_passing(text: str) -> bool:
+    """Whether every sentence is of this moment, or asks for something once."""
+    sentences = [plain for each in _SENTENCE.split(text[:MOST_CHARACTERS]) if (plain := each.strip())]
+    return all(_MOMENT.search(each) or _ONCE.search(each) for each in sentences)
