@@ -153,6 +153,23 @@ async def test_any_text_gets_an_answer(living: Keeps, tenant: str, query: str) -
     assert found.sections == ()
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["Who won the world cup in 1998?", "How tall is the Eiffel tower?", "Explain quicksort", "What's our current MRR?"],
+)
+async def test_a_question_about_the_world_is_not_answered_with_what_is_least_unlike_it(
+    living: Keeps, tenant: str, query: str
+) -> None:
+    alice = await told(living, tenant)
+    await alice.remember_many(
+        [{"content": each} for each in ("I broke my wrist in 2022.", "My lab key has the number 219.")]
+    )
+    found = await alice.context(query)
+    assert found.nothing_known
+    assert "wrist" not in found.text
+    assert "219" not in found.text
+
+
 async def test_sources_are_added_changed_and_removed(living: Keeps, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     await alice.add_source("handbook", kind="document", purpose="Rules")
@@ -195,7 +212,7 @@ async def test_insights_count_what_is_there(living: Keeps, clock: MovingClock, t
     clock.forward(days=40)
     await living.services.lifecycle.run(tenant, "decay")
     later = await alice.insights()
-    assert later.decay.archived == 4
+    assert (later.decay.archived, later.promoted) == (2, 2), "what was decided, and who she is, lasts"
     assert later.by_kind == {"semantic": 4, "episodic": 2, "procedural": 1}, "what was told in passing stays"
     assert (await living.memory(Scope(tenant, "bob")).insights()).total_memories == 0
 

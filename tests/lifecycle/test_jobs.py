@@ -71,6 +71,26 @@ async def test_what_defines_somebody_is_promoted_and_small_talk_is_not(
     assert await living.services.lifecycle.run(tenant, "promotion") is None, "running again changes nothing"
 
 
+async def test_what_would_fade_is_looked_at_once_more_by_its_meaning(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    words = "ok team voted, we stay on the monolith and split out billing only"
+    decided = await alice.remember(words, kind="episodic", role="user")
+    talk = await alice.remember("the seagulls are screaming outside again", kind="episodic", role="user")
+    given = await alice.remember(f"{words}!", kind="episodic", role="user", importance=0.3)
+    clock.forward(days=20)
+    done = await living.services.lifecycle.run(tenant, "decay")
+    assert done is not None
+    assert done.counts == {"archived": 2, "promoted": 1}
+    assert (await alice.get(decided.memory_id)).layer == "long_term"
+    for faded in (talk, given):
+        assert (await alice.get(faded.memory_id)).archived_at == clock.now, "who gave an importance is believed"
+    await alice.undo(done.operation_id)
+    assert (await alice.get(decided.memory_id)).layer == "short_term"
+    assert await living.services.lifecycle.run(tenant, "decay") is None, "what was undone is left alone"
+
+
 async def test_an_expired_memory_is_forgotten_then_removed(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     kept = await alice.remember("The door code is 4711.", ttl_days=1)

@@ -184,6 +184,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     other = await alice.add_entity("other")
     relation = await alice.add_relation(anna, other, "knows", properties={"secret": MARK})
     await alice.add_mention(memory.memory_id, anna.entity_id)
+    await keeps.indexer.settle()  # or a vector comes while strangers ask
     return {
         "provider_id": "working", "entry_key": "alices", "operation_id": str(operation), "name": "the-source",
         "entity_id": str(anna.entity_id), "relation_id": str(relation.relation_id),

@@ -131,7 +131,8 @@ class ContextRouter:
         # Where nothing speaks of the question, what is least unlike it is left out, and it is said that nothing is known.
         unknown = (
             bool(answers)
-            and not {"identity", "temporal"} & set(read.names)
+            and "identity" not in read
+            and not (temporal and temporal.hits)
             and all(each.nothing_known or ("data" in read and _says_no_figures(each)) for each in answers)
         )
         found = [] if unknown else answers

@@ -20,6 +20,8 @@ MOST_FOREIGN = 300
 
 _IDENTITY = re.compile(
     r"\b(?:who (?:am i|i am)|what(?:'?s| is) my name|my name\?|what do you (?:know|remember) (?:about|of) me|(?:know|remember|learned|noted|stored|saved) about me|about me\b|remember me|do you know me"
+    r"|what do i do (?:for (?:a living|work)|\?|$)|where (?:do i (?:live|work|come from)|am i from)|how old am i|what(?:'?s| is) my (?:job|profession|occupation|surname|last name|full name|nationality|age|birthday)"
+    r"|was mache ich beruflich|wo (?:wohne|arbeite) ich|wie alt bin ich|dónde (?:vivo|trabajo)|a qué me dedico|où (?:est-ce que )?(?:j'habite|je (?:vis|travaille))"
     r"|describe me|my (?:profile|preferences|background|personal details)|tell me about myself|(?:details|facts|things)(?: of mine| about me)|of mine have you"
     r"|wer (?:bin ich|ich bin)|wie heiße ich|über mich|von mir (?:weißt|gemerkt)|meine (?:vorlieben|daten|profil)|kennst du mich"
     r"|quién soy|cómo me llamo|(?:sabes|recuerdas|conoces) (?:de|sobre|acerca de) mí|sobre mí|mis (?:preferencias|datos)"

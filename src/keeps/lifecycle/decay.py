@@ -47,7 +47,9 @@ async def _lasting(tx: Tx, rows: Sequence[Row]) -> set[object]:
     guessed = {
         row["memory_id"]: row["content"]
         for row in rows
-        if row["role"] in (None, "user") and row["importance"] == estimate_importance(row["content"], row["role"])
+        if row["role"] in (None, "user")
+        and row["content_type"] != "daily_log"  # the weekly summary keeps those
+        and row["importance"] == estimate_importance(row["content"], row["role"])
     }
     if not guessed:
         return set()

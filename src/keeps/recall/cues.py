@@ -39,6 +39,10 @@ _YEAR = re.compile(r"\b(19\d\d|20\d\d)\b")
 _ISO = re.compile(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b")
 
 
+_PERSONAL = re.compile(
+    r"\b(?:i|me|my|mine|myself|we|us|our|ours|ich|mir|mich|mein\w{0,2}|wir|uns|unser\w{0,2}|yo|mi|mis|mí|nos|nuestr\w{1,2}|je|j|moi|mon|ma|mes|nous|notre|nos)\b",
+    re.IGNORECASE,
+)
 _ADVICE = re.compile(
     r"\b(?:recommend|suggest|advi[cs]e|suggestions?|recommendations?|ideas?|tips|options|should (?:i|we)|(?:can|could|would|might) i\b"
     r"|how (?:can|do|should|could|would|might) (?:i|we)|what are some|best|good|must-\w+)\b",
@@ -58,6 +62,11 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^.!?]+[.!?]?")
+
+
+def is_personal(query: str) -> bool:
+    """Whether a question speaks of who asks, or of theirs."""
+    return _PERSONAL.search(query) is not None
 
 
 def preferences_behind(query: str) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ class RecallService:
             for memory_id, score, position in ranked.hits
             if memory_id in memories
         ]  # fmt: skip
-        nothing_known = not hits or is_nothing_known(ranked.relevance, request.query)
+        nothing_known = not hits or is_nothing_known(ranked.relevance, request.query, ranked.terms)
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
         if counted:
@@ -383,13 +383,15 @@ class _Ranked:
         return Explanation(parts=parts, matched_terms=self.terms)
 
 
-def is_nothing_known(relevances: Sequence[float | None], query: str) -> bool:
-    """Whether nothing that was looked at speaks of the question, however few of it were asked for. Who asks for advice may
-    be answered by a preference that is far from their words."""
+def is_nothing_known(relevances: Sequence[float | None], query: str, terms: Sequence[str]) -> bool:
+    """Whether nothing that was looked at speaks of the question, however few of it were asked for. `terms`: words of it that
+    were said. Who asks for advice may be answered by a preference that is far from their words."""
     known = [each for each in relevances if each is not None]
     if not relevances or len(known) < len(relevances):
         return not relevances
-    return max(known) < fusion.NOTHING_KNOWN_UNDER and not cues.preferences_behind(query)
+    of_the_world = not terms and not cues.is_personal(query)
+    least = fusion.OF_THE_WORLD_UNDER if of_the_world else fusion.NOTHING_KNOWN_UNDER
+    return max(known) < least and not cues.preferences_behind(query)
 
 
 def first_pass_for(memories: int, depth: int) -> int:
