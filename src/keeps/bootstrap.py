@@ -90,7 +90,7 @@ async def open_keeps(
         closing: list[Any] = [part for part in (chosen, chat, database, server) if part is not None]
         introducer = Introducer(database)
         memories = MemoryService(
-            database, introducer, chosen, clock,
+            database, introducer, chosen, clock, notice=indexer.notice,
             max_content_characters=settings.max_content_characters, default_ttl_days=settings.default_ttl_days,
         )  # fmt: skip
         recall = RecallService(database, chosen, access, clock)

@@ -85,10 +85,7 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog, ScopedL
 
     async def remember_new(self, new: NewMemory, *, index: Index = "now") -> Receipt:
         """The same, of a NewMemory."""
-        receipt = await self.services.memories.remember(self.scope, new, index_now=index_now(index))
-        if not receipt.indexed:
-            self.services.indexer.notice(self.scope)
-        return receipt
+        return await self.services.memories.remember(self.scope, new, index_now=index_now(index))
 
     async def remember_many(
         self, items: Sequence[NewMemory | dict[str, Any]], *, index: Index | None = None
@@ -104,10 +101,7 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog, ScopedL
             for position, item in enumerate(items)
         ]
         soon = index_now(index) if index is not None else len(news) <= MANY
-        receipts = await self.services.memories.remember_many(self.scope, news, index_now=soon)
-        if any(not receipt.indexed for receipt in receipts):
-            self.services.indexer.notice(self.scope)
-        return receipts
+        return await self.services.memories.remember_many(self.scope, news, index_now=soon)
 
     async def get(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> Memory:
         """One memory by id, also a forgotten or superseded one; with `as_of`, as it was known then. Raises NotFoundError,
@@ -144,12 +138,9 @@ class ScopedMemory(ScopedState, ScopedGraph, ScopedProviders, ScopedLog, ScopedL
         self, memory_id: UUID | str, change: MemoryChange, *, if_version: int | None = None, index: Index = "now"
     ) -> Receipt:
         """The same, of a MemoryChange."""
-        receipt = await self.services.memories.update(
+        return await self.services.memories.update(
             self.scope, as_uuid(memory_id), change, if_version=version(if_version), index_now=index_now(index)
         )
-        if not receipt.indexed:
-            self.services.indexer.notice(self.scope)
-        return receipt
 
     async def forget(
         self,

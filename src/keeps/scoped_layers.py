@@ -55,9 +55,7 @@ class ScopedLayers(Scoped):
             NewExchange,
             {"messages": listed(messages), "session_id": session_id} | given(agent_id=agent_id, metadata=metadata),
         )
-        receipt = await self.services.exchanges.store(self.scope, new)
-        self.services.indexer.notice(self.scope)
-        return receipt
+        return await self.services.exchanges.store(self.scope, new)
 
     async def session_notes(self, session_id: str) -> SessionNotes | None:
         """What a conversation is about: a rolling summary, decisions, action items, tool results, the last messages. None
@@ -66,9 +64,7 @@ class ScopedLayers(Scoped):
 
     async def end_session(self, session_id: str) -> Receipt:
         """End a conversation. The receipt is of the memory that sums it up; an hour later what matters of it is promoted."""
-        receipt = await self.services.exchanges.end(self.scope, named("session_id", session_id))
-        self.services.indexer.notice(self.scope)
-        return receipt
+        return await self.services.exchanges.end(self.scope, named("session_id", session_id))
 
     async def log_activity(
         self,

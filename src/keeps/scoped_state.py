@@ -478,8 +478,6 @@ class ScopedState(Scoped):
 
     async def _stored(self, new: NewMemory) -> Any:
         receipt = await self.services.memories.remember(self.scope, new, index_now=True)
-        if not receipt.indexed:
-            self.services.indexer.notice(self.scope)
         return receipt.memory
 
 

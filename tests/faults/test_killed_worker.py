@@ -25,7 +25,10 @@ async def test_killed_in_the_middle_of_a_job_and_gone_on(
         alice = keeps.memory(Scope("tenant", "alice"))
         for start in range(0, ROWS, 1_000):
             await alice.remember_many(
-                [{"content": f"Remark {start + number}.", "kind": "episodic"} for number in range(1_000)]
+                [
+                    {"content": f"Remark {start + number}.", "kind": "episodic", "importance": 0.5}
+                    for number in range(1_000)
+                ]
             )
 
     async def run() -> asyncio.subprocess.Process:

@@ -336,8 +336,56 @@ async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(
     await connection.execute("ALTER TABLE keeps.memories FORCE ROW LEVEL SECURITY")
     await connection.execute("INSERT INTO keeps.tenants VALUES ('seen')")
     await connection.execute("CREATE POLICY hole ON keeps.tenants FOR SELECT TO keeps_app USING (true)")
-    assert "sees rows without a tenant" in await refusal("keeps_app")
+    assert "sees rows of keeps.tenants without a tenant" in await refusal("keeps_app")
     await connection.close()
+
+
+async def test_the_probe_asks_every_table_there_is(server: object, fresh_database: object) -> None:
+    """A hole in any table is found before serving, also in one that no list names: the catalogue is the list."""
+    name = await fresh_database()
+    connection = await asyncpg.connect(server.url("postgres", name))
+    tables = [
+        row[0]
+        for row in await connection.fetch(
+            "SELECT relname::text FROM pg_class WHERE relnamespace = 'keeps'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
+            " AND relname <> 'alembic_version' ORDER BY 1"
+        )
+    ]
+    assert len(tables) >= 30
+    await connection.execute("SET session_replication_role = replica")  # rows of one table alone
+    for table, check in await connection.fetch(
+        "SELECT conrelid::regclass::text, quote_ident(conname) FROM pg_constraint"
+        " WHERE contype = 'c' AND connamespace = 'keeps'::regnamespace AND conislocal AND coninhcount = 0"
+    ):
+        await connection.execute(f"ALTER TABLE {table} DROP CONSTRAINT {check}")
+    database = Database(await open_pool(server.url("keeps_app", name), size=1))
+    for table in tables:
+        async with connection.transaction():
+            await connection.execute(f"CREATE POLICY hole ON keeps.{table} FOR SELECT TO keeps_app USING (true)")
+            columns = await connection.fetch(
+                "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = 'keeps' AND table_name = $1"
+                " AND is_nullable = 'NO' AND column_default IS NULL AND is_generated = 'NEVER'",
+                table,
+            )
+            await connection.execute(
+                f"INSERT INTO keeps.{table} ({', '.join(each[0] for each in columns)}) VALUES ({', '.join(_anything(each[1]) for each in columns)})"
+            )
+        with pytest.raises(UnavailableError, match=f"sees rows of keeps.{table} without a tenant"):
+            await probe(database)
+        await connection.execute(f"DROP POLICY hole ON keeps.{table}")
+    await probe(database)
+    await database.close()
+    await connection.close()
+
+
+def _anything(kind: str) -> str:
+    """A value of a type."""
+    of_kind = {
+        "text": "'x'", "uuid": "gen_random_uuid()", "timestamp with time zone": "now()", "date": "current_date", "jsonb": "'{}'",
+        "integer": "1", "bigint": "1", "smallint": "1", "double precision": "0.5", "boolean": "true", "bytea": "'\\x00'", "ARRAY": "'{}'",
+        "bit varying": "B'1'", "interval": "'1 day'",
+    }  # fmt: skip
+    return of_kind.get(kind, "array_fill(1::real, ARRAY[384])::halfvec")
 
 
 async def test_a_processor_that_cannot_run_pgvector_is_named(server: object, fresh_database: object) -> None:

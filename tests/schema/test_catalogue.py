@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from importlib.resources import files
+from pathlib import Path
 
 import asyncpg
 import pytest
 
 from keeps.db.statements import Statements
+from keeps.events.store import Reach
 from keeps.schema.files import HEAD, read_sql_file
+from keeps_client import models
+from keeps_client.models import insights
 
-PACKAGES = (
-    "keeps.db", "keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing", "keeps.working", "keeps.sessions",
-    "keeps.plans", "keeps.tasks", "keeps.access", "keeps.transfer", "keeps.webhooks", "keeps.graph", "keeps.providers", "keeps.lifecycle", "keeps.jobs", "keeps.exchanges", "keeps.context", "keeps.insights",
-)  # fmt: skip
+SOURCE = Path(str(files("keeps")))
+PACKAGES = sorted(f"keeps.{'.'.join(path.parent.relative_to(SOURCE).parts)}" for path in SOURCE.rglob("queries.sql"))
 TABLES = [
     "api_keys", "entities", "entity_names", "events", "idempotency_keys", "llm_usage", "memories", "memory_access",
     "memory_pending", "memory_readings", "memory_terms", "memory_vectors", "mentions", "operation_changes", "operations", "plan_correlations", "plans",
@@ -108,9 +111,23 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
 
 @pytest.mark.parametrize("package", PACKAGES)
 async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, package: str) -> None:
+    """And where it says which type its rows are read into, it has that type's fields, all of them and no others."""
     for statement in Statements(package).all():
         prepared = await raw.prepare(statement.text)
-        assert prepared is not None, statement.name
+        columns = {each.name for each in prepared.get_attributes()}
+        if statement.reads is not None:
+            name, elsewhere, more = statement.reads
+            assert columns - more == fields_of(name) - elsewhere, f"{statement.name} does not read a {name}"
+
+
+def fields_of(name: str) -> set[str]:
+    kind = {"Reach": Reach}.get(name) or getattr(models, name, None) or getattr(insights, name)
+    return set(kind.model_fields) if hasattr(kind, "model_fields") else {field.name for field in fields(kind)}
+
+
+def test_every_file_of_statements_is_found() -> None:
+    assert len(PACKAGES) >= 20
+    assert sum(Statements(package).all() != [] for package in PACKAGES) == len(PACKAGES)
 
 
 def test_the_head_revision_is_the_newest_file() -> None:

@@ -12,15 +12,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models.common import MAX_LIMIT, UtcTime
+from keeps_client.models.events import EVENT_TYPES
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FoundT = TypeVar("FoundT")
-EVENT_TYPES = (
-    "memory.written", "memory.superseded", "memory.deleted", "memory.restored", "memory.erased",
-    "memory.archived", "memory.promoted", "memory.expired", "memory.indexed", "memory.linked", "memory.unlinked",
-    "memory.provider.registered", "session.created", "session.updated", "session.deleted", "plan.created", "plan.updated", "plan.deleted",
-    "plan.task.written", "plan.task.deleted", "plan.state.written", "plan.state.deleted",
-)  # fmt: skip
 Direction = Literal["outgoing", "incoming", "both"]
 Index = Literal["now", "later"]
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keeps.db.session import Database
-from keeps.db.statements import Statements
+from keeps.db.statements import Statement, Statements
 from keeps.schema.files import HEAD
 from keeps_client.errors import UnavailableError
 
@@ -58,8 +58,16 @@ async def probe(database: Database) -> None:
             raise UnavailableError(
                 f"refusing to serve: role {role} owns keeps.{table['name']} or may become its owner; connect as keeps_app"
             )
-    (seen,) = await database.privileged_read(_QUERIES["rows_without_tenant"])
-    if seen["seen"]:
+    for seen in await database.privileged_read(
+        _rows_without_tenant([each["name"] for each in tables if each["readable"]])
+    ):
         raise UnavailableError(
-            f"refusing to serve: role {role} sees rows without a tenant; run keeps migrate to restore the policies"
+            f"refusing to serve: role {role} sees rows of keeps.{seen['name']} without a tenant; run keeps migrate to restore the policies"
         )
+
+
+def _rows_without_tenant(tables: list[str]) -> Statement:
+    """Which of these tables, whose names are the catalogue's own, show a row although no tenant is set."""
+    quoted = [(name.replace("'", "''"), name.replace('"', '""')) for name in tables]
+    asked = [f"SELECT '{text}' AS name WHERE EXISTS (SELECT FROM keeps.\"{table}\")" for text, table in quoted]  # noqa: S608  names of tables cannot be bound
+    return Statement("rows_without_tenant", "\nUNION ALL ".join(asked))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_READS = re.compile(r"^-- reads: (\w+)(?: without ([\w, ]+?))?(?: with ([\w, ]+?))?$", re.MULTILINE)
 _CONDITION_MARK = "/*:condition*/ true"
 
 
@@ -24,6 +25,16 @@ class Statement:
 
     name: str
     text: str
+
+    @property
+    def reads(self) -> tuple[str, set[str], set[str]] | None:
+        """The type that its rows are read into, the fields of it that come from elsewhere, and columns that are none of its:
+        `-- reads: Session without last_interaction`. A test compares them."""
+        said = _READS.search(self.text)
+        if said is None:
+            return None
+        missing, more = (set(filter(None, (each or "").replace(" ", "").split(","))) for each in said.groups()[1:])
+        return said[1], missing, more
 
     def where(self, condition: Condition) -> Statement:
         """This statement with `condition` at its `/*:condition*/ true` mark."""

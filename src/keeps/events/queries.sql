@@ -26,6 +26,7 @@ ORDER BY sequence DESC
 LIMIT 10000
 
 -- name: events_reach
+-- reads: Reach
 -- How far the log goes, and from where on it is whole.
 SELECT last_sequence, retired_sequence, retired_until FROM keeps.tenants WHERE tenant_id = $1
 

@@ -14,6 +14,7 @@ from keeps.db.statements import Statements
 from keeps.scope import Scope
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event
+from keeps_client.models.events import EventType
 
 QUERIES = Statements("keeps.events")
 
@@ -23,7 +24,7 @@ class NewEvent:
     """An event to append; tenant, user and sequence come from the transaction."""
 
     event_id: UUID
-    type: str
+    type: EventType
     subject: str
     time: datetime
     visibility: str

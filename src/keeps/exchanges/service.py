@@ -121,6 +121,7 @@ class ExchangeService:
 
         answer = await self._introducer.write(scope, work, answer=self._answer)
         await self._share(scope, answer.notes)
+        self._memory.noticed(scope, *answer.messages, *answer.facts)
         return answer
 
     async def notes(self, scope: Scope, session_id: str) -> SessionNotes | None:
@@ -159,7 +160,7 @@ class ExchangeService:
             (receipt,) = await self._memory.apply(tx, [write])
             return receipt
 
-        return await self._database.write(scope, work, answer=RECEIPT)  # fmt: skip
+        return self._memory.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
 
     async def log_activity(self, scope: Scope, new: NewActivity) -> Receipt:
         """Keep what an agent did by itself: a short-term memory of little weight."""

@@ -25,10 +25,12 @@ ON CONFLICT (tenant_id, relation_id) DO UPDATE
         event_id = EXCLUDED.event_id, version = EXCLUDED.version, updated_at = EXCLUDED.updated_at, deleted_at = EXCLUDED.deleted_at
 
 -- name: entity_get
+-- reads: Entity with moved
 SELECT tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility, source, merged_into, moved, version, created_at, updated_at, deleted_at
 FROM keeps.entities WHERE tenant_id = $1 AND entity_id = ANY ($2::uuid[])
 
 -- name: entity_as_of
+-- reads: Entity with moved
 -- One entity as its last event up to $3 told it.
 SELECT entities.tenant_id, entities.entity_id, entities.user_id, entities.name, entities.entity_type, entities.aliases, entities.properties,
        entities.visibility, entities.source, entities.merged_into, entities.moved, entities.version, entities.created_at, entities.updated_at,
@@ -40,6 +42,7 @@ FROM (SELECT data -> 'entity' AS image FROM keeps.events
 CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.entities, last.image) AS entities
 
 -- name: entities_named
+-- reads: Entity with moved
 -- Who has a name or alias: one's own first, then of the wanted type, then the oldest.
 SELECT entities.tenant_id, entities.entity_id, entities.user_id, entities.name, entities.entity_type, entities.aliases, entities.properties,
        entities.visibility, entities.source, entities.merged_into, entities.moved, entities.version, entities.created_at, entities.updated_at,
@@ -51,6 +54,7 @@ ORDER BY (entities.user_id = $4) DESC, entities.created_at, entities.entity_id
 LIMIT 20
 
 -- name: entities_list
+-- reads: Entity with moved
 -- One keyset page, newest first. $2, $3: the last row of the page before, or null · $4: how many · $5 name or alias · $6 type
 SELECT tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility, source, merged_into, moved, version, created_at, updated_at, deleted_at
 FROM keeps.entities
@@ -72,17 +76,20 @@ DELETE FROM keeps.relations WHERE tenant_id = $1 AND user_id = $2 AND relation_i
 SELECT keeps.redact_graph_events($1)
 
 -- name: relation_get
+-- reads: Relation
 SELECT tenant_id, relation_id, user_id, source_id, target_id, relation_type, properties, weight, visibility, valid_from, valid_to, memory_id, event_id,
        version, created_at, updated_at, deleted_at
 FROM keeps.relations WHERE tenant_id = $1 AND relation_id = ANY ($2::uuid[])
 
 -- name: relations_own_of
+-- reads: Relation
 -- One's own edges that touch an entity, ended and deleted ones, too.
 SELECT tenant_id, relation_id, user_id, source_id, target_id, relation_type, properties, weight, visibility, valid_from, valid_to, memory_id, event_id,
        version, created_at, updated_at, deleted_at
 FROM keeps.relations WHERE tenant_id = $1 AND user_id = $2 AND (source_id = $3 OR target_id = $3)
 
 -- name: relations_open
+-- reads: Relation
 -- One's own edges of a type from a source that are true at $5: those to $6, or where that is null, to anything.
 SELECT tenant_id, relation_id, user_id, source_id, target_id, relation_type, properties, weight, visibility, valid_from, valid_to, memory_id, event_id,
        version, created_at, updated_at, deleted_at
@@ -134,6 +141,7 @@ LIMIT $6
 SELECT entity_id, depth FROM keeps.graph_reach($2, $3, $4, $5, $6, $7) WHERE $1::text IS NOT NULL LIMIT $7 + 1
 
 -- name: relations_among
+-- reads: Relation
 -- The edges between some entities that are true at $3. $4: types or null · $5: how many
 SELECT tenant_id, relation_id, user_id, source_id, target_id, relation_type, properties, weight, visibility, valid_from, valid_to, memory_id, event_id,
        version, created_at, updated_at, deleted_at
@@ -259,6 +267,7 @@ WHERE tenant_id = $1 AND merged_into IS NULL AND (deleted_at IS NULL OR source <
 LIMIT 200000
 
 -- name: entities_taken_in
+-- reads: Entity with moved
 -- One's own entities that another took in.
 SELECT tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility, source, merged_into, moved, version, created_at, updated_at, deleted_at
 FROM keeps.entities WHERE tenant_id = $1 AND user_id = $2 AND merged_into = $3

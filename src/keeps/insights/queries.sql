@@ -20,6 +20,7 @@ WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NULL AND superseded_by I
 GROUP BY tag ORDER BY count(*) DESC, tag LIMIT 20
 
 -- name: used
+-- reads: Used
 SELECT memories.memory_id, left(memories.content, 200) AS content, memory_access.access_count, memory_access.last_accessed_at
 FROM keeps.memories JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL
@@ -32,6 +33,7 @@ WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at 
 GROUP BY 1 ORDER BY 2 DESC
 
 -- name: growth
+-- reads: Week
 SELECT date_trunc('week', created_at, 'UTC')::date AS week, count(*) AS memories FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND created_at > $3::timestamptz - interval '84 days' AND created_at <= $3
 GROUP BY 1 ORDER BY 1
@@ -50,6 +52,7 @@ WHERE fades <= $3::timestamptz + interval '30 days'
 SELECT count(*) AS pending, min(noticed_at) AS oldest FROM keeps.memory_pending WHERE tenant_id = $1 AND user_id = $2
 
 -- name: storage
+-- reads: StorageSample
 SELECT day, memories, bytes, events FROM keeps.storage_samples WHERE tenant_id = $1 AND day > $2::date - 30 ORDER BY day
 
 -- name: kept_experiences

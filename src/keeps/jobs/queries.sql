@@ -4,11 +4,13 @@
 SELECT tenant_id, job FROM keeps.take_due_jobs($1, $2)
 
 -- name: queue_counts
+-- reads: QueueStatus
 -- How many jobs are queued, at work, and held after all attempts.
 SELECT entrypoint AS job, status::text AS status, count(*) AS jobs, min(created) AS oldest
 FROM keeps_jobs.pgqueuer GROUP BY entrypoint, status ORDER BY entrypoint, status
 
 -- name: jobs_held
+-- reads: HeldJob
 -- Dead letters: jobs that failed after all attempts, oldest first.
 SELECT id, entrypoint AS job, convert_from(payload, 'UTF8') AS tenant_id, attempts, updated AS failed_at
 FROM keeps_jobs.pgqueuer WHERE status = 'failed' ORDER BY id LIMIT $1

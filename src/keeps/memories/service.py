@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, get_args
 from uuid import UUID
@@ -42,7 +42,7 @@ _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_t
 
 
 class MemoryService:
-    """Everything that happens to memories, but for recall."""
+    """Everything that happens to memories, but for recall. `notice` is told whose memories wait for a vector."""
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class MemoryService:
         embedder: Embedder | None,
         clock: Clock,
         *,
+        notice: Callable[[Scope], None],
         max_content_characters: int = MAX_CONTENT_CHARACTERS,
         default_ttl_days: int | None = None,
     ) -> None:
@@ -58,6 +59,7 @@ class MemoryService:
         self._introducer = introducer
         self._embedder = embedder
         self._clock = clock
+        self._notice = notice
         self._changes = Changes(self.model, clock)
         self._max_content_characters = max_content_characters
         self._default_ttl_days = default_ttl_days
@@ -77,13 +79,24 @@ class MemoryService:
         (write,) = await self.prepare(scope, [new], index_now=index_now)
         if is_repeatable():
             # Its receipt is stored with it, so it cannot share a transaction with others.
-            return await self._introducer.write(scope, lambda tx: self._apply_one(tx, write), answer=RECEIPT)
+            receipt = await self._introducer.write(scope, lambda tx: self._apply_one(tx, write), answer=RECEIPT)
+        else:
+            receipt = await self._gathered(scope, write)
+        return self.noticed(scope, receipt)
+
+    async def _gathered(self, scope: Scope, write: Write) -> Receipt:
         await self._introducer.introduce(scope)
         try:
             return await self._writer.write(write)
         except UserGoneError:
             await self._introducer.introduce(scope, again=True)
             return await self._writer.write(write)
+
+    def noticed(self, scope: Scope, *receipts: Receipt) -> Receipt:
+        """The first of these receipts. Whatever left a vector missing, the index is told."""
+        if not all(receipt.indexed for receipt in receipts):
+            self._notice(scope)
+        return receipts[0]
 
     async def remember_many(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Receipt]:
         """Store all items in one transaction, or none. One receipt for each, in order."""
@@ -96,7 +109,9 @@ class MemoryService:
         for new in items:
             self.check_length(new.content)
         writes = await self.prepare(scope, items, index_now=index_now)
-        return await self._introducer.write(scope, lambda tx: self.apply(tx, writes), answer=RECEIPTS)
+        receipts = await self._introducer.write(scope, lambda tx: self.apply(tx, writes), answer=RECEIPTS)
+        self.noticed(scope, *receipts)
+        return receipts
 
     async def get(self, scope: Scope, memory_id: UUID, *, as_of: datetime | None = None) -> Memory:
         """One memory, forgotten or superseded ones too; or as it was known at `as_of`. Raises NotFoundError, also for
@@ -173,7 +188,7 @@ class MemoryService:
         async def work(tx: Tx) -> Receipt:
             return await self._revise(tx, memory_id, named, if_version, preview, embedding)
 
-        return await self._database.write(scope, work, answer=RECEIPT)
+        return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
 
     async def change(self, tx: Tx, memory_id: UUID, change: MemoryChange, *, if_version: int | None) -> Receipt:
         """The same inside a transaction of its user; a new text gets its vector later."""
@@ -286,7 +301,7 @@ class MemoryService:
                 "restored", images[0], rows[0].event_id, indexed=await store.is_indexed(tx, memory_id, self.model)
             )
 
-        return await self._database.write(scope, work, answer=RECEIPT)
+        return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
 
     async def history(self, scope: Scope, memory_id: UUID) -> list[Event]:
         """Everything that happened to a memory, oldest first; of what was forgotten hard, only that it did."""

@@ -21,6 +21,7 @@ from keeps.models.embedder import Embedding
 from keeps.text.packing import EVERY_MEMORY, hash_term, pack, salt_of
 from keeps_client.errors import PayloadTooLargeError
 from keeps_client.models import Memory
+from keeps_client.models.events import EventType
 from keeps_client.models.memories import Life
 
 QUERIES = Statements("keeps.memories")
@@ -71,7 +72,7 @@ async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[str]:
     return {str(row["memory_id"]) for row in found}
 
 
-async def replace(tx: Tx, rows: Sequence[Written], event_type: str, at: datetime | None = None) -> None:
+async def replace(tx: Tx, rows: Sequence[Written], event_type: EventType, at: datetime | None = None) -> None:
     """Write new images of locked rows, each with an event. Derived rows follow by trigger; see `store_terms`.
 
     `at`: when it happens, where that is not `updated_at`: jobs change rows that nobody has updated.

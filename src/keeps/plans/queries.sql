@@ -1,6 +1,7 @@
 -- Plans of the asking user. A row is also the plan's context: its state machine and what it waits for.
 
 -- name: plan_get
+-- reads: Plan
 SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event, held.goal_data,
        held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version, held.created_at, held.updated_at,
        ARRAY(SELECT child.plan_id FROM keeps.plans AS child
@@ -10,6 +11,7 @@ FROM keeps.plans AS held
 WHERE held.tenant_id = $1 AND held.user_id = $2 AND held.plan_id = $3
 
 -- name: plan_by_correlation
+-- reads: Plan
 -- The plan that waits for an event: of several the newest.
 SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event, held.goal_data,
        held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version, held.created_at, held.updated_at,
@@ -23,6 +25,7 @@ ORDER BY held.created_at DESC, held.plan_id DESC
 LIMIT 1
 
 -- name: plan_list
+-- reads: Plan
 -- One keyset page, newest first. $3: statuses or null · $4 session · $5 parent · $6, $7: the last row of the page before · $8: how many
 SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event, held.goal_data,
        held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version, held.created_at, held.updated_at,

@@ -12,6 +12,7 @@ from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps_client.models import Plan
+from keeps_client.models.events import EventType
 
 QUERIES = Statements("keeps.plans")
 
@@ -85,7 +86,7 @@ def _image(plan: Plan) -> str:
     return plan.model_dump_json(exclude={"sub_plan_ids"})
 
 
-async def _log(tx: Tx, kind: str, plan: Plan, image: str) -> None:
+async def _log(tx: Tx, kind: EventType, plan: Plan, image: str) -> None:
     data = {"plan": json.loads(image)}
     await events.append(
         tx, [NewEvent(new_id(), kind, plan.plan_id, plan.updated_at, "private", tx.scope.agent_id, data)]

@@ -72,9 +72,7 @@ class PostgresProvider:
             {"namespace": namespace, "key": rest, "content": text_of(value) or "(empty)", "value": {"value": value}, "metadata": known,
              "content_type": kind},
         )  # fmt: skip
-        receipt = await self._memories.remember(self._scope, new, index_now=True)
-        if not receipt.indexed:
-            self._indexer.notice(self._scope)
+        await self._memories.remember(self._scope, new, index_now=True)
 
     async def read(self, key: str) -> Entry | None:
         found = await self._memories.find(self._scope, *split_key(key))

@@ -34,6 +34,7 @@ from keeps_client.models import (
     RecallRequest,
     RecallResult,
 )
+from keeps_client.models.events import EventType
 from keeps_client.validation import named
 
 TIMEOUT_SECONDS = 1.0
@@ -188,7 +189,7 @@ class ProviderService:
             name: count for name, count in left.items() if count
         }
 
-    async def _tell(self, scope: Scope, provider_id: str, key: str, what: str) -> None:
+    async def _tell(self, scope: Scope, provider_id: str, key: str, what: EventType) -> None:
         """Take into the log what another's provider did: which key, not what it holds, which is theirs to keep and to erase."""
         if provider_id in TELL_THEMSELVES:
             return

@@ -1,6 +1,7 @@
 -- Sessions of the asking user. Plans are counted and the last activity is found when asked, so they are always true.
 
 -- name: session_get
+-- reads: Session without last_interaction
 SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.ended_at, held.created_at, held.updated_at,
        (SELECT count(*) FROM keeps.plans
         WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id) AS plan_count,
@@ -15,6 +16,7 @@ FROM keeps.sessions AS held
 WHERE held.tenant_id = $1 AND held.user_id = $2 AND held.session_id = $3
 
 -- name: session_list
+-- reads: Session without last_interaction
 -- One keyset page, newest first. $3, $4: the last row of the page before, or null · $5: how many
 SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.ended_at, held.created_at, held.updated_at,
        (SELECT count(*) FROM keeps.plans

@@ -14,6 +14,7 @@ from keeps.events.store import NewEvent
 from keeps.scope import Scope
 from keeps.text.trust import origin_of
 from keeps_client.models import Note, Session, SessionNotes
+from keeps_client.models.events import EventType
 
 QUERIES = Statements("keeps.sessions")
 
@@ -82,7 +83,7 @@ def _image(session: Session) -> str:
     return session.model_dump_json(exclude={"plan_count", "last_activity"})
 
 
-async def _log(tx: Tx, kind: str, session: Session, image: str) -> None:
+async def _log(tx: Tx, kind: EventType, session: Session, image: str) -> None:
     data = {"session": json.loads(image)}
     await events.append(
         tx, [NewEvent(new_id(), kind, session.session_id, session.updated_at, "private", tx.scope.agent_id, data)]

@@ -1,12 +1,14 @@
 -- Task contexts of the asking user.
 
 -- name: task_get
+-- reads: TaskContext
 SELECT tenant_id, user_id, task_id, plan_id, agent_id, event_type, response_event, response_topic, data, sub_tasks, state, version,
        created_at, updated_at
 FROM keeps.task_contexts
 WHERE tenant_id = $1 AND user_id = $2 AND task_id = $3
 
 -- name: task_by_subtask
+-- reads: TaskContext
 -- The task that waits for a sub-task: of several the newest.
 SELECT held.tenant_id, held.user_id, held.task_id, held.plan_id, held.agent_id, held.event_type, held.response_event, held.response_topic,
        held.data, held.sub_tasks, held.state, held.version, held.created_at, held.updated_at

@@ -50,6 +50,7 @@ SELECT keeps.erase_user() AS redacted
 SELECT keeps.erase_tenant()
 
 -- name: tenants_list
+-- reads: TenantInfo
 SELECT tenant_id, users, memories, bytes, max_memories, max_bytes, created_at FROM keeps.list_tenants($1, $2)
 
 -- name: tenant_quota

@@ -8,6 +8,7 @@ FROM keeps.tenants WHERE tenants.tenant_id = $1 AND (SELECT count(*) FROM keeps.
 RETURNING position
 
 -- name: webhook_list
+-- reads: Webhook
 SELECT tenant_id, webhook_id, url, types, active, position, attempts, next_attempt_at, last_error, last_delivered_at, created_by, created_at,
        (SELECT count(*) FROM keeps.webhook_failures
         WHERE webhook_failures.tenant_id = $1 AND webhook_failures.webhook_id = webhooks.webhook_id) AS failures
@@ -17,6 +18,7 @@ FROM keeps.webhooks WHERE tenant_id = $1 ORDER BY created_at DESC, webhook_id DE
 DELETE FROM keeps.webhooks WHERE tenant_id = $1 AND webhook_id = $2 RETURNING webhook_id
 
 -- name: webhook_failures
+-- reads: WebhookFailure
 -- Dead letters, newest first, bounded.
 SELECT webhook_id, sequence, attempts, error, failed_at FROM keeps.webhook_failures
 WHERE tenant_id = $1 AND webhook_id = $2 ORDER BY sequence DESC LIMIT 200

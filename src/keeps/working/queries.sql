@@ -2,6 +2,7 @@
 -- stays true until commit. Each change and its event are one statement.
 
 -- name: working_put
+-- reads: WorkingItem without id
 -- $1 tenant · $2 plan · $3 key · $4 user · $5 value · $6 expires_at · $7 now · $8 expected version or null, 0 for none
 -- · $9 event id · $10 agent. No row comes back where the version is another.
 WITH stored AS (
@@ -49,6 +50,7 @@ WITH stored AS (
 SELECT key, value #> $5 AS value, version FROM stored
 
 -- name: working_state
+-- reads: WorkingItem without id
 -- All keys of a plan as one object. Its version is a mark of theirs: another one, whatever changes.
 SELECT $1 AS tenant_id, $2 AS plan_id, 'workflow_state' AS key, jsonb_object_agg(key, value) AS value,
        hashtext(string_agg(key || chr(31) || version || chr(31) || updated_at, chr(30) ORDER BY key)) & 2147483647 | 1 AS version,
@@ -57,10 +59,12 @@ FROM keeps.working_memory
 WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3)
 
 -- name: working_get
+-- reads: WorkingItem without id
 SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM keeps.working_memory
 WHERE tenant_id = $1 AND plan_id = $2 AND key = $3 AND (expires_at IS NULL OR expires_at > $4)
 
 -- name: working_list
+-- reads: WorkingItem without id
 -- The keys of a plan, a page at a time. $4: the last key of the page before · $5: how many
 SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM keeps.working_memory
 WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3) AND key > $4

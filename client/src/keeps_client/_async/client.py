@@ -133,7 +133,7 @@ class MemoryClient(StateClient, GraphClient, ProviderClient, LogClient, LayersCl
         """
         if infer:
             raise ValidationFailedError(
-                "infer=True needs an LLM, which this version of Keeps does not use yet; store the text itself"
+                "infer=True is not possible for a single memory; store_exchange reads facts in what is said, with an LLM where there is one"
             )
         offered = {
             "kind": (kind, "semantic"), "content_type": (content_type, "fact"), "namespace": (namespace, None), "key": (key, None),

@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from uuid import UUID
 
 from pydantic import Field, JsonValue, StringConstraints
 
 from keeps_client.models.common import Text, Wire
+
+EventType = Literal[
+    "memory.written",
+    "memory.superseded",
+    "memory.deleted",
+    "memory.restored",
+    "memory.erased",
+    "memory.archived",
+    "memory.promoted",
+    "memory.expired",
+    "memory.indexed",
+    "memory.linked",
+    "memory.unlinked",
+    "memory.provider.registered",
+    "session.created",
+    "session.updated",
+    "session.deleted",
+    "plan.created",
+    "plan.updated",
+    "plan.deleted",
+    "plan.task.written",
+    "plan.task.deleted",
+    "plan.state.written",
+    "plan.state.deleted",
+]
+EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
+"""Every type that is written, and that can be subscribed to."""
 
 
 class Event(Wire):
@@ -63,7 +90,7 @@ class LogRetention(Wire):
     kept: int
 
 
-EventType = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z][a-z0-9_.]*\*?$|^\*$")]
+EventPattern = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z][a-z0-9_.]*\*?$|^\*$")]
 """A type of event, such as `memory.written`; `memory.*` stands for all that begin so, `*` for every one."""
 
 
@@ -71,7 +98,7 @@ class NewWebhook(Wire):
     """Where to send a tenant's events, and which."""
 
     url: Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
-    types: Annotated[tuple[EventType, ...], Field(min_length=1, max_length=50)] = ("*",)
+    types: Annotated[tuple[EventPattern, ...], Field(min_length=1, max_length=50)] = ("*",)
 
 
 class Webhook(Wire):
