@@ -6,10 +6,14 @@ import asyncio
 import json
 
 import asyncpg
+import pytest
 
+from keeps.db.repeats import Request, repeatable
+from keeps.db.statements import Statement
 from keeps.engine import Keeps, ScopedMemory
 from keeps.scope import Scope
-from keeps_client.errors import ConflictError
+from keeps_client.errors import ConflictError, NotFoundError
+from keeps_client.models import Receipt
 
 
 async def test_of_many_who_expect_nothing_one_creates(memory: ScopedMemory) -> None:
@@ -133,3 +137,33 @@ async def test_replaying_the_events_gives_the_same_rows(memory: ScopedMemory, se
     stored = await connection.fetchval("SELECT count(*) FROM keeps.memories WHERE tenant_id = $1", tenant)
     await connection.close()
     assert (differences, stored) == (0, len(images))
+
+
+async def test_writes_that_may_be_sent_again_share_a_commit_and_are_done_once(keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+
+    async def send(key: str, content: str) -> Receipt:
+        with repeatable(Request(key, content.encode())):
+            return await memory.remember(content, index="later")
+
+    await memory.remember("The first introduces the user.")
+    receipts = await asyncio.gather(*(send(f"key-{number % 20}", f"Remark {number % 20}.") for number in range(60)))
+    assert len({receipt.memory_id for receipt in receipts}) == 20, "a request that is sent three times at once is one"
+    assert {receipt.status for receipt in receipts} == {"created"}
+    again = await send("key-3", "Remark 3.")
+    assert (again.memory_id, again.status) == (receipts[3].memory_id, "created")
+    other, same = await asyncio.gather(send("key-3", "Another."), send("key-4", "Remark 4."), return_exceptions=True)
+    assert isinstance(other, ConflictError), "one that conflicts fails alone"
+    assert isinstance(same, Receipt)
+    await memory.forget(again.memory_id, hard=True)
+    with pytest.raises(NotFoundError, match="erased since"):
+        await send("key-3", "Remark 3.")
+    async with keeps.database.scoped(memory.scope) as tx:
+        commits = await tx.fetch(
+            Statement(
+                "commits",
+                "SELECT count(DISTINCT xmin::text) AS number FROM keeps.idempotency_keys WHERE tenant_id = $1",
+            ),
+            tenant,
+        )
+    assert commits[0]["number"] <= 10, "they were gathered"

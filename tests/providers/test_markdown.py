@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from keeps.bootstrap import open_keeps
 from keeps.clock import utc_now
-from keeps.db.session import Request, repeatable
+from keeps.db.repeats import Request, repeatable
 from keeps.engine import Keeps
 from keeps.providers.markdown import pipeline
 from keeps.providers.markdown.format import Category, Section, UnreadableError, category_of, file_of, parse, render
@@ -160,7 +160,7 @@ async def test_two_processes_write_one_folder(tmp_path: Path) -> None:
 import asyncio, sys
 from pathlib import Path
 from keeps.clock import utc_now
-from keeps.db.session import Request, repeatable
+from keeps.db.repeats import Request, repeatable
 from keeps.providers.markdown.provider import MarkdownProvider
 async def told(edits): ...
 async def main():

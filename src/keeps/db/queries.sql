@@ -19,19 +19,22 @@ SELECT set_config('app.current_user', $1, true), set_config('app.bound_agent', $
 -- The terms that memory_terms may show, read by its policy.
 SELECT set_config('app.terms', $1, true)
 
--- name: answer_find
--- What a request with this Idempotency-Key did, within the last 24 hours.
-SELECT request_hash, answer FROM keeps.idempotency_keys
-WHERE tenant_id = $1 AND user_id = $2 AND idempotency_key = $3 AND created_at > now() - interval '24 hours'
+-- name: answers_find
+-- What requests with these Idempotency-Keys did, within the last 24 hours.
+SELECT idempotency_key, request_hash, answer FROM keeps.idempotency_keys
+WHERE tenant_id = $1 AND user_id = $2 AND idempotency_key = ANY ($3::text[]) AND created_at > now() - interval '24 hours'
 
--- name: answer_keep
--- Keep what a request did, in the transaction that does it; and let the user's overdue ones go.
-WITH overdue AS (
+-- name: answers_keep
+-- Keep what requests did, in the transaction that does it; and let the user's overdue ones go. $3: key, hash, answer and about of each
+WITH kept AS (
+    SELECT * FROM jsonb_to_recordset($3::jsonb) AS item(key text, hash text, answer jsonb, about text[])
+), overdue AS (
     DELETE FROM keeps.idempotency_keys
-    WHERE tenant_id = $1 AND user_id = $2 AND created_at < now() - interval '24 hours' AND idempotency_key <> $3
+    WHERE tenant_id = $1 AND user_id = $2 AND created_at < now() - interval '24 hours'
+      AND idempotency_key <> ALL (SELECT key FROM kept)
 )
 INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer, about)
-VALUES ($1, $2, $3, $4, $5::jsonb, $6::text[])
+SELECT $1, $2, key, decode(hash, 'hex'), answer, about FROM kept
 ON CONFLICT (tenant_id, user_id, idempotency_key)
     DO UPDATE SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, about = EXCLUDED.about, created_at = now()
 

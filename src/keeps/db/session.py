@@ -12,23 +12,21 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import json
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
-from uuid import UUID, uuid5
 
 import asyncpg
 
 from keeps.db.answers import Answer
 from keeps.db.errors import LOST, RETRYABLE, translated
 from keeps.db.pool import Pool
+from keeps.db.repeats import current_request, known_answer, once
 from keeps.db.statements import Statement, Statements
 from keeps.scope import Scope
 from keeps.turns import TenantLocks
-from keeps_client.errors import ConflictError, NotFoundError, UnavailableError
+from keeps_client.errors import UnavailableError
 
 Row = asyncpg.Record
 ResultT = TypeVar("ResultT")
@@ -39,15 +37,10 @@ _SEARCH_TERMS = _QUERIES["search_terms"]
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_inside_transaction", default=False)
 
-_request: contextvars.ContextVar[Request | None] = contextvars.ContextVar("keeps_request", default=None)
-
 _long: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_long_work", default=False)
 
 _traceparent: contextvars.ContextVar[str] = contextvars.ContextVar("keeps_traceparent", default="")
 
-_REQUESTS = UUID("3c1b7a0e-8a52-5d0f-9a0e-5a3d6f0c2b91")
-GONE = {"gone": True}
-"""What is left of an answer when what it was about is erased: sent again, the request must not do it again."""
 MAX_ATTEMPTS = 5
 ACQUIRE_TIMEOUT_SECONDS = 10.0
 WRITER_TIMEOUT_SECONDS = 30.0
@@ -56,26 +49,6 @@ READ_SECONDS = 10
 """What a statement that reads may take: whoever asks for more would keep a connection from the others."""
 LONG_CONNECTIONS = 3
 """For jobs, verification and the like, which must not take those of requests."""
-
-
-@dataclass(slots=True)
-class Request:
-    """One request that a caller may send again: its Idempotency-Key, and a hash of what it asks."""
-
-    key: str
-    hash: bytes
-    answered: bool = False
-    """Whether its one write that has an answer is done: a second would find the answer of the first."""
-
-
-@contextmanager
-def repeatable(request: Request | None) -> Generator[None]:
-    """Inside, the first write that has an `answer` is done once for this request, however often it is sent."""
-    token = _request.set(request)
-    try:
-        yield
-    finally:
-        _request.reset(token)
 
 
 @contextmanager
@@ -101,16 +74,6 @@ def traced(traceparent: str) -> Generator[None]:
 def current_trace() -> str:
     """The traceparent of the request that is served; empty outside one."""
     return _traceparent.get()
-
-
-def is_repeatable() -> bool:
-    return _request.get() is not None
-
-
-def request_id() -> UUID | None:
-    """The same id whenever this request is sent again; None where it carries no Idempotency-Key."""
-    request = _request.get()
-    return None if request is None else uuid5(_REQUESTS, f"{request.key}\x00{request.hash.hex()}")
 
 
 def forbid_inside_transaction(what: str) -> None:
@@ -188,9 +151,9 @@ class Database:
         result is stored with its effect: sent again, the request gets that result and `work` does not run. Raises
         UnavailableError when the server is gone; then the write is either whole or not there.
         """
-        request = _request.get() if answer is not None else None
-        if request is not None and request.answered:
-            raise AssertionError("a request has one write with an answer; do all it does in that one")
+        request = current_request() if answer is not None else None
+        if request is not None:
+            request.check()
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
                 async with (
@@ -200,7 +163,7 @@ class Database:
                     if request is None or answer is None:
                         result = await work(tx)
                     else:
-                        result = await _once(tx, request, work, answer)
+                        result = await once(tx, request, work, answer)
                 if request is not None:
                     request.answered = True
                 if self.on_commit is not None:
@@ -216,12 +179,11 @@ class Database:
 
     async def answered(self, scope: Scope, answer: Answer[ResultT]) -> ResultT | None:
         """What this request was answered when it was sent before: for what has an effect outside the database first."""
-        request = _request.get()
+        request = current_request()
         if request is None:
             return None
         async with self.scoped(scope) as tx:
-            known = await _known(tx, request)
-            return None if known is None else await answer.give(tx, known)
+            return await known_answer(tx, request, answer)
 
     @asynccontextmanager
     async def _transaction(self, scope: Scope, enter: Statement, begin: str) -> AsyncGenerator[Tx]:
@@ -304,31 +266,6 @@ class Database:
                 await asyncio.wait_for(pool.close(), 10)
             except (TimeoutError, *LOST):
                 pool.terminate()
-
-
-async def _once(tx: Tx, request: Request, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]) -> ResultT:
-    """Do the work, or find what it did before. Writers of a tenant take turns, so nobody does the same meanwhile."""
-    known = await _known(tx, request)
-    if known is not None:
-        return await answer.give(tx, known)
-    result = await work(tx)
-    kept = answer.keep(result)
-    who = (tx.scope.tenant_id, tx.scope.user_id, request.key)
-    await tx.execute(_QUERIES["answer_keep"], *who, request.hash, json.dumps(kept.answer), list(kept.about))
-    return result
-
-
-async def _known(tx: Tx, request: Request) -> Any:
-    """What is kept of the answer to this request; None where there is none."""
-    found = await tx.fetch_row(_QUERIES["answer_find"], tx.scope.tenant_id, tx.scope.user_id, request.key)
-    if found is None:
-        return None
-    if found["request_hash"] != request.hash:
-        raise ConflictError("this Idempotency-Key was used for another request in the last 24 hours; take a new one")
-    kept = json.loads(found["answer"])
-    if kept == GONE:
-        raise NotFoundError("this request was answered before; what it made was erased since")
-    return kept
 
 
 class _TryAgainError(UnavailableError):

@@ -10,7 +10,7 @@ from uuid import UUID
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, read_place, write_cursor, write_place
 from keeps.db.errors import UserGoneError
-from keeps.db.session import Database, Tx, is_repeatable
+from keeps.db.session import Database, Tx
 from keeps.events import store as events
 from keeps.memories import store
 from keeps.memories.answers import RECEIPT, RECEIPTS
@@ -77,12 +77,7 @@ class MemoryService:
         """Store one memory. Raises ConflictError when `if_version` is not the stored version."""
         self.check_length(new.content)
         (write,) = await self.prepare(scope, [new], index_now=index_now)
-        if is_repeatable():
-            # Its receipt is stored with it, so it cannot share a transaction with others.
-            receipt = await self._introducer.write(scope, lambda tx: self._apply_one(tx, write), answer=RECEIPT)
-        else:
-            receipt = await self._gathered(scope, write)
-        return self.noticed(scope, receipt)
+        return self.noticed(scope, await self._gathered(scope, write))
 
     async def _gathered(self, scope: Scope, write: Write) -> Receipt:
         await self._introducer.introduce(scope)
@@ -379,12 +374,6 @@ class MemoryService:
             return await self._embedder.embed(texts)
         except UnavailableError:
             return [None] * len(texts)
-
-    async def _apply_one(self, tx: Tx, write: Write) -> Receipt:
-        (answer,) = await self._changes.apply(tx, [write])
-        if isinstance(answer, KeepsError):
-            raise answer
-        return answer
 
     async def apply(self, tx: Tx, writes: list[Write]) -> list[Receipt]:
         """Store prepared items inside a transaction of their user; all, or raise."""

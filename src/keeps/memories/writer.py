@@ -1,7 +1,7 @@
 """Writes of one process, gathered: many callers, one multi-row statement, one commit.
 
 Each tenant has a lane. While one transaction of a lane runs, further writes wait in it and go together in the next;
-nobody ever waits for company. Every caller gets the receipt or the error of its own write: one that conflicts fails
+nobody ever waits for company. A write that may be sent again is no exception: its answer is kept in the same commit. Every caller gets the receipt or the error of its own write: one that conflicts fails
 alone, and when a whole transaction fails, its writes are tried one by one.
 """
 
@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from keeps.db.repeats import Request, current_request, once_each
 from keeps.db.session import Database, Tx, current_trace, traced
+from keeps.memories.answers import RECEIPT
 from keeps.memories.store import Written
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError
@@ -30,6 +32,7 @@ class Write:
     given: frozenset[str]
     if_version: int | None
     traceparent: str = field(default_factory=current_trace)
+    request: Request | None = field(default_factory=current_request)
 
 
 Apply = Callable[[Tx, list[Write]], Awaitable[list[Receipt | KeepsError]]]
@@ -53,12 +56,17 @@ class Writer:
 
     async def write(self, write: Write) -> Receipt:
         """Store one memory; returns when it is committed."""
+        if write.request is not None:
+            write.request.check()
         lane = self._lanes.setdefault(write.scope.tenant_id, _Lane())
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         lane.waiting.append((write, future))
         if lane.task is None or lane.task.done():
             lane.task = asyncio.get_running_loop().create_task(self._drain(write.scope.tenant_id, lane))
-        return await future
+        receipt = await future
+        if write.request is not None:
+            write.request.answered = True
+        return receipt
 
     async def close(self) -> None:
         """Wait for what is on its way."""
@@ -101,7 +109,11 @@ class Writer:
         for _, group in groupby(writes, key=_who):
             same_user = list(group)
             await tx.become(same_user[0].scope)
-            answers.extend(await self._apply(tx, same_user))
+
+            async def applied(places: Sequence[int], writes: list[Write] = same_user) -> Sequence[Receipt | KeepsError]:
+                return await self._apply(tx, [writes[place] for place in places])
+
+            answers.extend(await once_each(tx, [write.request for write in same_user], applied, RECEIPT))
         return answers
 
 

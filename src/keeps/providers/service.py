@@ -12,7 +12,8 @@ from pydantic import JsonValue
 
 from keeps.clock import Clock, new_id
 from keeps.db.answers import plain
-from keeps.db.session import Tx, request_id
+from keeps.db.repeats import request_id
+from keeps.db.session import Tx
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.providers.builtin import joined_key

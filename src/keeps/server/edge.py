@@ -23,7 +23,8 @@ from starlette.routing import Match
 
 from keeps.access.identity import Authenticator
 from keeps.access.rates import Allowance, WrongCredentials
-from keeps.db.session import Request, repeatable, traced
+from keeps.db.repeats import Request, repeatable
+from keeps.db.session import traced
 from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
 from keeps.server.origins import check_origin
