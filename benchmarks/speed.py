@@ -32,8 +32,8 @@ from benchmarks import temporary_folder
 from keeps import Keeps, Scope
 from keeps.clock import new_id, utc_now
 from keeps.db.embedded import EmbeddedPostgres
-from keeps.memories.images import new_image
 from keeps.memories.store import Written, written
+from keeps.memories.types import new_row
 from keeps.models.embedder import Embedding, QueryEmbedding
 from keeps.models.token_vectors import TOKEN_BYTES
 from keeps.recall import store as recall_store
@@ -406,7 +406,7 @@ async def _vacuum(server: EmbeddedPostgres, database: str) -> None:
 async def _prepared(scope: Scope, texts: Sequence[str], embedder: _Table) -> list[Written]:
     embeddings = await embedder.embed(texts)
     return [
-        written(new_image(NewMemory(content=text), scope, new_id(), utc_now()), embedding)
+        written(new_row(NewMemory(content=text), scope, new_id(), utc_now()), embedding)
         for text, embedding in zip(texts, embeddings, strict=True)
     ]
 

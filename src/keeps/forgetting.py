@@ -51,7 +51,7 @@ class Forgetting:
         async def work(tx: Tx) -> Receipt:
             stored = await self._memories.stored(tx, memory_id, namespace, key)
             done = await self._memories.forget_stored(tx, stored, hard=hard)
-            if stored["kind"] == "episodic":
+            if stored.kind == "episodic":
                 await self._exchanges.forget_what_was_made(tx, stored, hard=hard)
             if hard:
                 await self._graph.forget_unspoken(tx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keeps.clock import new_id
-from keeps.memories.images import content_hash, embedded_text, new_image, searched_terms
 from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
+from keeps.memories.types import MEMORY, MemoryRow, content_hash, new_row, searched_terms
 from keeps.scope import Scope
 from keeps.text.importance import estimate_importance
 from keeps_client.errors import ConflictError
@@ -43,55 +44,59 @@ NEW = st.builds(
 
 @given(NEW, NEW)
 def test_reconciling_never_loses_a_truth(first: NewMemory, second: NewMemory) -> None:
-    stored = new_image(first, SCOPE, new_id(), NOW)
-    new = new_image(second, SCOPE, new_id(), NOW + timedelta(seconds=1))
+    stored = new_row(first, SCOPE, new_id(), NOW)
+    new = new_row(second, SCOPE, new_id(), NOW + timedelta(seconds=1))
     outcome = reconcile(stored, new, frozenset(second.model_fields_set), new_id(), NOW + timedelta(seconds=1))
     match outcome:
         case Keep(current):
-            assert (current["content"], stored["memory_id"]) == (new["content"], current["memory_id"])
+            assert (current.content, stored.memory_id) == (new.content, current.memory_id)
         case Replace(current, older):
-            assert current["memory_id"] == stored["memory_id"]
-            assert current["version"] == stored["version"] + 1
-            assert current["content"] == new["content"]
-            if current["content"] != stored["content"]:
+            assert current.memory_id == stored.memory_id
+            assert current.version == stored.version + 1
+            assert current.content == new.content
+            if current.content != stored.content:
                 assert older is not None
-                assert (older["content"], older["superseded_by"]) == (stored["content"], stored["memory_id"])
-                assert datetime.fromisoformat(older["valid_to"]) >= datetime.fromisoformat(older["valid_from"])
+                assert (older.content, older.superseded_by) == (stored.content, stored.memory_id)
+                assert older.valid_to is not None
+                assert older.valid_to >= older.valid_from
         case StoreOlder(older):
-            assert (older["content"], older["superseded_by"]) == (new["content"], stored["memory_id"])
-            assert older["valid_to"] == stored["valid_from"]
+            assert (older.content, older.superseded_by) == (new.content, stored.memory_id)
+            assert older.valid_to == stored.valid_from
 
 
 @given(st.integers(0, 5) | st.none(), st.integers(1, 5) | st.none())
 def test_a_version_is_checked_against_what_is_stored(expected: int | None, stored: int | None) -> None:
-    image = None if stored is None else {"memory_id": "x", "content": "c", "value": None, "version": stored}
+    row = None if stored is None else new_row(NewMemory(content="c"), SCOPE, new_id(), NOW).evolve(version=stored)
     if expected is None or expected == (stored or 0):
-        check_version(image, expected)
+        check_version(row, expected)
     else:
         with pytest.raises(ConflictError):
-            check_version(image, expected)
+            check_version(row, expected)
 
 
 def test_a_fact_is_its_words_and_an_experience_its_moment_too() -> None:
-    def image(**arguments: object) -> dict[str, object]:
-        return new_image(NewMemory(content="same", **arguments), SCOPE, UUID(int=1), NOW)
+    def row(**arguments: Any) -> MemoryRow:
+        return new_row(NewMemory(content="same", **arguments), SCOPE, UUID(int=1), NOW)
 
-    assert content_hash(image()) == content_hash(image(session_id="s", tags=("t",)))
-    assert (
-        image(kind="episodic", session_id="a")["content_hash"] != image(kind="episodic", session_id="b")["content_hash"]
-    )
-    assert (
-        image(kind="episodic", valid_from=NOW)["content_hash"]
-        != image(kind="episodic", valid_from=NOW + timedelta(1))["content_hash"]
-    )
-    assert image(namespace="a")["content_hash"] != image(namespace="b")["content_hash"]
+    assert content_hash(row()) == content_hash(row(session_id="s", tags=("t",)))
+    assert row(kind="episodic", session_id="a").content_hash != row(kind="episodic", session_id="b").content_hash
+    later = NOW + timedelta(1)
+    assert row(kind="episodic", valid_from=NOW).content_hash != row(kind="episodic", valid_from=later).content_hash
+    assert row(namespace="a").content_hash != row(namespace="b").content_hash
+
+
+@given(NEW)
+def test_a_row_says_the_same_as_json(new: NewMemory) -> None:
+    row = new_row(new, SCOPE, new_id(), NOW)
+    assert row.with_json(row.as_json()) == row
+    assert list(row.as_json()) == list(MEMORY.types)
 
 
 def test_the_speaker_is_part_of_what_is_searched() -> None:
-    spoken = new_image(
+    spoken = new_row(
         NewMemory(content="I like tea", kind="episodic", metadata={"speaker": "Zoë Quill"}), SCOPE, UUID(int=1), NOW
     )
-    assert embedded_text(spoken) == "Zoë Quill: I like tea"
+    assert spoken.embedded_text == "Zoë Quill: I like tea"
     assert {"zoe", "quill", "tea"} <= set(searched_terms(spoken))
 
 

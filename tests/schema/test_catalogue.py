@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import walk_packages
 
 import asyncpg
 import pytest
 
+import keeps
 from keeps.db.statements import Statements
 from keeps.events.store import Reach
+from keeps.memories.types import MEMORY
 from keeps.schema.files import HEAD, read_sql_file
 from keeps_client import models
 from keeps_client.models import insights
 
-SOURCE = Path(str(files("keeps")))
-PACKAGES = sorted(f"keeps.{'.'.join(path.parent.relative_to(SOURCE).parts)}" for path in SOURCE.rglob("queries.sql"))
+STATEMENTS = {
+    held.package: held
+    for module in walk_packages(keeps.__path__, "keeps.")
+    if "migrations" not in module.name and not module.name.endswith("__main__")
+    for held in vars(import_module(module.name)).values()
+    if isinstance(held, Statements)
+}
+"""Every file of statements that a module of ours reads."""
 TABLES = [
     "api_keys", "entities", "entity_names", "events", "idempotency_keys", "llm_usage", "memories", "memory_access",
     "memory_pending", "memory_readings", "memory_terms", "memory_vectors", "mentions", "operation_changes", "operations", "plan_correlations", "plans",
@@ -109,10 +119,10 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         assert each["acl"] != "public", each["proname"]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", sorted(STATEMENTS))
 async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, package: str) -> None:
     """And where it says which type its rows are read into, it has that type's fields, all of them and no others."""
-    for statement in Statements(package).all():
+    for statement in STATEMENTS[package].all():
         prepared = await raw.prepare(statement.text)
         columns = {each.name for each in prepared.get_attributes()}
         if statement.reads is not None:
@@ -125,9 +135,19 @@ def fields_of(name: str) -> set[str]:
     return set(kind.model_fields) if hasattr(kind, "model_fields") else {field.name for field in fields(kind)}
 
 
-def test_every_file_of_statements_is_found() -> None:
-    assert len(PACKAGES) >= 20
-    assert sum(Statements(package).all() != [] for package in PACKAGES) == len(PACKAGES)
+def test_every_file_of_statements_is_read() -> None:
+    source = Path(str(files("keeps")))
+    there = {f"keeps.{'.'.join(path.parent.relative_to(source).parts)}" for path in source.rglob("queries.sql")}
+    assert there == set(STATEMENTS)
+
+
+async def test_the_columns_of_a_memory_are_those_of_its_table(raw: asyncpg.Connection) -> None:
+    found = await raw.fetch(
+        "SELECT attname::text AS name, format_type(atttypid, NULL) AS type FROM pg_attribute"
+        " WHERE attrelid = 'keeps.memories'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"
+    )
+    said = {each["name"]: each["type"].replace("timestamp with time zone", "timestamptz") for each in found}
+    assert said == dict(MEMORY.types)
 
 
 def test_the_head_revision_is_the_newest_file() -> None:

@@ -7,7 +7,7 @@ from keeps.db.statements import Statement, Statements
 from keeps.schema.files import HEAD
 from keeps_client.errors import UnavailableError
 
-_QUERIES = Statements("keeps.db", "probe.sql")
+_QUERIES = Statements("keeps.db", file_name="probe.sql")
 
 
 NO_SIMD = (

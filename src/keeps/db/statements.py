@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -43,11 +44,37 @@ class Statement:
         return Statement(self.name, self.text.replace(_CONDITION_MARK, f"({condition.sql})"))
 
 
-class Statements:
-    """The statements of one `queries.sql`, by name."""
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a table, written down once. In a statement `/*:memory*/` stands for their names, `/*:memory page*/` for those
+    of `page`, `/*:memory types*/` for names with types, `/*:memory = item*/` for taking all but `fixed` from `item`."""
 
-    def __init__(self, package: str, file_name: str = "queries.sql") -> None:
+    mark: str
+    types: Mapping[str, str]
+    fixed: tuple[str, ...] = ()
+
+    def expanded(self, sql: str) -> str:
+        return re.sub(rf"/\*:{self.mark}(?: (=)? ?(\w+))?\*/", self._said, sql)
+
+    def _said(self, found: re.Match[str]) -> str:
+        equals, word = found[1], found[2]
+        if equals:
+            return ", ".join(f"{name} = {word}.{name}" for name in self.types if name not in self.fixed)
+        if word == "types":
+            return ", ".join(f"{name} {kind}" for name, kind in self.types.items())
+        return ", ".join(f"{word}.{name}" if word else name for name in self.types)
+
+
+class Statements:
+    """The statements of one `queries.sql`, by name. `columns`: those that they name by a mark."""
+
+    def __init__(self, package: str, *columns: Columns, file_name: str = "queries.sql") -> None:
         text = files(package).joinpath(file_name).read_text(encoding="utf-8")
+        for each in columns:
+            text = each.expanded(text)
+        if left := re.search(r"/\*:(?!condition)\w+", text):
+            raise ValueError(f"{package}/{file_name} names columns by {left[0]}, which nobody gave")
+        self.package = package
         parts = _NAME.split(text)
         self._by_name = {
             name: Statement(name, body.strip()) for name, body in zip(parts[1::2], parts[2::2], strict=True)

@@ -86,9 +86,9 @@ class SessionConsolidation:
                     tx, [read.fact], said_at=note.at, source=source, session_id=notes.session_id, read_by="llm", trust=trust
                 )  # fmt: skip
             created = [each for each in (receipt, *facts) if each.status == "created"]
-            images = [await memories.lock(tx, each.memory_id) for each in created]
-            if images:
-                await record(tx, run, [Change(None, image) for image in images if image is not None])
+            rows = [await memories.lock(tx, each.memory_id) for each in created]
+            if rows:
+                await record(tx, run, [Change(None, row) for row in rows if row is not None])
             await sessions.notes_done(tx, notes, agent_id)
             return receipt, facts
 

@@ -19,8 +19,8 @@ from keeps.extraction.facts import NAMESPACE, Fact, as_memory
 from keeps.memories import answers
 from keeps.memories import store as memories
 from keeps.memories.answers import RECEIPT
-from keeps.memories.images import Image, content_hash
 from keeps.memories.service import MemoryService
+from keeps.memories.types import MemoryRow, fact_hash
 from keeps.scope import Scope
 from keeps.sessions import notes as folding
 from keeps.sessions import store as sessions
@@ -179,17 +179,16 @@ class ExchangeService:
         """
         done: list[Receipt] = []
         for fact in facts:
-            held = await memories.lock_same(tx, {"key": fact.key, "namespace": NAMESPACE})
-            whose = "user" if held is None else held["metadata"].get("trust", "user")
+            held = await memories.lock_key(tx, NAMESPACE, fact.key)
+            whose = "user" if held is None else held.metadata.get("trust", "user")
             if held is not None and trust not in ("user", whose):
                 continue
             if fact.ended:
-                if held is not None and _same_value(held["value"], fact.value):
-                    done.append(await self._end(tx, held["memory_id"], said_at))
+                if held is not None and _same_value(held.value, fact.value):
+                    done.append(await self._end(tx, held.memory_id, said_at))
                 continue
             if held is not None and _says(held, fact) and trust == whose:
-                known = memories.memory_from_image(held)
-                done.append(Receipt(status="unchanged", memory_id=known.memory_id, memory=known))
+                done.append(Receipt(status="unchanged", memory_id=held.memory_id, memory=held.as_memory()))
                 continue
             memory = as_memory(
                 fact, said_at=said_at, source=source, session_id=session_id, read_by=read_by, trust=trust
@@ -197,20 +196,20 @@ class ExchangeService:
             done += await self._memory.apply(tx, await self._memory.prepare(tx.scope, [memory], index_now=False))
         return done
 
-    async def _end(self, tx: Tx, memory_id: str, at: datetime) -> Receipt:
-        return await self._memory.change(tx, UUID(memory_id), MemoryChange(valid_to=at), if_version=None)
+    async def _end(self, tx: Tx, memory_id: UUID, at: datetime) -> Receipt:
+        return await self._memory.change(tx, memory_id, MemoryChange(valid_to=at), if_version=None)
 
-    async def forget_what_was_made(self, tx: Tx, forgotten: Image, *, hard: bool) -> None:
+    async def forget_what_was_made(self, tx: Tx, forgotten: MemoryRow, *, hard: bool) -> None:
         """Of a message that is being forgotten, in the same transaction: its conversation's notes, which are made again without
         it; and with `hard` all that was made of it: summaries, and facts that were read in it."""
         scope = tx.scope
         # As the user: an agent's own token sees only its own notes, and those of the user say it, too.
         await tx.become(Scope(scope.tenant_id, scope.user_id))
-        session_id = forgotten["session_id"]
+        session_id = forgotten.session_id
         if session_id is not None:
             await sessions.drop_notes(tx, session_id)
         if hard:
-            for memory_id in await sessions.made_of(tx, UUID(forgotten["memory_id"]), session_id):
+            for memory_id in await sessions.made_of(tx, forgotten.memory_id, session_id):
                 made = await memories.lock(tx, memory_id)
                 if made is not None:
                     await self._memory.forget_stored(tx, made, hard=True)
@@ -308,13 +307,8 @@ async def _is_known(tx: Tx, message: Message) -> bool:
 
 
 async def _known_as(tx: Tx, content: str) -> UUID | None:
-    held = await memories.lock_same(tx, _as_fact(content))
-    return UUID(held["memory_id"]) if held else await memories.said(tx, NAMESPACE, content.strip())
-
-
-def _as_fact(content: str) -> dict[str, object]:
-    image = {"kind": "semantic", "namespace": None, "content": content, "key": None}
-    return {**image, "content_hash": content_hash(image)}
+    held = await memories.lock_content(tx, fact_hash(content))
+    return held.memory_id if held else await memories.said(tx, NAMESPACE, content.strip())
 
 
 def _as_note(said: _Said) -> Note:
@@ -330,10 +324,10 @@ def _own(memory: NewMemory) -> bool:
     return origin_of(memory.role, memory.source, memory.metadata) == "own"
 
 
-def _says(held: dict[str, Any], fact: Fact) -> bool:
+def _says(held: MemoryRow, fact: Fact) -> bool:
     """Whether a stored fact that is still true says the same."""
-    stored = _value_of(held["value"])
-    return held["valid_to"] is None and stored is not None and stored.casefold() == fact.value.casefold()
+    stored = _value_of(held.value)
+    return held.valid_to is None and stored is not None and stored.casefold() == fact.value.casefold()
 
 
 def _value_of(value: Any) -> str | None:

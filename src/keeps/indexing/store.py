@@ -16,7 +16,7 @@ from keeps.db.session import Database, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
-from keeps.memories.images import embedded_text
+from keeps.memories.types import embedded_text
 from keeps.models.embedder import Embedding
 
 QUERIES = Statements("keeps.indexing")
@@ -65,7 +65,9 @@ async def memories_to_index(tx: Tx, model: str, at_most: int) -> list[PendingMem
     rows = await tx.fetch(QUERIES["memories_to_index"], tx.scope.tenant_id, tx.scope.user_id, model, at_most)
     return [
         PendingMemory(
-            row["memory_id"], row["version"], embedded_text({**dict(row), "metadata": json.loads(row["metadata"])})
+            row["memory_id"],
+            row["version"],
+            embedded_text(row["kind"], row["content"], json.loads(row["metadata"]), row["trigger_condition"]),
         )
         for row in rows
     ]

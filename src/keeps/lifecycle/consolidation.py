@@ -15,8 +15,8 @@ from keeps.lifecycle.duplicates import richer, same_fact
 from keeps.lifecycle.operations import BATCH, NOWHERE, QUERIES, Change, Run, record
 from keeps.memories import store
 from keeps.memories.changes import Changes
-from keeps.memories.images import Image, new_image
 from keeps.memories.store import Written, written
+from keeps.memories.types import Json, MemoryRow, new_row
 from keeps.scope import Scope
 from keeps.sessions.notes import summarise
 from keeps.text.trust import origin_of
@@ -69,46 +69,43 @@ async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Any) -> int:
         QUERIES["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [row["memory_id"], *same]
     )
     held = [
-        image
-        for image in map(store.image_from_row, rows)
-        if image["superseded_by"] is None and image["deleted_at"] is None
+        each
+        for each in map(MemoryRow.read, rows)
+        if each.superseded_by is None and each.deleted_at is None and _is_own(each)
     ]
-    held = [image for image in held if _origin(image) == "own"]
-    if len(held) < 2 or str(row["memory_id"]) not in {image["memory_id"] for image in held}:
+    if len(held) < 2 or row["memory_id"] not in {each.memory_id for each in held}:
         return 0  # merged already, from the other side
     keeper = held[0]
-    for image in held[1:]:
-        if not richer(keeper["content"], image["content"]):
-            keeper = image
-    others = [image for image in held if image is not keeper]
+    for each in held[1:]:
+        if not richer(keeper.content, each.content):
+            keeper = each
+    others = [each for each in held if each is not keeper]
     merged = _merged(keeper, others)
     gone = [
-        Change(image, {**image, "superseded_by": keeper["memory_id"], "valid_to": max(run.now.isoformat(), image["valid_from"])})
-        for image in others
-    ]  # fmt: skip
-    await changes.replace(tx, keeper, written(merged, None), None, run.now)
-    await store.replace(
-        tx, [Written(each.after, new_id(), [], b"", None) for each in gone], "memory.superseded", run.now
-    )
+        Change(each, each.evolve(superseded_by=keeper.memory_id, valid_to=max(run.now, each.valid_from)))
+        for each in others
+    ]
+    await changes.replace(tx, keeper, written(merged), None, run.now)
+    await store.replace(tx, [Written(each.after) for each in gone], "memory.superseded", run.now)
     await record(tx, run, [Change(keeper, merged), *gone])
     return len(gone)
 
 
-def _origin(image: Image) -> str:
-    return origin_of(image["role"], image["source"], image["metadata"])
+def _is_own(row: MemoryRow) -> bool:
+    return origin_of(row.role, row.source, row.metadata) == "own"
 
 
-def _merged(keeper: Image, others: list[Image]) -> Image:
+def _merged(keeper: MemoryRow, others: list[MemoryRow]) -> MemoryRow:
     """The keeper, as important as the most important, with all tags, kept as long as any, and the ids of those it stands for."""
-    ends = [image["expires_at"] for image in (keeper, *others)]
-    ids = [*keeper["metadata"].get("merged_from", []), *(image["memory_id"] for image in others)]
-    return {
-        **keeper,
-        "importance": max(image["importance"] for image in (keeper, *others)),
-        "expires_at": None if None in ends else max(ends),
-        "tags": list(dict.fromkeys([*keeper["tags"], *(tag for image in others for tag in image["tags"])]))[:50],
-        "metadata": {**keeper["metadata"], "merged_from": ids[-100:]},
-    }
+    ends = [row.expires_at for row in (keeper, *others)]
+    before = keeper.metadata.get("merged_from")
+    ids: list[Json] = [*(before if isinstance(before, list) else ()), *(str(row.memory_id) for row in others)]
+    return keeper.evolve(
+        importance=max(row.importance for row in (keeper, *others)),
+        expires_at=None if None in ends else max(end for end in ends if end is not None),
+        tags=tuple(dict.fromkeys(tag for row in (keeper, *others) for tag in row.tags))[:50],
+        metadata={**keeper.metadata, "merged_from": ids[-100:]},
+    )
 
 
 async def _sum_up(tx: Tx, run: Run, week: Any) -> int:
@@ -131,10 +128,10 @@ async def _sum_up(tx: Tx, run: Run, week: Any) -> int:
         importance=0.5, agent_id=week["agent_id"] or None, valid_from=week["week"], metadata={"summarises": len(said), "sources": [str(row["memory_id"]) for row in rows]},
         expires_at=min((row["expires_at"] for row in rows if row["expires_at"]), default=None),
     )  # fmt: skip
-    image = new_image(memory, tx.scope, new_id(), run.now)
-    if await store.lock_same(tx, image) is not None or not await store.insert_many(tx, [written(image, None)], ""):
+    summed = new_row(memory, tx.scope, new_id(), run.now)
+    if await store.lock_same(tx, summed) is not None or not await store.insert_many(tx, [written(summed)], ""):
         return 0
-    await record(tx, run, [Change(None, image)])
+    await record(tx, run, [Change(None, summed)])
     return 1
 
 
@@ -142,12 +139,9 @@ async def _flag(tx: Tx, run: Run) -> int:
     rows = await tx.fetch(QUERIES["memories_stale"], tx.scope.tenant_id, tx.scope.user_id, run.now - STALE_AFTER, BATCH)
     day = f"{run.now:%Y-%m-%d}"
     changes = [
-        Change(image, {**image, "metadata": {**image["metadata"], "stale_since": day}})
-        for image in map(store.image_from_row, rows)
+        Change(row, row.evolve(metadata={**row.metadata, "stale_since": day})) for row in map(MemoryRow.read, rows)
     ]
     if changes:
-        await store.replace(
-            tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.written", run.now
-        )
+        await store.replace(tx, [Written(each.after) for each in changes], "memory.written", run.now)
         await record(tx, run, changes)
     return len(changes)

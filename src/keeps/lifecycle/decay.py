@@ -7,6 +7,7 @@ keeps.lifecycle.meaning). What the rest told in passing stays, too: see keeps.li
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from keeps.clock import new_id
 from keeps.db.session import Database, Row, Tx
@@ -15,8 +16,8 @@ from keeps.lifecycle.meaning import lasting
 from keeps.lifecycle.operations import BATCH, QUERIES, Change, Run, record
 from keeps.lifecycle.promotion import promote
 from keeps.memories import store
-from keeps.memories.images import new_image
 from keeps.memories.store import Written
+from keeps.memories.types import MemoryRow, new_row
 from keeps.models.minilm import MODEL
 from keeps.scope import Scope
 from keeps.text.importance import estimate_importance
@@ -58,16 +59,11 @@ async def _lasting(tx: Tx, rows: Sequence[Row]) -> set[object]:
 
 
 async def _archive(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
-    changes = [
-        Change(image, {**image, "archived_at": run.now.isoformat()}) for image in map(store.image_from_row, rows)
-    ]
+    changes = [Change(row, row.evolve(archived_at=run.now)) for row in map(MemoryRow.read, rows)]
     if changes:
-        await store.replace(
-            tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.archived", run.now
-        )
-        telling = [each.after for each in changes if not (each.after["expires_at"] or "9") <= run.now.isoformat()]
-        kept = [new_image(new, tx.scope, new_id(), run.now) for new in gists_of(telling)]
-        kept = [{**image, "layer": "long_term"} for image in kept]
-        stored = await store.insert_many(tx, [store.written(image, None) for image in kept], "") if kept else set[str]()
-        await record(tx, run, [*changes, *(Change(None, image) for image in kept if image["memory_id"] in stored)])
+        await store.replace(tx, [Written(each.after) for each in changes], "memory.archived", run.now)
+        telling = [each.after for each in changes if each.after.expires_at is None or each.after.expires_at > run.now]
+        kept = [new_row(new, tx.scope, new_id(), run.now).evolve(layer="long_term") for new in gists_of(telling)]
+        stored = await store.insert_many(tx, [store.written(row) for row in kept], "") if kept else set[UUID]()
+        await record(tx, run, [*changes, *(Change(None, row) for row in kept if row.memory_id in stored)])
     return len(changes)

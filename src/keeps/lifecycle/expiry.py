@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from keeps.clock import new_id
 from keeps.db.session import Database, Tx
 from keeps.lifecycle.operations import BATCH, QUERIES, UNDO_WINDOW, Change, Run, record
 from keeps.memories import store
 from keeps.memories.changes import Changes
 from keeps.memories.store import Written
+from keeps.memories.types import MemoryRow
 from keeps.scope import Scope
 
 RECEIPTS_KEPT = timedelta(days=90)
@@ -20,13 +20,9 @@ async def expire_user(database: Database, changes: Changes, scope: Scope, run: R
 
     async def forget(tx: Tx) -> int:
         rows = await tx.fetch(QUERIES["memories_expired"], tx.scope.tenant_id, tx.scope.user_id, run.now, BATCH)
-        gone = [
-            Change(image, {**image, "deleted_at": run.now.isoformat()}) for image in map(store.image_from_row, rows)
-        ]
+        gone = [Change(row, row.evolve(deleted_at=run.now)) for row in map(MemoryRow.read, rows)]
         if gone:
-            await store.replace(
-                tx, [Written(each.after, new_id(), [], b"", None) for each in gone], "memory.expired", run.now
-            )
+            await store.replace(tx, [Written(each.after) for each in gone], "memory.expired", run.now)
             await record(tx, run, gone)
         return len(gone)
 

@@ -10,11 +10,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 from pydantic import JsonValue
 
-from keeps.memories.images import Image
+from keeps.memories.types import MemoryRow
 from keeps.text.importance import asks_only, estimate_importance, is_chatter
 from keeps.text.trust import origin_of
 from keeps_client.models import NewMemory
@@ -55,25 +54,32 @@ def telling_sentences(text: str) -> list[str]:
     return found
 
 
-def gists_of(images: Sequence[Image]) -> Iterable[NewMemory]:
+def gists_of(rows: Sequence[MemoryRow]) -> Iterable[NewMemory]:
     """What is to be kept of messages that fade: of each that its user said, one memory."""
-    for image in images:
-        if image["session_id"] is None or image["role"] not in (None, "user") or image["kind"] != "episodic":
+    for row in rows:
+        if row.session_id is None or row.role not in (None, "user") or row.kind != "episodic":
             continue
-        if origin_of(image["role"], image["source"], image["metadata"]) != "own" or image["content_type"] != "message":
+        if origin_of(row.role, row.source, row.metadata) != "own" or row.content_type != "message":
             continue
-        sentences = telling_sentences(image["content"])
+        sentences = telling_sentences(row.content)
         if not sentences:
             continue
-        content = " ".join(sentences)[:MOST_CHARACTERS]
-        metadata: dict[str, JsonValue] = {"sources": [image["memory_id"]]}
-        if isinstance(image["metadata"].get("speaker"), str):
-            metadata["speaker"] = image["metadata"]["speaker"]
-        key = hashlib.sha256(json.dumps([image["memory_id"]]).encode()).hexdigest()[:32]
+        source = str(row.memory_id)
+        metadata: dict[str, JsonValue] = {"sources": [source]}
+        if isinstance(row.metadata.get("speaker"), str):
+            metadata["speaker"] = row.metadata["speaker"]
         yield NewMemory(
-            content=content, kind="episodic", content_type=CONTENT_TYPE, role=image["role"], namespace=NAMESPACE, key=key,
-            session_id=image["session_id"], agent_id=image["agent_id"], importance=image["importance"], tags=tuple(image["tags"]),
+            content=" ".join(sentences)[:MOST_CHARACTERS],
+            kind="episodic",
+            content_type=CONTENT_TYPE,
+            role=row.role,
+            namespace=NAMESPACE,
+            key=hashlib.sha256(json.dumps([source]).encode()).hexdigest()[:32],
+            session_id=row.session_id,
+            agent_id=row.agent_id,
+            importance=row.importance,
+            tags=row.tags,
             metadata=metadata,
-            valid_from=datetime.fromisoformat(image["valid_from"]),
-            expires_at=image["expires_at"] and datetime.fromisoformat(image["expires_at"]),
-        )  # fmt: skip
+            valid_from=row.valid_from,
+            expires_at=row.expires_at,
+        )

@@ -15,19 +15,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from keeps.clock import Clock, new_id
+from keeps.clock import Clock
 from keeps.cursors import read_cursor, write_cursor
 from keeps.db.session import Database, Row, Tx, taking_long
 from keeps.db.statements import Statements
 from keeps.memories import store
 from keeps.memories.changes import Changes
-from keeps.memories.images import Image
 from keeps.memories.store import Written
+from keeps.memories.types import MEMORY, Json, MemoryRow
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Operation, OperationChange, OperationDetail, Page
 
-QUERIES = Statements("keeps.lifecycle")
+QUERIES = Statements("keeps.lifecycle", MEMORY)
 UNDO_WINDOW = timedelta(days=30)
 JOB_USER = "keeps.jobs"
 """Who acts where a job touches what belongs to the tenant and not to a user. No user can be called so."""
@@ -59,8 +59,8 @@ class Run:
 class Change:
     """A memory as a job leaves it. `before` is None where the job made it."""
 
-    before: Image | None
-    after: Image
+    before: MemoryRow | None
+    after: MemoryRow
 
 
 async def record(tx: Tx, run: Run, changes: Sequence[Change]) -> None:
@@ -71,7 +71,7 @@ async def record(tx: Tx, run: Run, changes: Sequence[Change]) -> None:
         QUERIES["operation_changes_insert"],
         tx.scope.tenant_id,
         run.operation_id,
-        [UUID(change.after["memory_id"]) for change in changes],
+        [change.after.memory_id for change in changes],
         [None if before is None else json.dumps(before) for before, _ in pairs],
         [json.dumps(after) for _, after in pairs],
         tx.scope.user_id,
@@ -186,17 +186,17 @@ class OperationService:
         rows = await tx.fetch(
             QUERIES["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [each.memory_id for each in changes]
         )
-        held = {UUID(image["memory_id"]): image for image in map(store.image_from_row, rows)}
+        held = {row.memory_id: row for row in map(MemoryRow.read, rows)}
         back: list[Written] = []
-        made: list[Image] = []
+        made: list[MemoryRow] = []
         for change in changes:
-            image = held.get(change.memory_id)
-            if image is None or any(image[name] != value for name, value in change.after.items()):
+            row = held.get(change.memory_id)
+            if row is None or row.as_json(tuple(change.after)) != change.after:
                 counted["changed_since"] += 1
             elif change.before is None:
-                made.append(image)
+                made.append(row)
             elif set(change.before) <= RESTORED:
-                back.append(Written({**image, **change.before}, new_id(), [], b"", None))
+                back.append(Written(row.with_json(change.before)))
         if back:
             await store.replace(tx, back, "memory.restored", self._clock())
         if made:
@@ -234,11 +234,13 @@ class OperationService:
         return f"operation {operation.operation_id} is older than {UNDO_WINDOW.days} days, or changed nothing"
 
 
-def _difference(change: Change) -> tuple[Image | None, Image]:
+def _difference(change: Change) -> tuple[dict[str, Json] | None, dict[str, Json]]:
+    after = change.after.as_json()
     if change.before is None:
-        return None, {"version": change.after["version"]}
-    names = [name for name, value in change.after.items() if change.before[name] != value]
-    return {name: change.before[name] for name in names}, {name: change.after[name] for name in names}
+        return None, {"version": change.after.version}
+    before = change.before.as_json()
+    names = [name for name, value in after.items() if before[name] != value]
+    return {name: before[name] for name in names}, {name: after[name] for name in names}
 
 
 def _as_id(text: str | None) -> UUID | None:

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from keeps.clock import new_id
 from keeps.db.session import Database, Row, Tx
 from keeps.lifecycle.operations import BATCH, NOWHERE, QUERIES, Change, Run, record
 from keeps.memories import store
 from keeps.memories.retention import retention
 from keeps.memories.store import Written
+from keeps.memories.types import MemoryRow
 from keeps.scope import Scope
 
 GATE = 0.8
@@ -88,14 +88,10 @@ async def promote(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
     """Move locked rows to the long-term layer; what had faded already is brought back."""
     changes: list[Change] = []
     for row in rows:
-        image = store.image_from_row(row)
-        for name in ("access_count", "last_used_at"):
-            image.pop(name, None)
-        changes.append(Change(image, {**image, "layer": "long_term", "archived_at": None}))
+        before = MemoryRow.read(row)
+        changes.append(Change(before, before.evolve(layer="long_term", archived_at=None)))
     if changes:
-        await store.replace(
-            tx, [Written(each.after, new_id(), [], b"", None) for each in changes], "memory.promoted", run.now
-        )
+        await store.replace(tx, [Written(each.after) for each in changes], "memory.promoted", run.now)
         await record(tx, run, changes)
     return len(changes)
 

@@ -7,11 +7,7 @@ SELECT user_id FROM keeps.users_due($1, $2, $3, $4)
 -- name: memories_faded
 -- One's own short-term memories whose retention has fallen under the limit, the longest ago first; readings put it off.
 -- $3 now · $4 how many
-SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
-       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
-       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
-       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
-       memories.version, memories.created_at, memories.updated_at
+SELECT /*:memory memories*/
 FROM keeps.memories LEFT JOIN keeps.memory_access
   ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'short_term'
@@ -31,11 +27,7 @@ SELECT memory_id, embedding FROM keeps.memory_vectors WHERE tenant_id = $1 AND m
 -- name: memories_promotable
 -- One's own short-term memories that may pass the gate, with how they were read: important ones, and those that were
 -- recalled. In order of their ids, after $3. $4: important enough alone · $5: important enough if read · $6: created before · $7 how many
-SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
-       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
-       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
-       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
-       memories.version, memories.created_at, memories.updated_at,
+SELECT /*:memory memories*/,
        COALESCE(memory_access.access_count, 0) AS access_count,
        GREATEST(memories.updated_at, memory_access.last_accessed_at) AS last_used_at
 FROM keeps.memories LEFT JOIN keeps.memory_access
@@ -64,11 +56,7 @@ LIMIT $7
 
 -- name: memories_expired
 -- One's own memories whose time is over.
-SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
-       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
-       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
-       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
-       memories.version, memories.created_at, memories.updated_at
+SELECT /*:memory memories*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= $3
 ORDER BY expires_at
@@ -77,11 +65,7 @@ FOR UPDATE
 
 -- name: memories_lock_many
 -- Some of one's own memories, whatever became of them.
-SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
-       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
-       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
-       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
-       memories.version, memories.created_at, memories.updated_at
+SELECT /*:memory memories*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND memory_id = ANY ($3::uuid[])
 FOR UPDATE
@@ -199,11 +183,7 @@ ORDER BY valid_from, memory_id LIMIT 500
 
 -- name: memories_stale
 -- Lasting facts of little weight that nobody read for half a year, and that are not flagged yet. $3: half a year ago
-SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
-       memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
-       memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
-       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
-       memories.version, memories.created_at, memories.updated_at
+SELECT /*:memory memories*/
 FROM keeps.memories LEFT JOIN keeps.memory_access
   ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.kind = 'semantic' AND memories.layer = 'long_term'

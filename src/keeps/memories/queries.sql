@@ -9,27 +9,14 @@ WITH item AS (
     SELECT item.*
     FROM ROWS FROM (
         jsonb_to_recordset($1::jsonb) AS (
-            tenant_id text, memory_id uuid, user_id text, agent_id text, session_id text, kind text, layer text,
-            namespace text, key text, content text, value jsonb, content_type text, role text,
-            trigger_condition text, procedure_type text, metadata jsonb, tags text[], source text,
-            importance double precision, visibility text, content_hash bytea, valid_from timestamptz,
-            valid_to timestamptz, superseded_by uuid, expires_at timestamptz, archived_at timestamptz,
-            deleted_at timestamptz, document_id uuid, version integer, created_at timestamptz,
-            updated_at timestamptz, event_id uuid, terms integer[], term_count integer),
+            /*:memory types*/, event_id uuid, terms integer[], term_count integer),
         unnest($2::bytea[])
-    ) WITH ORDINALITY AS item(tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type, role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to, superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at, event_id, terms, term_count, packed, position)
+    ) WITH ORDINALITY AS item(/*:memory*/, event_id, terms, term_count, packed, position)
 ), inserted AS (
     INSERT INTO keeps.memories (
-        tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value,
-        content_type, role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility,
-        content_hash, valid_from, valid_to, superseded_by, expires_at, archived_at, deleted_at, document_id,
-        version, created_at, updated_at)
+        /*:memory*/)
     SELECT
-        item.tenant_id, item.memory_id, item.user_id, item.agent_id, item.session_id, item.kind, item.layer,
-        item.namespace, item.key, item.content, item.value, item.content_type, item.role, item.trigger_condition,
-        item.procedure_type, item.metadata, item.tags, item.source, item.importance, item.visibility,
-        item.content_hash, item.valid_from, item.valid_to, item.superseded_by, item.expires_at, item.archived_at,
-        item.deleted_at, item.document_id, item.version, item.created_at, item.updated_at
+        /*:memory item*/
     FROM item ORDER BY item.position
     ON CONFLICT DO NOTHING
     RETURNING *
@@ -72,23 +59,10 @@ SELECT memory_id FROM inserted
 WITH item AS (
     SELECT item.*, row_number() OVER () AS position
     FROM jsonb_to_recordset($1::jsonb) AS item(
-            tenant_id text, memory_id uuid, user_id text, agent_id text, session_id text, kind text, layer text,
-            namespace text, key text, content text, value jsonb, content_type text, role text,
-            trigger_condition text, procedure_type text, metadata jsonb, tags text[], source text,
-            importance double precision, visibility text, content_hash bytea, valid_from timestamptz,
-            valid_to timestamptz, superseded_by uuid, expires_at timestamptz, archived_at timestamptz,
-            deleted_at timestamptz, document_id uuid, version integer, created_at timestamptz,
-            updated_at timestamptz, event_id uuid, terms integer[], term_count integer)
+            /*:memory types*/, event_id uuid, terms integer[], term_count integer)
 ), replaced AS (
     UPDATE keeps.memories SET
-        agent_id = item.agent_id, session_id = item.session_id, kind = item.kind, layer = item.layer,
-        namespace = item.namespace, key = item.key, content = item.content, value = item.value,
-        content_type = item.content_type, role = item.role, trigger_condition = item.trigger_condition,
-        procedure_type = item.procedure_type, metadata = item.metadata, tags = item.tags, source = item.source,
-        importance = item.importance, visibility = item.visibility, content_hash = item.content_hash,
-        valid_from = item.valid_from, valid_to = item.valid_to, superseded_by = item.superseded_by,
-        expires_at = item.expires_at, archived_at = item.archived_at, deleted_at = item.deleted_at,
-        document_id = item.document_id, updated_at = item.updated_at, version = item.version
+        /*:memory = item*/
     FROM item
     WHERE memories.tenant_id = item.tenant_id AND memories.memory_id = item.memory_id
     RETURNING memories.*
@@ -143,11 +117,7 @@ SELECT EXISTS (SELECT FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_
 
 -- name: memory_get
 -- One memory that this scope may see, forgotten or not, and how it was read.
-SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer, memories.namespace,
-    memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition, memories.procedure_type,
-    memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash, memories.valid_from,
-    memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id, memories.version,
-    memories.created_at, memories.updated_at,
+SELECT /*:memory memories*/,
     memory_access.access_count, memory_access.last_accessed_at
 FROM keeps.memories LEFT JOIN keeps.memory_access
   ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
@@ -155,9 +125,7 @@ WHERE memories.tenant_id = $1 AND memories.memory_id = $2
 
 -- name: memories_get_many
 -- Of some memories, those that this scope may see, forgotten or not.
-SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from,
-    valid_to, superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+SELECT /*:memory*/
 FROM keeps.memories WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
 
 -- name: memory_said
@@ -168,11 +136,7 @@ LIMIT 1
 
 -- name: memory_get_as_of
 -- One memory as its owner's last event up to $3 told it; nothing where it was not known yet, or is erased.
-SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer,
-    memories.namespace, memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition,
-    memories.procedure_type, memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.content_hash,
-    memories.valid_from, memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at,
-    memories.document_id, memories.version, memories.created_at, memories.updated_at
+SELECT /*:memory memories*/
 FROM (SELECT data -> 'memory' AS image FROM keeps.events
       WHERE tenant_id = $1 AND subject = $2 AND time <= $3 AND data ? 'memory' AND user_id = data #>> '{memory,user_id}'
         AND NOT EXISTS (SELECT FROM keeps.memories AS held WHERE held.tenant_id = $1 AND held.memory_id::text = $2 AND held.user_id <> events.user_id)
@@ -181,27 +145,21 @@ CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.memories, last.image) AS me
 
 -- name: memory_lock
 -- The same, locked against other writers; only one's own rows can be locked, by policy.
-SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND memory_id = $2 AND user_id = $3
 FOR UPDATE
 
 -- name: memory_lock_by_key
 -- The current holder of a key.
-SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND namespace = $3 AND key = $4 AND deleted_at IS NULL AND superseded_by IS NULL
 FOR UPDATE
 
 -- name: memory_lock_by_content
 -- The memory without a key that holds this content.
-SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND content_hash = $3 AND key IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
 FOR UPDATE
@@ -213,18 +171,14 @@ WITH RECURSIVE older AS (
     UNION
     SELECT memories.memory_id FROM older JOIN keeps.memories ON memories.tenant_id = $1 AND memories.superseded_by = older.memory_id
 )
-SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND memory_id IN (SELECT older.memory_id FROM older)
 FOR UPDATE
 
 -- name: memory_lock_incarnations
 -- All of one's own rows that share a key, or without a key a content, whatever became of them. For forgetting for good.
-SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2
   AND (($3::text IS NOT NULL AND namespace = $4 AND key = $3) OR ($3::text IS NULL AND key IS NULL AND content_hash = $5))
@@ -232,9 +186,7 @@ FOR UPDATE
 
 -- name: memory_find
 -- The current memory of a key: one's own first, else one that the tenant shares.
-SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND namespace = $2 AND key = $3 AND deleted_at IS NULL AND superseded_by IS NULL
   AND (expires_at IS NULL OR expires_at > $5)
@@ -246,9 +198,7 @@ LIMIT 1
 -- $2 user · $3, $4: the last row of the page before, or null · $5 limit · $6 now · $7: lives asked for by filters
 SELECT page.*, memory_access.access_count, memory_access.last_accessed_at
 FROM (
-(SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+(SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2
   AND ($3::timestamptz IS NULL OR (created_at, memory_id) < ($3, $4::uuid))
@@ -258,9 +208,7 @@ WHERE tenant_id = $1 AND user_id = $2
 ORDER BY created_at DESC, memory_id DESC
 LIMIT $5)
 UNION ALL
-(SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at
+(SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND visibility = 'tenant' AND user_id <> $2
   AND ($3::timestamptz IS NULL OR (created_at, memory_id) < ($3, $4::uuid))
@@ -278,9 +226,7 @@ ORDER BY page.created_at DESC, page.memory_id DESC
 -- One keyset page in the order $3: by importance, by recency, or by name. Its place is (rank, age, words, id), ascending.
 -- $2 user · $4: the place of the last row of the page before as JSON, or null · $5 limit · $6 now · $7: lives asked for by filters
 WITH seen AS (
-    SELECT tenant_id, memory_id, user_id, agent_id, session_id, kind, layer, namespace, key, content, value, content_type,
-    role, trigger_condition, procedure_type, metadata, tags, source, importance, visibility, content_hash, valid_from, valid_to,
-    superseded_by, expires_at, archived_at, deleted_at, document_id, version, created_at, updated_at,
+    SELECT /*:memory*/,
         CASE $3 WHEN 'importance' THEN -importance WHEN 'name' THEN (key IS NULL)::integer ELSE 0 END::float8 AS rank,
         CASE $3 WHEN 'name' THEN 0 ELSE -extract(epoch FROM updated_at) END::numeric AS age,
         CASE $3 WHEN 'name' THEN namespace || chr(1) || COALESCE(key, '') ELSE '' END COLLATE "C" AS words
@@ -295,10 +241,7 @@ WITH seen AS (
        OR (rank, age, words, memory_id) > (($4::jsonb->>0)::float8, ($4::jsonb->>1)::numeric, ($4::jsonb->>2) COLLATE "C", ($4::jsonb->>3)::uuid)
     ORDER BY rank, age, words, memory_id LIMIT $5
 )
-SELECT page.tenant_id, page.memory_id, page.user_id, page.agent_id, page.session_id, page.kind, page.layer, page.namespace, page.key, page.content,
-    page.value, page.content_type, page.role, page.trigger_condition, page.procedure_type, page.metadata, page.tags, page.source, page.importance,
-    page.visibility, page.content_hash, page.valid_from, page.valid_to, page.superseded_by, page.expires_at, page.archived_at, page.deleted_at,
-    page.document_id, page.version, page.created_at, page.updated_at, page.rank, page.age::text AS age, page.words,
+SELECT /*:memory page*/, page.rank, page.age::text AS age, page.words,
     memory_access.access_count, memory_access.last_accessed_at
 FROM page LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = page.memory_id
 ORDER BY page.rank, page.age, page.words, page.memory_id

@@ -1,13 +1,14 @@
-"""What a write does to what is already there. Pure: from the stored image and the new one to the images to store."""
+"""What a write does to what is already there. Pure: from the stored row and the new one to the rows to store."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from keeps.memories.images import Image, content_hash
+from keeps.memories.types import MemoryRow, content_hash
 from keeps_client.errors import ConflictError
 from keeps_client.validation import same_json
 
@@ -22,106 +23,99 @@ _ATTRIBUTES = (
 class Keep:
     """Nothing to do: it is stored like this already."""
 
-    current: Image
+    current: MemoryRow
 
 
 @dataclass(frozen=True, slots=True)
 class Replace:
     """Store `current` in place of the row with its id; `older` keeps the truth that it supersedes, if there was one."""
 
-    current: Image
-    older: Image | None
+    current: MemoryRow
+    older: MemoryRow | None
 
 
 @dataclass(frozen=True, slots=True)
 class StoreOlder:
     """What was written is older than what is known: store it as superseded from the start."""
 
-    older: Image
+    older: MemoryRow
 
 
 Outcome = Keep | Replace | StoreOlder
 
 
-def reconcile(stored: Image, new: Image, given: frozenset[str], copy_id: UUID, now: datetime) -> Outcome:
+def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id: UUID, now: datetime) -> Outcome:
     """Writing `new` where `stored` is current, by key or by content.
 
     `given`: the fields that the caller named; the others keep what is stored. `copy_id`: the id for the older truth.
     """
-    over = _is_past(stored["expires_at"], now) or _is_past(stored["valid_to"], now)
-    value = new["value"] if "value" in given else stored["value"]
-    if same_json((stored["content"], stored["value"]), (new["content"], value)) and not over:
-        changed = {name: new[name] for name in _ATTRIBUTES if name in given and not same_json(new[name], stored[name])}
-        if {"ttl_days", "expires_at"} & given and new["expires_at"] != stored["expires_at"]:
-            changed["expires_at"] = new["expires_at"]
-        if "valid_from" not in given and not _is_past(stored["valid_from"], now):
-            changed["valid_from"] = new["valid_from"]  # it was to become true later, and is true now
+    over = _is_past(stored.expires_at, now) or _is_past(stored.valid_to, now)
+    value = new.value if "value" in given else stored.value
+    named = {name: getattr(new, name) for name in _ATTRIBUTES if name in given}
+    changed: dict[str, Any]
+    if same_json((stored.content, stored.value), (new.content, value)) and not over:
+        changed = {name: value for name, value in named.items() if not same_json(value, getattr(stored, name))}
+        if {"ttl_days", "expires_at"} & given and new.expires_at != stored.expires_at:
+            changed["expires_at"] = new.expires_at
+        if "valid_from" not in given and not _is_past(stored.valid_from, now):
+            changed["valid_from"] = new.valid_from  # it was to become true later, and is true now
         return Replace(_next_version(stored, changed, now), None) if changed else Keep(stored)
-    if "valid_from" in given and not over and _moment(new["valid_from"]) < _moment(stored["valid_from"]):
-        visibility = new["visibility"] if "visibility" in given else stored["visibility"]
-        older = {
-            **new,
-            "visibility": visibility,
-            "superseded_by": stored["memory_id"],
-            "valid_to": stored["valid_from"],
-        }
-        return StoreOlder(older)
+    if "valid_from" in given and not over and new.valid_from < stored.valid_from:
+        visibility = new.visibility if "visibility" in given else stored.visibility
+        return StoreOlder(new.evolve(visibility=visibility, superseded_by=stored.memory_id, valid_to=stored.valid_from))
     changed = {
-        **{name: new[name] for name in ("content", "content_hash", "valid_from", "value")},
+        **{name: getattr(new, name) for name in ("content", "content_hash", "valid_from", "value")},
         # A time to live stays like any other field that is not named; one that is over has done its work.
-        **({"expires_at": new["expires_at"]} if over or {"ttl_days", "expires_at"} & given else {}),
-        **{name: new[name] for name in _ATTRIBUTES if name in given},
+        **({"expires_at": new.expires_at} if over or {"ttl_days", "expires_at"} & given else {}),
+        **named,
         "valid_to": None,
     }
-    return Replace(_next_version(stored, changed, now), older_copy(stored, new["valid_from"], copy_id, now))
+    return Replace(_next_version(stored, changed, now), older_copy(stored, new.valid_from, copy_id, now))
 
 
-def revise(stored: Image, changes: dict[str, Any], copy_id: UUID, now: datetime) -> Keep | Replace:
+def revise(stored: MemoryRow, changes: Mapping[str, Any], copy_id: UUID, now: datetime) -> Keep | Replace:
     """`update`: the named fields change; new content or value supersedes the old."""
-    changed = {name: value for name, value in changes.items() if not same_json(value, stored[name])}
+    changed = {name: value for name, value in changes.items() if not _same(value, getattr(stored, name))}
     if not changed:
         return Keep(stored)
     if not {"content", "value"} & changed.keys():
         return Replace(_next_version(stored, changed, now), None)
-    valid_from = changed.setdefault("valid_from", now.isoformat())
-    if _is_past(stored["valid_to"], now):
+    valid_from: datetime = changed.setdefault("valid_from", now)
+    if _is_past(stored.valid_to, now):
         changed.setdefault("valid_to", None)
     current = _next_version(stored, changed, now)
-    current["content_hash"] = content_hash(current, _moment(valid_from) if current["kind"] == "episodic" else None)
-    return Replace(current, older_copy(stored, valid_from, copy_id, now))
+    hashed = current.evolve(content_hash=content_hash(current, valid_from if current.kind == "episodic" else None))
+    return Replace(hashed, older_copy(stored, valid_from, copy_id, now))
 
 
-def check_version(stored: Image | None, expected: int | None) -> None:
+def check_version(stored: MemoryRow | None, expected: int | None) -> None:
     """Raise ConflictError unless the stored version is the expected one; 0 expects that nothing is stored."""
-    found = 0 if stored is None else int(stored["version"])
+    found = 0 if stored is None else stored.version
     if expected is not None and expected != found:
-        current = (
-            None if stored is None else {name: stored[name] for name in ("memory_id", "content", "value", "version")}
-        )
+        current = None if stored is None else stored.as_json(("memory_id", "content", "value", "version"))
         was = "nothing is stored there" if stored is None else f"version {found} is stored"
         raise ConflictError(f"expected version {expected}, but {was}", current_version=found or None, current=current)
 
 
-def older_copy(stored: Image, valid_to: str, copy_id: UUID, now: datetime) -> Image:
+def older_copy(stored: MemoryRow, valid_to: datetime, copy_id: UUID, now: datetime) -> MemoryRow:
     """The truth that ends at `valid_to`: a row of its own, superseded by the one that keeps the id."""
-    ends = [_moment(valid_to), *([_moment(stored["valid_to"])] if stored["valid_to"] else [])]
-    ended = max(min(ends), _moment(stored["valid_from"])).isoformat()
-    return {
-        **stored,
-        "memory_id": str(copy_id),
-        "superseded_by": stored["memory_id"],
-        "valid_to": ended,
-        "updated_at": now.isoformat(),
-    }
+    ends = min(valid_to, stored.valid_to or valid_to)
+    return stored.evolve(
+        memory_id=copy_id,
+        superseded_by=stored.memory_id,
+        valid_to=max(ends, stored.valid_from),
+        updated_at=now,
+    )
 
 
-def _is_past(moment: str | None, now: datetime) -> bool:
-    return moment is not None and _moment(moment) <= now
+def _same(one: Any, other: Any) -> bool:
+    times = isinstance(one, datetime) or isinstance(other, datetime)
+    return one == other if times else same_json(one, other)
 
 
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+def _is_past(moment: datetime | None, now: datetime) -> bool:
+    return moment is not None and moment <= now
 
 
-def _next_version(stored: Image, changed: dict[str, Any], now: datetime) -> Image:
-    return {**stored, **changed, "version": stored["version"] + 1, "updated_at": now.isoformat()}
+def _next_version(stored: MemoryRow, changed: Mapping[str, Any], now: datetime) -> MemoryRow:
+    return stored.evolve(**changed, version=stored.version + 1, updated_at=now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, get_args
 from uuid import UUID
@@ -16,9 +17,9 @@ from keeps.memories import store
 from keeps.memories.answers import RECEIPT, RECEIPTS
 from keeps.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memories.filters import compile_filters, fields_of
-from keeps.memories.images import Image, embedded_text, new_image
 from keeps.memories.reconcile import Keep, Replace, check_version, revise
-from keeps.memories.store import Written, terms_of_image, written
+from keeps.memories.store import Written, written
+from keeps.memories.types import MemoryRow, embedded_text, new_row
 from keeps.memories.writer import Write, Writer
 from keeps.models.embedder import Embedder, Embedding
 from keeps.scope import Scope
@@ -177,17 +178,19 @@ class MemoryService:
         named = _named(change)
         self.check_length(named.get("content", ""))
         current = await self.get(scope, memory_id)
-        preview = {**current.model_dump(mode="json"), **named}
-        embedding = await self._embed_changed(current, preview) if index_now else None
+        text = _text_of(current.model_copy(update=named))
+        embedding: Embedding | None = None
+        if index_now and text != _text_of(current):
+            (embedding,) = await self._embedded([text])
 
         async def work(tx: Tx) -> Receipt:
-            return await self._revise(tx, memory_id, named, if_version, preview, embedding)
+            return await self._revise(tx, memory_id, named, if_version, text, embedding)
 
         return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
 
     async def change(self, tx: Tx, memory_id: UUID, change: MemoryChange, *, if_version: int | None) -> Receipt:
         """The same inside a transaction of its user; a new text gets its vector later."""
-        return await self._revise(tx, memory_id, _named(change), if_version, None, None)
+        return await self._revise(tx, memory_id, _named(change), if_version, "", None)
 
     async def _revise(
         self,
@@ -195,26 +198,24 @@ class MemoryService:
         memory_id: UUID,
         named: dict[str, Any],
         if_version: int | None,
-        preview: Image | None,
+        text: str,
         embedding: Embedding | None,
     ) -> Receipt:
         stored = await store.lock(tx, memory_id)
-        if stored is None or stored["deleted_at"] is not None:
+        if stored is None or stored.deleted_at is not None:
             raise NotFoundError(f"no memory {memory_id} that you may change")
         check_version(stored, if_version)
-        if stored["superseded_by"] is not None:
-            raise ConflictError(f"memory {memory_id} is superseded by {stored['superseded_by']}; change that one")
+        if stored.superseded_by is not None:
+            raise ConflictError(f"memory {memory_id} is superseded by {stored.superseded_by}; change that one")
         now = self._clock()
         match revise(stored, named, new_id(), now):
             case Keep():
                 return await self._changes.unchanged(tx, stored)
-            case Replace(image, older):
-                if image["valid_to"] is not None and datetime.fromisoformat(image["valid_to"]) < datetime.fromisoformat(
-                    image["valid_from"]
-                ):
+            case Replace(row, older):
+                if row.valid_to is not None and row.valid_to < row.valid_from:
                     raise ValidationFailedError("valid_to must not be before valid_from")
-                fits = embedding if preview is not None and embedded_text(image) == embedded_text(preview) else None
-                return await self._changes.replace(tx, stored, written(image, fits), older)
+                fits = embedding if row.embedded_text == text else None
+                return await self._changes.replace(tx, stored, written(row, fits), older)
 
     async def forget(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
@@ -226,39 +227,37 @@ class MemoryService:
 
         return await self._database.write(scope, work, answer=RECEIPT)
 
-    async def stored(self, tx: Tx, memory_id: UUID | None, namespace: str | None, key: str | None) -> Image:
+    async def stored(self, tx: Tx, memory_id: UUID | None, namespace: str | None, key: str | None) -> MemoryRow:
         """One's own memory by id or key, locked, whatever became of it. Raises NotFoundError."""
-        wanted = memory_id
-        if wanted is None:
-            found = await store.lock_same(tx, {"key": key, "namespace": namespace})
-            if found is None:
+        if memory_id is None:
+            stored = None if key is None else await store.lock_key(tx, namespace, key)
+            if stored is None:
                 raise NotFoundError(f"no memory of yours under {namespace}/{key}")
-            wanted = UUID(found["memory_id"])
-        stored = await store.lock(tx, wanted)
+            return stored
+        stored = await store.lock(tx, memory_id)
         if stored is None:
-            raise NotFoundError(f"no memory {wanted} that you may forget")
+            raise NotFoundError(f"no memory {memory_id} that you may forget")
         return stored
 
-    async def forget_stored(self, tx: Tx, stored: Image, *, hard: bool) -> Receipt:
+    async def forget_stored(self, tx: Tx, stored: MemoryRow, *, hard: bool) -> Receipt:
         """Hide a memory and its older truths for 30 days, or with `hard` remove them and redact their events now."""
         await self._changes.remove_overdue(tx)
-        older = await store.lock_older(tx, UUID(stored["memory_id"]))
+        older = await store.lock_older(tx, stored.memory_id)
         if hard:
             # An older truth goes alone; what is current takes along whatever was said under its key before.
-            same = [] if stored["superseded_by"] else await store.lock_incarnations(tx, stored)
-            twins = [each for each in same if each["memory_id"] != stored["memory_id"]]
+            same = [] if stored.superseded_by else await store.lock_incarnations(tx, stored)
+            twins = [each for each in same if each.memory_id != stored.memory_id]
             return await self._changes.erase(tx, [stored, *twins])
-        if stored["deleted_at"] is not None:
+        if stored.deleted_at is not None:
             return await self._changes.unchanged(tx, stored)
-        now = self._clock().isoformat()
-        images = [
-            {**image, "deleted_at": now, "updated_at": now, "version": image["version"] + 1}
-            for image in (stored, *older)
-            if image["deleted_at"] is None
+        now = self._clock()
+        gone = [
+            Written(row.evolve(deleted_at=now, updated_at=now, version=row.version + 1))
+            for row in (stored, *older)
+            if row.deleted_at is None
         ]
-        rows = [Written(image, new_id(), [], b"", None) for image in images]
-        await store.replace(tx, rows, "memory.deleted")
-        return receipt("forgotten", images[0], rows[0].event_id, indexed=False)
+        await store.replace(tx, gone, "memory.deleted")
+        return receipt("forgotten", gone[0].row, gone[0].event_id, indexed=False)
 
     async def restore(self, scope: Scope, memory_id: UUID) -> Receipt:
         """Bring back what was forgotten less than 30 days ago. Raises ConflictError if its key is in use again."""
@@ -268,33 +267,20 @@ class MemoryService:
             now = self._clock()
             if stored is None:
                 raise NotFoundError(f"no memory {memory_id} that you may restore")
-            if stored["deleted_at"] is None:
+            if stored.deleted_at is None:
                 return await self._changes.unchanged(tx, stored)
-            if now - datetime.fromisoformat(stored["deleted_at"]) > RESTORABLE:
+            if now - stored.deleted_at > RESTORABLE:
                 raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
-            if stored["superseded_by"] is None and (taken := await store.lock_same(tx, stored)) is not None:
+            if stored.superseded_by is None and (taken := await store.lock_same(tx, stored)) is not None:
                 raise ConflictError(
-                    f"its {'key' if stored['key'] else 'content'} is in use again, by memory {taken['memory_id']}",
-                    current=taken["memory_id"],
+                    f"its {'key' if stored.key else 'content'} is in use again, by memory {taken.memory_id}",
+                    current=str(taken.memory_id),
                 )
-            together = [
-                each for each in await store.lock_older(tx, memory_id) if each["deleted_at"] == stored["deleted_at"]
-            ]
-            images = [
-                {
-                    **image,
-                    "deleted_at": None,
-                    "updated_at": now.isoformat(),
-                    "version": image["version"] + 1,
-                    **_alive(image, now),
-                }
-                for image in (stored, *together)
-            ]
-            rows = [Written(image, new_id(), [], b"", None) for image in images]
-            await store.replace(tx, rows, "memory.restored")
-            return receipt(
-                "restored", images[0], rows[0].event_id, indexed=await store.is_indexed(tx, memory_id, self.model)
-            )
+            together = [each for each in await store.lock_older(tx, memory_id) if each.deleted_at == stored.deleted_at]
+            back = [Written(_alive(row, now)) for row in (stored, *together)]
+            await store.replace(tx, back, "memory.restored")
+            indexed = await store.is_indexed(tx, memory_id, self.model)
+            return receipt("restored", back[0].row, back[0].event_id, indexed=indexed)
 
         return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
 
@@ -323,9 +309,8 @@ class MemoryService:
         named = [frozenset(new.model_fields_set) for new in items]
         items = [self._ending(new) for new in items]
 
-        def made(new: NewMemory) -> tuple[Image, list[int], bytes]:
-            image = new_image(new, scope, new_id(), now)
-            return image, *terms_of_image(image)
+        def made(new: NewMemory) -> Written:
+            return written(new_row(new, scope, new_id(), now))
 
         if sum(len(new.content) for new in items) <= INLINE_CHARACTERS:
             found = [made(new) for new in items]
@@ -335,15 +320,10 @@ class MemoryService:
         embeddings: Sequence[Embedding | None] = [None] * len(found)
         if index_now:
             with acting_for(scope.tenant_id):
-                embeddings = await self._embedded([embedded_text(image) for image, _, _ in found])
+                embeddings = await self._embedded([each.row.embedded_text for each in found])
         return [
-            Write(
-                scope,
-                Written(image, new_id(), terms, packed, embedding),
-                given,
-                new.if_version,
-            )
-            for new, given, (image, terms, packed), embedding in zip(items, named, found, embeddings, strict=True)
+            Write(scope, replace(each, embedding=embedding), given, new.if_version)
+            for new, given, each, embedding in zip(items, named, found, embeddings, strict=True)
         ]
 
     def _ending(self, new: NewMemory) -> NewMemory:
@@ -359,12 +339,6 @@ class MemoryService:
                 f"content has {len(content):,} characters; this installation takes {self._max_content_characters:,}"
                 " (KEEPS_MAX_CONTENT_CHARACTERS)"
             )
-
-    async def _embed_changed(self, current: Memory, preview: Image) -> Embedding | None:
-        if self._embedder is None or embedded_text(current.model_dump(mode="json")) == embedded_text(preview):
-            return None
-        (embedding,) = await self._embedded([embedded_text(preview)])
-        return embedding
 
     async def _embedded(self, texts: Sequence[str]) -> Sequence[Embedding | None]:
         """Vectors, or none where there is no model or it is away: then the write goes on, and the index catches up."""
@@ -391,22 +365,21 @@ class MemoryService:
         return receipts
 
 
-def _alive(image: Image, now: datetime) -> dict[str, None]:
-    """What is brought back is not over at once: a time that has passed goes."""
-    ends = image["expires_at"]
-    return {"expires_at": None} if ends is not None and datetime.fromisoformat(ends) <= now else {}
+def _alive(row: MemoryRow, now: datetime) -> MemoryRow:
+    """A forgotten row, brought back. It is not over at once: a time that has passed goes."""
+    ends = None if row.expires_at is not None and row.expires_at <= now else row.expires_at
+    return row.evolve(deleted_at=None, updated_at=now, version=row.version + 1, expires_at=ends)
+
+
+def _text_of(memory: Memory) -> str:
+    return embedded_text(memory.kind, memory.content, memory.metadata, memory.trigger_condition)
 
 
 def _named(change: MemoryChange) -> dict[str, Any]:
-    """The fields that a change names, as an image holds them."""
-    named: dict[str, Any] = {
-        name: value for name, value in change.model_dump(mode="json").items() if name in change.model_fields_set
-    }
+    """The fields that a change names, as a row holds them."""
+    named: dict[str, Any] = {name: getattr(change, name) for name in change.model_fields_set}
     if "tags" in named:
-        named["tags"] = list(dict.fromkeys(named["tags"]))
-    for name in ("expires_at", "valid_from", "valid_to"):
-        if named.get(name) is not None:
-            named[name] = getattr(change, name).isoformat()
+        named["tags"] = tuple(dict.fromkeys(named["tags"]))
     if "valid_from" in named and named["valid_from"] is None:
         raise ValidationFailedError("valid_from cannot be emptied; a memory is true since some time")
     return named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,8 +15,8 @@ from keeps.clock import new_id
 from keeps.cursors import Place
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
-from keeps.memories.images import Image, audience_of, life_of, searched_terms
 from keeps.memories.retention import fades_at, retention
+from keeps.memories.types import MEMORY, MemoryRow, searched_terms
 from keeps.models.embedder import Embedding
 from keeps.text.packing import EVERY_MEMORY, hash_term, pack, salt_of
 from keeps_client.errors import PayloadTooLargeError
@@ -24,85 +24,97 @@ from keeps_client.models import Memory
 from keeps_client.models.events import EventType
 from keeps_client.models.memories import Life
 
-QUERIES = Statements("keeps.memories")
+QUERIES = Statements("keeps.memories", MEMORY)
 MAX_BATCH_CHARACTERS = 64 << 20
-_TIMES = ("valid_from", "valid_to", "expires_at", "archived_at", "deleted_at", "created_at", "updated_at")
-_IDS = ("memory_id", "superseded_by", "document_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An image with its derived rows, made before the transaction: what is slow is done by then."""
+    """A row on its way, with what is derived from it, made before the transaction: what is slow is done by then. Of a row whose
+    words stay as they are nothing is derived."""
 
-    image: Image
-    event_id: UUID
-    terms: list[int]
-    packed: bytes
-    embedding: Embedding | None
+    row: MemoryRow
+    event_id: UUID = field(default_factory=new_id)
+    terms: Sequence[int] = ()
+    packed: bytes = b""
+    embedding: Embedding | None = None
 
 
-def terms_of_image(image: Image) -> tuple[list[int], bytes]:
+def terms_of(row: MemoryRow) -> tuple[list[int], bytes]:
     """The words that a memory is found by, packed."""
-    return pack(searched_terms(image), salt_of(image["tenant_id"], audience_of(image)))
+    return pack(searched_terms(row), salt_of(row.tenant_id, row.audience))
 
 
-def written(image: Image, embedding: Embedding | None) -> Written:
-    return Written(image, new_id(), *terms_of_image(image), embedding)
+def written(row: MemoryRow, embedding: Embedding | None = None) -> Written:
+    """A row with its words."""
+    return Written(row, new_id(), *terms_of(row), embedding)
 
 
-async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[str]:
+async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[UUID]:
     """Store rows with events, words and vectors; returns the ids of those whose key and content were free."""
     images = [
-        {**row.image, "event_id": str(row.event_id), "terms": row.terms, "term_count": _length(row.packed)}
-        for row in rows
+        {**each.row.as_json(), "event_id": str(each.event_id), "terms": each.terms, "term_count": _length(each.packed)}
+        for each in rows
     ]
-    vectors = [(UUID(row.image["memory_id"]), row.embedding) for row in rows if row.embedding is not None]
+    vectors = [(each.row.memory_id, each.embedding) for each in rows if each.embedding is not None]
     encoded = json.dumps(images, ensure_ascii=False)
     if len(encoded) > MAX_BATCH_CHARACTERS:
         raise PayloadTooLargeError(f"a batch holds at most {MAX_BATCH_CHARACTERS >> 20} MiB of JSON; split it")
     found = await tx.fetch(
         QUERIES["memories_insert"],
         encoded,
-        [row.packed for row in rows],
+        [each.packed for each in rows],
         [memory_id for memory_id, _ in vectors],
         [HalfVector(embedding.sentence) for _, embedding in vectors],
         [embedding.tokens for _, embedding in vectors],
         model,
     )
-    return {str(row["memory_id"]) for row in found}
+    return {row["memory_id"] for row in found}
 
 
 async def replace(tx: Tx, rows: Sequence[Written], event_type: EventType, at: datetime | None = None) -> None:
-    """Write new images of locked rows, each with an event. Derived rows follow by trigger; see `store_terms`.
+    """Write locked rows anew, each with an event. Derived rows follow by trigger; see `store_terms`.
 
     `at`: when it happens, where that is not `updated_at`: jobs change rows that nobody has updated.
     """
-    images = [{**row.image, "event_id": str(row.event_id)} for row in rows]
+    images = [{**each.row.as_json(), "event_id": str(each.event_id)} for each in rows]
     await tx.fetch(QUERIES["memories_replace"], json.dumps(images, ensure_ascii=False), event_type, at)
 
 
-async def store_terms(tx: Tx, row: Written) -> None:
+async def store_terms(tx: Tx, new: Written) -> None:
     """The words of a memory, in place of those it had."""
-    image = row.image
-    await tx.search_terms(
-        [hash_term(EVERY_MEMORY, salt_of(image["tenant_id"], each)) for each in ("", image["user_id"])]
+    row = new.row
+    await tx.search_terms([hash_term(EVERY_MEMORY, salt_of(row.tenant_id, each)) for each in ("", row.user_id)])
+    await tx.execute(QUERIES["memory_terms_delete"], row.tenant_id, row.memory_id)
+    await tx.execute(
+        QUERIES["memory_terms_insert"],
+        row.tenant_id,
+        row.memory_id,
+        row.user_id,
+        row.audience,
+        row.life,
+        row.session_id,
+        _length(new.packed),
+        new.terms,
+        new.packed,
     )
-    await tx.execute(QUERIES["memory_terms_delete"], image["tenant_id"], UUID(image["memory_id"]))
-    await tx.execute(
-        QUERIES["memory_terms_insert"], image["tenant_id"], UUID(image["memory_id"]), image["user_id"], audience_of(image), life_of(image),
-        image["session_id"], _length(row.packed), row.terms, row.packed,
-    )  # fmt: skip
 
 
-async def store_vector(tx: Tx, row: Written, embedding: Embedding, model: str) -> None:
+async def store_vector(tx: Tx, row: MemoryRow, embedding: Embedding, model: str) -> None:
     """The vector of a memory whose text changed, in place of those it had."""
-    image = row.image
-    await tx.execute(QUERIES["memory_vectors_delete"], image["tenant_id"], UUID(image["memory_id"]))
+    await tx.execute(QUERIES["memory_vectors_delete"], row.tenant_id, row.memory_id)
     await tx.execute(
-        QUERIES["memory_vector_insert"], image["tenant_id"], UUID(image["memory_id"]), model, image["user_id"], audience_of(image),
-        life_of(image), HalfVector(embedding.sentence), embedding.tokens,
-    )  # fmt: skip
-    await tx.execute(QUERIES["memory_pending_done"], image["tenant_id"], [UUID(image["memory_id"])])
+        QUERIES["memory_vector_insert"],
+        row.tenant_id,
+        row.memory_id,
+        model,
+        row.user_id,
+        row.audience,
+        row.life,
+        HalfVector(embedding.sentence),
+        embedding.tokens,
+    )
+    await tx.execute(QUERIES["memory_pending_done"], row.tenant_id, [row.memory_id])
 
 
 async def copy_vectors(tx: Tx, source: UUID, target: UUID) -> None:
@@ -142,26 +154,33 @@ async def find(tx: Tx, namespace: str, key: str, now: datetime) -> Memory | None
     return None if row is None else memory_from_row(row)
 
 
-async def lock(tx: Tx, memory_id: UUID) -> Image | None:
+async def lock(tx: Tx, memory_id: UUID) -> MemoryRow | None:
     row = await tx.fetch_row(QUERIES["memory_lock"], tx.scope.tenant_id, memory_id, tx.scope.user_id)
-    return None if row is None else image_from_row(row)
+    return None if row is None else MemoryRow.read(row)
 
 
-async def lock_same(tx: Tx, image: Image) -> Image | None:
+async def lock_key(tx: Tx, namespace: str | None, key: str) -> MemoryRow | None:
+    """One's own current row of a key."""
+    row = await tx.fetch_row(QUERIES["memory_lock_by_key"], tx.scope.tenant_id, tx.scope.user_id, namespace, key)
+    return None if row is None else MemoryRow.read(row)
+
+
+async def lock_content(tx: Tx, content_hash: bytes) -> MemoryRow | None:
+    """One's own current row without a key that says just this."""
+    row = await tx.fetch_row(QUERIES["memory_lock_by_content"], tx.scope.tenant_id, tx.scope.user_id, content_hash)
+    return None if row is None else MemoryRow.read(row)
+
+
+async def lock_same(tx: Tx, row: MemoryRow) -> MemoryRow | None:
     """The current row of the same key, or of the same content where there is no key."""
-    if image["key"] is not None:
-        row = await tx.fetch_row(
-            QUERIES["memory_lock_by_key"], tx.scope.tenant_id, tx.scope.user_id, image["namespace"], image["key"]
-        )
-    else:
-        content_hash = bytes.fromhex(image["content_hash"][2:])
-        row = await tx.fetch_row(QUERIES["memory_lock_by_content"], tx.scope.tenant_id, tx.scope.user_id, content_hash)
-    return None if row is None else image_from_row(row)
+    if row.key is not None:
+        return await lock_key(tx, row.namespace, row.key)
+    return await lock_content(tx, row.content_hash)
 
 
-async def lock_older(tx: Tx, memory_id: UUID) -> list[Image]:
+async def lock_older(tx: Tx, memory_id: UUID) -> list[MemoryRow]:
     rows = await tx.fetch(QUERIES["memory_lock_older"], tx.scope.tenant_id, memory_id)
-    return [image_from_row(row) for row in rows]
+    return [MemoryRow.read(row) for row in rows]
 
 
 async def page(
@@ -214,18 +233,11 @@ async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
     await tx.execute(QUERIES["memories_delete"], tx.scope.tenant_id, list(memory_ids))
 
 
-async def lock_incarnations(tx: Tx, image: Image) -> list[Image]:
+async def lock_incarnations(tx: Tx, row: MemoryRow) -> list[MemoryRow]:
     """All rows that hold the same key, or without one the same content: forgotten and superseded ones, too."""
-    content_hash = bytes.fromhex(image["content_hash"][2:])
-    rows = await tx.fetch(
-        QUERIES["memory_lock_incarnations"],
-        tx.scope.tenant_id,
-        tx.scope.user_id,
-        image["key"],
-        image["namespace"],
-        content_hash,
-    )
-    return [image_from_row(row) for row in rows]
+    who = tx.scope.tenant_id, tx.scope.user_id
+    rows = await tx.fetch(QUERIES["memory_lock_incarnations"], *who, row.key, row.namespace, row.content_hash)
+    return [MemoryRow.read(each) for each in rows]
 
 
 async def redact_events(tx: Tx, memory_id: UUID, content: str | None = None) -> None:
@@ -263,17 +275,6 @@ def memory_from_row(row: Row | dict[str, Any], now: datetime | None = None) -> M
     return Memory.model_construct(**values)
 
 
-def memory_from_image(image: Image) -> Memory:
-    """An image as the model that callers see."""
-    values: dict[str, Any] = {name: value for name, value in image.items() if name != "content_hash"}
-    for name in _TIMES:
-        values[name] = None if values[name] is None else datetime.fromisoformat(values[name])
-    for name in _IDS:
-        values[name] = None if values[name] is None else UUID(values[name])
-    values["tags"] = tuple(values["tags"])
-    return Memory.model_construct(**values)
-
-
 def _life_of(values: dict[str, Any], count: int, last_accessed_at: datetime | None, now: datetime) -> Life:
     if values["layer"] != "short_term":
         return Life.model_construct(
@@ -284,18 +285,6 @@ def _life_of(values: dict[str, Any], count: int, last_accessed_at: datetime | No
         access_count=count, last_accessed_at=last_accessed_at, retention=retention(values["importance"], count, used, now),
         fades_at=fades_at(values["importance"], count, used),
     )  # fmt: skip
-
-
-def image_from_row(row: Row) -> Image:
-    values: Image = dict(row)
-    values["metadata"] = json.loads(values["metadata"])
-    values["value"] = None if values["value"] is None else json.loads(values["value"])
-    values["content_hash"] = "\\x" + values["content_hash"].hex()
-    for name in _TIMES:
-        values[name] = None if values[name] is None else values[name].isoformat()
-    for name in _IDS:
-        values[name] = None if values[name] is None else str(values[name])
-    return values
 
 
 def _length(packed: bytes) -> int:

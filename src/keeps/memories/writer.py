@@ -28,7 +28,7 @@ class Write:
     """One memory on its way: what is stored if it is new, and how it is reconciled if it is not."""
 
     scope: Scope
-    row: Written
+    new: Written
     given: frozenset[str]
     if_version: int | None
     traceparent: str = field(default_factory=current_trace)

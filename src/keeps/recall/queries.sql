@@ -123,11 +123,7 @@ WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[]) AND /*:c
 
 -- name: recall_memories
 -- The hits, whole, and how they were read.
-SELECT memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer,
-       memories.namespace, memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition,
-       memories.procedure_type, memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility, memories.valid_from,
-       memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at, memories.document_id,
-       memories.version, memories.created_at, memories.updated_at,
+SELECT /*:memory memories*/,
        memory_access.access_count, memory_access.last_accessed_at
 FROM keeps.memories LEFT JOIN keeps.memory_access
   ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
@@ -137,11 +133,7 @@ WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
 -- Memories as they were known at $3, found by rows ($2) that say the same today: under the id of the row itself, or of the
 -- newer truth that superseded it since. Rows that were not known then, or already forgotten, are left out.
 SELECT DISTINCT ON (memories.memory_id) found.memory_id AS found_id,
-    memories.tenant_id, memories.memory_id, memories.user_id, memories.agent_id, memories.session_id, memories.kind, memories.layer,
-    memories.namespace, memories.key, memories.content, memories.value, memories.content_type, memories.role, memories.trigger_condition,
-    memories.procedure_type, memories.metadata, memories.tags, memories.source, memories.importance, memories.visibility,
-    memories.valid_from, memories.valid_to, memories.superseded_by, memories.expires_at, memories.archived_at, memories.deleted_at,
-    memories.document_id, memories.version, memories.created_at, memories.updated_at
+    /*:memory memories*/
 FROM keeps.memories AS found
 CROSS JOIN LATERAL unnest(ARRAY[found.memory_id, found.superseded_by]) AS wanted(memory_id)
 CROSS JOIN LATERAL (SELECT data -> 'memory' AS image FROM keeps.events

@@ -16,7 +16,7 @@ from keeps.db.session import Database, Row, Tx
 from keeps.graph import store as graph
 from keeps.indexing.service import Indexer
 from keeps.memories import store as memories
-from keeps.memories.images import content_hash
+from keeps.memories.types import MemoryRow, content_hash
 from keeps.plans import store as plans
 from keeps.scope import Scope
 from keeps.sessions import store as sessions
@@ -132,10 +132,10 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
         case "memory":
             given_hash = row.pop("content_hash", "")
             _check_as(NewMemory, row)
-            image = Memory.model_validate(row).model_dump(mode="json")
+            stored = MemoryRow.of(Memory.model_validate(row))
             known = isinstance(given_hash, str) and re.fullmatch(r"\\x[0-9a-f]{64}", given_hash)
-            image["content_hash"] = given_hash if known else content_hash(image)
-            written = memories.written(image, None)
+            hashed = bytes.fromhex(given_hash[2:]) if known else content_hash(stored)
+            written = memories.written(stored.evolve(content_hash=hashed))
 
             async def remember(tx: Tx) -> bool:
                 return bool(await memories.insert_many(tx, [written], ""))

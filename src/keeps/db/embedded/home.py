@@ -33,7 +33,7 @@ from keeps.schema.files import HEAD
 from keeps.schema.migrate import migrate
 from keeps_client.errors import UnavailableError
 
-_PROBE = Statements("keeps.db", "probe.sql")
+_PROBE = Statements("keeps.db", file_name="probe.sql")
 START_TIMEOUT_SECONDS = 600.0
 MAX_SOCKET_PATH_BYTES = 90  # the system's limit is 107, and ".s.PGSQL.5432" comes on top
 

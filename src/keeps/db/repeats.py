@@ -1,0 +1,140 @@
+"""Requests that are sent again: each write of theirs is done once, and answered the same for 24 hours."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID, uuid5
+
+from keeps.db.answers import Answer
+from keeps.db.statements import Statements
+from keeps_client.errors import ConflictError, KeepsError, NotFoundError
+
+if TYPE_CHECKING:
+    from keeps.db.session import Tx
+
+ResultT = TypeVar("ResultT")
+QUERIES = Statements("keeps.db")
+GONE = {"gone": True}
+"""What is left of an answer when what it was about is erased: sent again, the request must not do it again."""
+_NAMESPACE = UUID("3c1b7a0e-8a52-5d0f-9a0e-5a3d6f0c2b91")
+_request: contextvars.ContextVar[Request | None] = contextvars.ContextVar("keeps_request", default=None)
+
+
+@dataclass(slots=True)
+class Request:
+    """One request that a caller may send again: its Idempotency-Key, and a hash of what it asks."""
+
+    key: str
+    hash: bytes
+    answered: bool = False
+    """Whether its one write that has an answer is done: a second would find the answer of the first."""
+
+    def check(self) -> None:
+        """Raise AssertionError where it has had its one write."""
+        if self.answered:
+            raise AssertionError("a request has one write with an answer; do all it does in that one")
+
+
+@contextmanager
+def repeatable(request: Request | None) -> Generator[None]:
+    """Inside, the first write that has an `answer` is done once for this request, however often it is sent."""
+    token = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+def current_request() -> Request | None:
+    return _request.get()
+
+
+def request_id() -> UUID | None:
+    """The same id whenever this request is sent again; None where it carries no Idempotency-Key."""
+    request = _request.get()
+    return None if request is None else uuid5(_NAMESPACE, f"{request.key}\x00{request.hash.hex()}")
+
+
+async def known_answer(tx: Tx, request: Request, answer: Answer[ResultT]) -> ResultT | None:
+    """What a request was answered before; None where it is new."""
+    found = await _find(tx, [request])
+    return await _give(tx, request, found[request.key], answer) if request.key in found else None
+
+
+async def once(tx: Tx, request: Request, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]) -> ResultT:
+    """Do the work, or find what it did before. Writers of a tenant take turns, so nobody does the same meanwhile."""
+
+    async def alone(_: Sequence[int]) -> list[ResultT | KeepsError]:
+        return [await work(tx)]
+
+    (outcome,) = await once_each(tx, [request], alone, answer)
+    if isinstance(outcome, KeepsError):
+        raise outcome
+    return outcome
+
+
+async def once_each(
+    tx: Tx,
+    requests: Sequence[Request | None],
+    work: Callable[[Sequence[int]], Awaitable[Sequence[ResultT | KeepsError]]],
+    answer: Answer[ResultT],
+) -> list[ResultT | KeepsError]:
+    """The same for several requests of one user, each with its own outcome. `work` does those that are new, by their places;
+    one without a key is always new."""
+    found = await _find(tx, [each for each in requests if each is not None])
+    outcomes: dict[int, ResultT | KeepsError] = {}
+    first: dict[str, int] = {}
+    new: list[int] = []
+    for place, request in enumerate(requests):
+        if request is not None and request.key in found:
+            try:
+                outcomes[place] = await _give(tx, request, found[request.key], answer)
+            except KeepsError as error:
+                outcomes[place] = error
+        elif request is None or first.setdefault(request.key, place) == place:
+            new.append(place)
+    outcomes |= dict(zip(new, await work(new) if new else (), strict=True))
+    kept: list[dict[str, Any]] = []
+    for place in new:
+        request, outcome = requests[place], outcomes[place]
+        if request is not None and not isinstance(outcome, KeepsError):
+            told = answer.keep(outcome)
+            kept.append(
+                {"key": request.key, "hash": request.hash.hex(), "answer": told.answer, "about": list(told.about)}
+            )
+    if kept:
+        await tx.execute(QUERIES["answers_keep"], tx.scope.tenant_id, tx.scope.user_id, json.dumps(kept))
+    for place, request in enumerate(requests):  # sent twice at once: the second gets what the first does
+        if place not in outcomes and request is not None:
+            same = requests[first[request.key]]
+            outcomes[place] = (
+                outcomes[first[request.key]] if same is not None and same.hash == request.hash else _another()
+            )
+    return [outcomes[place] for place in range(len(requests))]
+
+
+async def _find(tx: Tx, requests: Sequence[Request]) -> dict[str, Any]:
+    """What is kept of answers, by key."""
+    if not requests:
+        return {}
+    keys = [each.key for each in requests]
+    rows = await tx.fetch(QUERIES["answers_find"], tx.scope.tenant_id, tx.scope.user_id, keys)
+    return {row["idempotency_key"]: row for row in rows}
+
+
+async def _give(tx: Tx, request: Request, found: Any, answer: Answer[ResultT]) -> ResultT:
+    if found["request_hash"] != request.hash:
+        raise _another()
+    kept = json.loads(found["answer"])
+    if kept == GONE:
+        raise NotFoundError("this request was answered before; what it made was erased since")
+    return await answer.give(tx, kept)
+
+
+def _another() -> ConflictError:
+    return ConflictError("this Idempotency-Key was used for another request in the last 24 hours; take a new one")

@@ -1,0 +1,248 @@
+"""A memory as it is stored: the one list of its columns, and what follows from them. Pure.
+
+The event of a write holds the same row as JSON, so replaying events gives the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from types import NoneType
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from keeps.db.session import Row
+from keeps.db.statements import Columns
+from keeps.scope import Scope
+from keeps.text.importance import estimate_importance
+from keeps.text.words import count_terms
+from keeps_client.models import Memory, NewMemory
+from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
+
+Json = JsonValue
+DEFAULT_LAYER: dict[Kind, Layer] = {"semantic": "long_term", "procedural": "long_term", "episodic": "short_term"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRow:
+    """A row of keeps.memories. A field here is a column there; statements name them by the mark `/*:memory*/`."""
+
+    tenant_id: str
+    memory_id: UUID
+    user_id: str
+    agent_id: str | None
+    session_id: str | None
+    kind: Kind
+    layer: Layer
+    namespace: str | None
+    key: str | None
+    content: str
+    value: Json
+    content_type: str
+    role: Role | None
+    trigger_condition: str | None
+    procedure_type: ProcedureType | None
+    metadata: dict[str, Json]
+    tags: tuple[str, ...]
+    source: str | None
+    importance: float
+    visibility: Visibility
+    content_hash: bytes
+    valid_from: datetime
+    valid_to: datetime | None = None
+    superseded_by: UUID | None = None
+    expires_at: datetime | None = None
+    archived_at: datetime | None = None
+    deleted_at: datetime | None = None
+    document_id: UUID | None = None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def read(cls, row: Row) -> Self:
+        """From what the database gives; other columns are left alone."""
+        return cls(**{name: _from_database(name, row[name]) for name in NAMES})
+
+    @classmethod
+    def of(cls, memory: Memory) -> Self:
+        """From a memory as callers see it; its hash is left empty."""
+        return cls(**{name: getattr(memory, name) for name in _SHOWN}, content_hash=b"")
+
+    def evolve(self, **changes: Any) -> Self:
+        """The same with other values."""
+        return replace(self, **changes)
+
+    def as_json(self, names: Sequence[str] = ()) -> dict[str, Json]:
+        """As PostgreSQL reads it back from JSON: all columns, or some."""
+        return {name: _as_json(getattr(self, name)) for name in names or NAMES}
+
+    def with_json(self, values: Mapping[str, Any]) -> Self:
+        """The same with some values as `as_json` gives them."""
+        return replace(self, **{name: _from_json(name, value) for name, value in values.items()})
+
+    def as_memory(self) -> Memory:
+        """As callers see it. It was validated when it was written."""
+        return Memory.model_construct(**{name: getattr(self, name) for name in _SHOWN})
+
+    @property
+    def audience(self) -> str:
+        """Who may find it: its owner, or the empty text for the whole tenant."""
+        return "" if self.visibility == "tenant" else self.user_id
+
+    @property
+    def life(self) -> str:
+        """Where it is in its life: what keeps.memory_life says in SQL."""
+        if self.deleted_at:
+            return "deleted"
+        if self.superseded_by:
+            return "superseded"
+        return "archived" if self.archived_at else "current"
+
+    @property
+    def embedded_text(self) -> str:
+        return embedded_text(self.kind, self.content, self.metadata, self.trigger_condition)
+
+
+NAMES = tuple(field.name for field in fields(MemoryRow))
+_SHOWN = tuple(name for name in NAMES if name != "content_hash")
+_HINTS = get_type_hints(MemoryRow)
+_JSON = ("value", "metadata")
+
+
+_SQL = {str: "text", UUID: "uuid", datetime: "timestamptz", float: "double precision", int: "integer", bytes: "bytea"}
+
+
+def _sql_type(hint: Any) -> str:
+    """The type of a column, from the type of its field."""
+    if get_origin(hint) is tuple:
+        return "text[]"
+    if get_origin(hint) is Literal:
+        return "text"
+    some = [each for each in get_args(hint) if each is not NoneType]
+    return _sql_type(some[0]) if some else _SQL[hint]
+
+
+MEMORY = Columns(
+    "memory",
+    {name: "jsonb" if name in _JSON else _sql_type(_HINTS[name]) for name in NAMES},
+    ("tenant_id", "memory_id", "user_id", "created_at"),
+)
+"""For statements: who owns a memory, and since when there is one, never changes."""
+
+
+def new_row(new: NewMemory, scope: Scope, memory_id: UUID, now: datetime) -> MemoryRow:
+    """The memory that `scope` writes at `now`."""
+    agent_id, session_id = new.agent_id or scope.agent_id, new.session_id or scope.session_id
+    row = MemoryRow(
+        tenant_id=scope.tenant_id,
+        memory_id=memory_id,
+        user_id=scope.user_id,
+        agent_id=agent_id,
+        session_id=session_id,
+        kind=new.kind,
+        layer=DEFAULT_LAYER[new.kind],
+        namespace=new.namespace,
+        key=new.key,
+        content=new.content,
+        value=new.value,
+        content_type=new.content_type,
+        role=new.role,
+        trigger_condition=new.trigger_condition,
+        procedure_type=new.procedure_type,
+        metadata=new.metadata,
+        tags=tuple(dict.fromkeys(new.tags)),
+        source=new.source,
+        importance=estimate_importance(new.content, new.role) if new.importance is None else new.importance,
+        visibility=new.visibility,
+        content_hash=b"",
+        valid_from=new.valid_from or now,
+        expires_at=now + timedelta(days=new.ttl_days) if new.ttl_days is not None else new.expires_at,
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
+    return row.evolve(content_hash=content_hash(row, new.valid_from))
+
+
+def content_hash(row: MemoryRow, occurred_at: datetime | None = None) -> bytes:
+    """What makes a memory the same as another of its owner.
+
+    A fact is its words. A skill also belongs to its agent and trigger. An experience belongs to its agent, session and
+    speaker, and to its moment where that was given: saying "yes" twice is two experiences.
+    """
+    identity: list[object] = [row.kind, row.namespace, row.content]
+    if row.kind != "semantic":
+        identity += [row.agent_id, row.role, row.trigger_condition, row.procedure_type]
+    if row.kind == "episodic":
+        identity += [row.session_id, row.metadata.get("speaker"), occurred_at.isoformat() if occurred_at else None]
+    return _digest(identity)
+
+
+def fact_hash(content: str) -> bytes:
+    """The same, of a fact that has no key."""
+    return _digest(["semantic", None, content])
+
+
+def _digest(identity: list[object]) -> bytes:
+    return hashlib.sha256(json.dumps(identity, ensure_ascii=False).encode()).digest()
+
+
+def speaker_of(kind: str, metadata: Mapping[str, Json]) -> str | None:
+    """Who said an episodic memory, if that is known."""
+    speaker = metadata.get("speaker") if kind == "episodic" else None
+    return speaker if isinstance(speaker, str) and speaker else None
+
+
+def embedded_text(kind: str, content: str, metadata: Mapping[str, Json], trigger_condition: str | None) -> str:
+    """The text whose meaning is searched: who said it, when a skill applies, and the content."""
+    if speaker := speaker_of(kind, metadata):
+        return f"{speaker}: {content}"
+    return f"{trigger_condition}\n{content}" if trigger_condition else content
+
+
+def searched_terms(row: MemoryRow) -> Counter[str]:
+    """The words that are searched: the embedded text, the tags, and the words of the key."""
+    counts = count_terms(row.embedded_text)
+    key = "" if row.kind == "episodic" else row.key or ""  # of an experience, a key is only an address
+    for term in count_terms(" ".join([*row.tags, key])):
+        counts.setdefault(term, 1)
+    return counts
+
+
+def _as_json(value: Any) -> Json:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _from_json(name: str, value: Any) -> Any:
+    if value is None or name in _JSON:
+        return value
+    match MEMORY.types[name]:
+        case "timestamptz":
+            return datetime.fromisoformat(value)
+        case "uuid":
+            return UUID(value)
+        case "bytea":
+            return bytes.fromhex(value.removeprefix("\\x"))
+        case "text[]":
+            return tuple(value)
+        case _:
+            return value
+
+
+def _from_database(name: str, value: Any) -> Any:
+    if name in _JSON:
+        return None if value is None else json.loads(value)
+    return tuple(value) if name == "tags" else value
