@@ -23,7 +23,16 @@ GENERATED = ("client/src/keeps_client/_sync/*.py",)
 NO_METHODS = {"transport.py", "workflow.py", "health.py", "__init__.py"}
 """Of the SDK: how bytes are sent, and helpers that stand on the methods."""
 COLUMN_LIST = re.compile(r"trigger_condition\W{1,12}(?:memories\.|page\.|held\.)?procedure_type")
-SAMPLE = ("get_task_context", "put_sub_task", "add_relation", "store_skill", "end_session", "undo", "log_activity", "delete_entry")
+SAMPLE = (
+    "get_task_context",
+    "put_sub_task",
+    "add_relation",
+    "store_skill",
+    "end_session",
+    "undo",
+    "log_activity",
+    "delete_entry",
+)
 
 
 def found(root: Path, patterns: tuple[str, ...]) -> list[Path]:
@@ -70,8 +79,15 @@ def main() -> None:
     everywhere = [*sources(root, ".py", tests=True), *sources(root, ".sql")]
     by_hand, generated = lines(found(root, METHOD_LISTS)), lines(found(root, GENERATED))
     over = [line for path in everywhere for line in path.read_text(encoding="utf-8").splitlines() if len(line) > LINE]
-    columns = sum(len(COLUMN_LIST.findall(path.read_text(encoding="utf-8"))) for path in [*python, *sources(root, ".sql")])
-    skips = [line for path in everywhere for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("# fmt: skip")]
+    columns = sum(
+        len(COLUMN_LIST.findall(path.read_text(encoding="utf-8"))) for path in [*python, *sources(root, ".sql")]
+    )
+    skips = [
+        line
+        for path in everywhere
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.endswith("# fmt: skip")
+    ]
     print(f"lines in method lists       {by_hand + generated:6,}, of them {generated:,} generated")
     print(f"files that name a method    {kept_by_hand(root):6.1f}")
     print(f"column lists of memories    {columns:6,}")
