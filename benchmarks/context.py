@@ -83,7 +83,7 @@ async def _measure(keeps: Keeps, bench: Any, questions: int, budget: int) -> dic
             _judged(_packed(ranked, lines[query.user], names[query.user], warm.tokens), gold, warm.tokens)
         )
         started = time.perf_counter()
-        sentence = (await keeps.services.recall._embedder.embed_query(query.text + " ")).sentence
+        sentence = (await keeps.recall._embedder.embed_query(query.text + " ")).sentence
         embedded = time.perf_counter()
         rows = await raw.fetch(RAW, "locomo", query.user, HalfVector(sentence), 300)
         ended = time.perf_counter()

@@ -53,7 +53,7 @@ async def _measured(operations: int, writers: int) -> dict[str, Any]:
                 await asyncio.gather(*(write(history) for history in histories))
             took = time.monotonic() - started
             began = time.monotonic()
-            verified = await keeps.services.events.verify(Scope("history", "alice"))
+            verified = await keeps.events.verify(Scope("history", "alice"))
             seconds = time.monotonic() - began
             rates = {
                 f"{tenants} tenant{'s' * (tenants > 1)}, {at_once} writers": await _rate(keeps, tenants, at_once)

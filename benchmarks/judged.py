@@ -184,9 +184,9 @@ async def continuity(home: Path, *, held_out: bool = False) -> dict[str, Any]:
 
 async def _jobs(keeps: Keeps, tenant_id: str) -> None:
     for job in ("sessions", "promotion", "decay", "expiry", "consolidation"):
-        if job != "consolidation" or keeps.services.memories.now().weekday() == 0:
-            await keeps.services.lifecycle.run(tenant_id, job)
-    await keeps.services.lifecycle.run(tenant_id, "index")
+        if job != "consolidation" or keeps.memories.now().weekday() == 0:
+            await keeps.lifecycle.run(tenant_id, job)
+    await keeps.lifecycle.run(tenant_id, "index")
 
 
 async def nothing(keeps: Keeps, *, held_out: bool = False) -> dict[str, Any]:

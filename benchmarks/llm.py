@@ -59,7 +59,7 @@ async def _measure(home: Path) -> dict[str, Any]:
         await memory.end_session("s")
         clock[0] += timedelta(hours=2)
         started = time.perf_counter()
-        done = await keeps.services.lifecycle.run("llm", "sessions")
+        done = await keeps.lifecycle.run("llm", "sessions")
         seconds = time.perf_counter() - started
         everything = (await memory.list(limit=200)).items
         said = " ".join(text for _, text in SAID).casefold()

@@ -238,7 +238,7 @@ async def _recalls(size: int, keeps: Keeps, url: str, embedder: _Table) -> list[
     rows: list[dict[str, Any]] = []
     connection = await asyncpg.connect(url)
     await register_vector(connection)
-    database = keeps.services.recall._database  # noqa: SLF001  the bench measures the arm apart from the rest
+    database = keeps.recall._database  # noqa: SLF001  the bench measures the arm apart from the rest
     for name, scope in (("many", Scope("many", "user-3")), ("large", Scope("large", "user"))):
         async with connection.transaction():
             await _Raw._become(connection, scope)  # noqa: SLF001

@@ -20,8 +20,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from keeps.providers import Entry, Filters, Match, ProviderCapabilities, ProviderContext, text_of
+from keeps_client.checked import validated
 from keeps_client.models import NewEntry
-from keeps_client.validation import named, validated
+from keeps_client.validation import named
 
 
 class SqliteProvider:

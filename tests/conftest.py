@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
 from keeps.db.session import Database
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.models.minilm import MiniLM
 from keeps.scope import Scope
 from tests import watchdog
@@ -153,7 +153,7 @@ def tenant() -> str:
 
 
 @pytest.fixture
-def memory(keeps: Keeps, tenant: str) -> ScopedMemory:
+def memory(keeps: Keeps, tenant: str) -> LocalMemory:
     """Alice's memory, in a tenant of this test's own."""
     return keeps.memory(Scope(tenant, "alice"))
 

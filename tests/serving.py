@@ -53,7 +53,7 @@ async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncG
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
-        keeps.services.events.end_subscriptions()
+        keeps.events.end_subscriptions()
         server.should_exit = True
         await task
         listener.close()

@@ -1,4 +1,4 @@
-"""Make keeps_client/_sync from keeps_client/_async: python tools/make_sync.py [--check]
+"""Make keeps_client/_sync from keeps_client/memory: python tools/make_sync.py [--check]
 
 The async client is written by hand; what differs in a client without await is words, and these are replaced here.
 """
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 CLIENT = Path(__file__).parents[1] / "client" / "src" / "keeps_client"
-FILES = ("state.py", "graph.py", "providers.py", "log.py", "layers.py", "admin.py", "client.py", "workflow.py")
+BY_HAND = {"transport.py"}
 WORDS = [
     (r"\basync def\b", "def"),
     (r"\basync with\b", "with"),
@@ -20,9 +20,9 @@ WORDS = [
     (r"\bawait ", ""),
     (r"\b__aenter__\b", "__enter__"),
     (r"\b__aexit__\b", "__exit__"),
-    (r"keeps_client\._async\b", "keeps_client._sync"),
+    (r"keeps_client\.memory\b", "keeps_client._sync"),
 ]
-NOTE = "# Generated from keeps_client/_async by tools/make_sync.py; change that instead.\n"
+NOTE = "# Generated from keeps_client/memory by tools/make_sync.py; change that instead.\n"
 
 
 def made(source: str) -> str:
@@ -38,8 +38,11 @@ def made(source: str) -> str:
 
 def main() -> int:
     stale = []
-    for name in FILES:
-        text = made((CLIENT / "_async" / name).read_text(encoding="utf-8"))
+    for path in sorted((CLIENT / "memory").glob("*.py")):
+        name = path.name
+        if name in BY_HAND:
+            continue
+        text = made(path.read_text(encoding="utf-8"))
         target = CLIENT / "_sync" / name
         if "--check" in sys.argv:
             if not target.exists() or target.read_text(encoding="utf-8") != text:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Protocol, TypeVar
 
 from keeps.access.keys import KeyService
 from keeps.cache.redis import RedisCache
 from keeps.clock import Clock, utc_now
 from keeps.context.router import ContextRouter
+from keeps.context.sources import SourceService
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
 from keeps.db.probe import probe
@@ -24,11 +25,13 @@ from keeps.exchanges.service import ExchangeService
 from keeps.forgetting import Forgetting
 from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
+from keeps.handlers import handlers_of
 from keeps.indexing.service import Indexer
 from keeps.insights.service import InsightService
 from keeps.jobs.worker import JobQueue, Worker
+from keeps.knowledge.service import KnowledgeService
 from keeps.lifecycle.operations import OperationService, Run
-from keeps.lifecycle.service import Lifecycle
+from keeps.lifecycle.service import Lifecycle, UserJob
 from keeps.memories.service import MemoryService
 from keeps.models.chat import ChatModel
 from keeps.models.counted import CountedEmbedder, counted_chat
@@ -44,7 +47,6 @@ from keeps.providers.working import WorkingShelves
 from keeps.recall.access import AccessBuffer
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
-from keeps.services import Services
 from keeps.sessions.service import SessionService
 from keeps.settings import Settings
 from keeps.tasks.service import TaskService
@@ -55,6 +57,13 @@ from keeps.transfer.service import TransferService
 from keeps.webhooks.service import WebhookService
 from keeps.working.service import WorkingService
 from keeps_client.errors import ValidationFailedError
+
+
+class _Closing(Protocol):
+    async def close(self) -> None: ...
+
+
+PartT = TypeVar("PartT", bound=_Closing)
 
 
 async def open_keeps(
@@ -71,28 +80,41 @@ async def open_keeps(
     `embedder` and `chat` replace those that the settings name. `providers` come beside those of installed packages; each answers
     a recall within `provider_timeout_seconds`, or is left out.
     """
-    async with AsyncExitStack() as undo:
+    async with AsyncExitStack() as stack:
+
+        def opened(part: PartT) -> PartT:
+            """A part that is closed with the rest, before those that were opened before it."""
+            stack.push_async_callback(part.close)
+            return part
+
         url = settings.database_url
-        server: EmbeddedPostgres | None = None
-        if url is None:
-            server = await EmbeddedPostgres.open(settings.home)
-            undo.push_async_callback(server.close)
+        server = opened(await EmbeddedPostgres.open(settings.home)) if url is None else None
+        if server is not None:
             url = server.app_url
-        database = Database(await open_pool(url, size=settings.pool_size), server.revive if server else None)
-        undo.push_async_callback(database.close)
+        pool = await open_pool(str(url), size=settings.pool_size)
+        database = opened(Database(pool, server.revive if server else None))
         await probe(database)
         metrics = Metrics()
+        cache = opened(RedisCache(settings.redis_url, metrics)) if settings.redis_url else None
         model = embedder or choose_embedder(settings)
-        chosen = None if model is None else CountedEmbedder(model, metrics)
+        chosen = None if model is None else opened(CountedEmbedder(model, metrics))
         chat = chat or choose_chat(settings)
-        access = AccessBuffer(database)
-        indexer = Indexer(database, chosen, clock)
-        closing: list[Any] = [part for part in (chosen, chat, database, server) if part is not None]
+        if chat is not None:
+            opened(chat)
+        access = opened(AccessBuffer(database))
+        indexer = opened(Indexer(database, chosen, clock))
         introducer = Introducer(database)
-        memories = MemoryService(
-            database, introducer, chosen, clock, notice=indexer.notice,
-            max_content_characters=settings.max_content_characters, default_ttl_days=settings.default_ttl_days,
-        )  # fmt: skip
+        memories = opened(
+            MemoryService(
+                database,
+                introducer,
+                chosen,
+                clock,
+                notice=indexer.notice,
+                max_content_characters=settings.max_content_characters,
+                default_ttl_days=settings.default_ttl_days,
+            )
+        )
         recall = RecallService(database, chosen, access, clock)
         graph = GraphService(database, introducer, clock)
         builtin: dict[str, BuiltIn] = {
@@ -103,60 +125,61 @@ async def open_keeps(
         factories = {**installed_factories(), **(providers or {})}
         if taken := set(factories) & {*LOCAL, *builtin}:
             raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
-        markdown = MarkdownFolders(
-            settings.markdown_folder or settings.home / "markdown",
-            introducer,
-            counted_chat(chat, metrics, "markdown"),
-            clock,
-        )
-        cache = RedisCache(settings.redis_url, metrics) if settings.redis_url else None
-        closing += [cache] if cache is not None else []
-        registry = Registry(
-            database, introducer, clock, WorkingShelves(clock), markdown, builtin, factories, settings.home
-        )
+        folder = settings.markdown_folder or settings.home / "markdown"
+        markdown = MarkdownFolders(folder, introducer, counted_chat(chat, metrics, "markdown"), clock)
+        shelves = WorkingShelves(clock)
+        registry = Registry(database, introducer, clock, shelves, markdown, builtin, factories, settings.home)
         asked = ProviderService(registry, introducer, recall, clock, provider_timeout_seconds)
         operations = OperationService(database, clock)
+        sessions = SessionService(database, introducer, clock)
         kept = timedelta(hours=settings.session_hours)
-        exchanges = ExchangeService(database, introducer, memories, cache, clock, kept)
+        exchanges = ExchangeService(database, introducer, memories, sessions, cache, clock, kept)
         conversations = SessionConsolidation(
             database, exchanges, memories, counted_chat(chat, metrics, "sessions"), settings.llm_tokens_per_day
         )
-        lifecycle = Lifecycle(
-            database,
-            operations,
-            clock,
-            {"index": partial(_index, indexer), "sessions": conversations.consolidate_user},
-            metrics,
-            settings.cleanup_interval_hours,
-        )
-        services = Services(
+        jobs: dict[str, UserJob] = {"index": partial(_index, indexer), "sessions": conversations.consolidate_user}
+        lifecycle = Lifecycle(database, operations, clock, jobs, metrics, settings.cleanup_interval_hours)
+        sources = SourceService(database, memories, clock)
+        router = opened(ContextRouter(database, asked, exchanges, sources, choose_counter(), access, clock, metrics))
+        opened(asked)
+        events = opened(EventService(database, Feed(database), clock))
+        webhooks = opened(WebhookService(database, clock, metrics, allow_private=settings.webhooks_allow_private))
+        worker = opened(Worker(database, lifecycle, clock))
+        await events.make_partitions()
+        keeps = Keeps(
+            database=database,
+            metrics=metrics,
+            cache=cache,
+            admin_url=server.url("postgres") if server else None,
+            access=access,
             memories=memories,
             forgetting=Forgetting(database, memories, exchanges, graph, asked),
             recall=recall,
-            providers=asked,
+            knowledge=KnowledgeService(memories, recall),
             indexer=indexer,
             working=WorkingService(database, introducer, clock),
-            sessions=SessionService(database, introducer, clock),
+            sessions=sessions,
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
+            providers=asked,
             graph=graph,
             reader=Reader(database, introducer, counted_chat(chat, metrics, "graph"), clock),
-            events=EventService(database, Feed(database), clock),
-            webhooks=WebhookService(database, clock, metrics, allow_private=settings.webhooks_allow_private),
+            events=events,
+            webhooks=webhooks,
             keys=KeyService(database, clock),
             tenants=TenantService(database, asked, cache, clock),
             transfer=TransferService(database, introducer, indexer),
             exchanges=exchanges,
-            router=ContextRouter(database, asked, exchanges, choose_counter(), access, clock, metrics),
+            sources=sources,
+            router=router,
             insights=InsightService(database, clock),
             operations=operations,
             lifecycle=lifecycle,
-            worker=Worker(database, lifecycle, clock),
+            worker=worker,
             queue=JobQueue(database),
+            stack=stack.pop_all(),
         )
-        await services.events.make_partitions()
-        keeps = Keeps(database, services, access, closing, metrics, server.url("postgres") if server else None, cache)
-        undo.pop_all()
+        keeps.handlers = handlers_of(keeps)
         return keeps
 
 

@@ -2,49 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from keeps.access.keys import KeyService
 from keeps.cache.redis import RedisCache
+from keeps.context.router import ContextRouter
+from keeps.context.sources import SourceService
 from keeps.db.session import Database
-from keeps.indexing.service import IndexStatus
+from keeps.events.service import EventService
+from keeps.exchanges.service import ExchangeService
+from keeps.forgetting import Forgetting
+from keeps.graph.reading import Reader
+from keeps.graph.service import GraphService
+from keeps.indexing.service import Indexer, IndexStatus
+from keeps.insights.service import InsightService
+from keeps.jobs.worker import JobQueue, Worker
+from keeps.knowledge.service import KnowledgeService
+from keeps.lifecycle.operations import OperationService
+from keeps.lifecycle.service import Lifecycle
+from keeps.memories.service import MemoryService
+from keeps.plans.service import PlanService
+from keeps.providers.contract import MemoryProvider
+from keeps.providers.service import ProviderService
 from keeps.recall.access import AccessBuffer
+from keeps.recall.service import RecallService
 from keeps.scope import Scope
-from keeps.scoped import ScopedMemory
-from keeps.services import Services
+from keeps.sessions.service import SessionService
+from keeps.tasks.service import TaskService
 from keeps.telemetry.metrics import Metrics
+from keeps.transfer.erasure import TenantService
+from keeps.transfer.service import TransferService
+from keeps.webhooks.service import WebhookService
+from keeps.working.service import WorkingService
+from keeps_client.endpoint import AnswerT, Endpoint
+from keeps_client.memory.admin import Admin
+from keeps_client.memory.whole import Memory
+from keeps_client.models import Event, ImportSummary
+from keeps_client.validation import event_types, memory_kinds, named, named_session, position_of
+
+Handler = Callable[[Scope, Any, Any], Awaitable[Any]]
+"""Does an operation. Takes who asks, the parameters and the body, both valid."""
 
 
+@dataclass(eq=False, kw_only=True)
 class Keeps:
-    """An open memory: one database, any number of scopes.
+    """An open memory: one database, any number of scopes. Made by keeps.bootstrap.
 
     async with Keeps.open() as keeps:
         memory = keeps.memory(Scope(tenant_id="acme", user_id="alice"))
     """
 
-    def __init__(
-        self,
-        database: Database,
-        services: Services,
-        access: AccessBuffer,
-        closing: Sequence[Any],
-        metrics: Metrics,
-        admin_url: str | None = None,
-        cache: RedisCache | None = None,
-    ) -> None:
-        self.database = database
-        self.services = services
-        self.indexer = services.indexer
-        self._access = access
-        self._closing = closing
-        self.metrics = metrics
-        """For Prometheus; `metrics.registry` is a registry of prometheus_client."""
-        self.cache = cache
-        """Redis or Valkey, where one is configured."""
-        self.admin_url = admin_url
-        """PostgreSQL's administrator, of an embedded database only."""
+    database: Database
+    metrics: Metrics
+    """For Prometheus; `metrics.registry` is a registry of prometheus_client."""
+    cache: RedisCache | None
+    """Redis or Valkey, where one is configured."""
+    admin_url: str | None
+    """PostgreSQL's administrator, of an embedded database only."""
+    access: AccessBuffer
+    memories: MemoryService
+    forgetting: Forgetting
+    recall: RecallService
+    knowledge: KnowledgeService
+    indexer: Indexer
+    working: WorkingService
+    sessions: SessionService
+    plans: PlanService
+    tasks: TaskService
+    providers: ProviderService
+    graph: GraphService
+    reader: Reader
+    events: EventService
+    webhooks: WebhookService
+    keys: KeyService
+    tenants: TenantService
+    transfer: TransferService
+    exchanges: ExchangeService
+    sources: SourceService
+    router: ContextRouter
+    insights: InsightService
+    operations: OperationService
+    lifecycle: Lifecycle
+    worker: Worker
+    queue: JobQueue
+    stack: AsyncExitStack
+    """What was opened, and is closed again in turn."""
+    handlers: Mapping[Endpoint[Any], Handler] = field(default_factory=dict[Endpoint[Any], Handler])
+    """Who does what."""
 
     @staticmethod
     def open(home: Path | str | None = None, *, database_url: str | None = None, **overrides: Any) -> OpeningKeeps:
@@ -55,9 +104,9 @@ class Keeps:
         """
         return OpeningKeeps(home, database_url, overrides)
 
-    def memory(self, scope: Scope) -> ScopedMemory:
+    def memory(self, scope: Scope) -> LocalMemory:
         """The memory as `scope` sees it. Cheap; make one wherever you need it."""
-        return ScopedMemory(scope, self.services)
+        return LocalMemory(self, scope)
 
     async def status(self) -> IndexStatus:
         """What the index says about itself: model, pending rows, lag, counts."""
@@ -72,17 +121,9 @@ class Keeps:
         return await self.indexer.storage_bytes()
 
     async def close(self) -> None:
-        """Finish what is on its way and let go of the database; the last one out stops an embedded server."""
-        await self.services.worker.close()
-        await self.services.webhooks.close()
-        await self.services.events.close()
-        await self.services.providers.close()
-        await self.services.router.close()
-        await self.services.memories.close()
-        await self.indexer.close()
-        await self._access.close()
-        for resource in self._closing:
-            await resource.close()
+        """Finish what is on its way and let go of the database; the last one out stops an embedded server. All of it is
+        closed, also where one part fails to."""
+        await self.stack.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -91,6 +132,60 @@ class Keeps:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+class LocalMemory(Memory):
+    """The memory of one scope, in process: the methods of the SDK's `MemoryClient`."""
+
+    def __init__(self, keeps: Keeps, scope: Scope) -> None:
+        self.keeps = keeps
+        self.scope = scope
+
+    @property
+    def admin(self) -> LocalAdmin:
+        """What administrators do. Whoever holds the library holds the database: roles are asked of callers over HTTP."""
+        return LocalAdmin(self.keeps, self.scope)
+
+    async def subscribe(
+        self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
+    ) -> AsyncIterator[Event]:
+        """Events as they happen, in order, without end: those after number `after`, or those to come.
+
+        None is lost or doubled: keep the `sequence` of the last one you handled, and subscribe after it.
+        """
+        start = None if after is None else position_of(after)
+        found = self.keeps.events.subscribe(
+            self.scope, after=start, types=event_types(types), kinds=memory_kinds(kinds)
+        )
+        async for event in found:
+            yield event
+
+    async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:
+        """One provider, to work with directly: `working`, `postgres`, `vector`, `graph`, or one that is installed."""
+        name, session = named("provider_id", provider_id, 100), named_session(session_id)
+        return await self.keeps.providers.provider(self.scope, name, session)
+
+    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+        return await self.keeps.handlers[endpoint](self.scope, *endpoint.split(fields))
+
+
+class LocalAdmin(Admin):
+    """What administrators do, in process."""
+
+    def __init__(self, keeps: Keeps, scope: Scope) -> None:
+        self._keeps = keeps
+        self._scope = scope
+
+    async def export_lines(self, *, user_id: str | None = None) -> list[str]:
+        """The tenant's data, or one user's, as JSON lines."""
+        return [line.rstrip("\n") async for line in self._keeps.transfer.export(self._scope, user_id)]
+
+    async def import_lines(self, lines: Iterable[str]) -> ImportSummary:
+        """Store exported lines with their ids. What is there already stays as it is."""
+        return await self._keeps.transfer.import_lines(self._scope, lines)
+
+    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+        return await self._keeps.handlers[endpoint](self._scope, *endpoint.split(fields))
 
 
 class OpeningKeeps:

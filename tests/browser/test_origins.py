@@ -163,7 +163,7 @@ async def test_no_route_writes_or_reads_for_a_page_of_another_origin(
     mine = token(DEFAULT_TENANT_ID, DEFAULT_USER_ID, "admin")
     routes = _routes(victims)
     async with serving(keeps, auth=mode, reads_per_minute=1_000_000, writes_per_minute=1_000_000, **more) as url:
-        await keeps._access.flush()
+        await keeps.access.flush()
         before = await _everything(server)
         for host in HOSTS:
             page = await browser.new_page()
@@ -179,7 +179,7 @@ async def test_no_route_writes_or_reads_for_a_page_of_another_origin(
                 assert kind in ("error", "opaque", "read", "events"), what
                 assert MARK not in text.replace("swordfish entity", "") or how == "cors", what
                 assert not text or kind == "error" or "forbidden" in text or text == "refused", what
-        await keeps._access.flush()
+        await keeps.access.flush()
         assert await _everything(server) == before
         print(f"{mode}: {len(routes)} routes, {len(told)} attempts from each of {', '.join(HOSTS)}")
 

@@ -129,7 +129,7 @@ async def test_a_source_that_breaks_or_never_answers_is_named_and_the_others_ans
     living: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alice = await told(living, tenant)
-    router = living.services.router
+    router = living.router
 
     async def never(*_: object) -> None:
         await asyncio.Event().wait()
@@ -198,8 +198,8 @@ async def test_bad_questions_are_refused(living: Keeps, tenant: str, arguments: 
 async def test_insights_count_what_is_there(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = await told(living, tenant)
     await alice.recall("allergic to peanuts", limit=1)
-    await living._access.flush()
-    await living.services.lifecycle.run(tenant, "storage")
+    await living.access.flush()
+    await living.lifecycle.run(tenant, "storage")
     found = await alice.insights()
     assert found.total_memories == 9
     assert found.by_kind == {"semantic": 4, "episodic": 4, "procedural": 1}
@@ -210,7 +210,7 @@ async def test_insights_count_what_is_there(living: Keeps, clock: MovingClock, t
     assert found.growth_trend == "increasing"
     assert found.storage[-1].memories == 9
     clock.forward(days=40)
-    await living.services.lifecycle.run(tenant, "decay")
+    await living.lifecycle.run(tenant, "decay")
     later = await alice.insights()
     assert (later.decay.archived, later.promoted) == (2, 2), "what was decided, and who she is, lasts"
     assert later.by_kind == {"semantic": 4, "episodic": 2, "procedural": 1}, "what was told in passing stays"
@@ -271,7 +271,7 @@ async def test_what_is_no_longer_shared_is_gone_from_cached_answers_too(
         case "forgotten" | "erased":
             await alice.forget(shared.memory_id, hard=taken_away == "erased")
         case _:
-            await living.services.tenants.erase_user(alice.scope, "alice")
+            await living.tenants.erase_user(alice.scope, "alice")
     assert "4711" not in (await bob.context("What is the launch code?")).text
 
 

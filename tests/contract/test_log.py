@@ -116,7 +116,7 @@ async def test_a_commit_that_comes_late_is_not_missed(keeps: Keeps, tenant: str)
     async def slow(tx: Any) -> None:
         from keeps.working import store
 
-        await store.put(tx, "p", "slow", 1, expires_at=None, now=keeps.services.memories.now(), expected=None)
+        await store.put(tx, "p", "slow", 1, expires_at=None, now=keeps.memories.now(), expected=None)
         numbered.set()
         await go_on.wait()
 

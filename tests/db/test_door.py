@@ -10,7 +10,8 @@ import pytest
 from keeps.db import session
 from keeps.db.pool import address_of, open_pool
 from keeps.db.session import Database, Tx
-from keeps.db.statements import Condition, Statement, Statements
+from keeps.db.statements import Condition, Statement
+from keeps.memories.store import QUERIES
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
@@ -180,5 +181,5 @@ def test_a_condition_needs_a_place_in_its_statement() -> None:
 
 
 def test_statements_are_read_by_name() -> None:
-    names = [statement.name for statement in Statements("keeps.memories").all()]
+    names = [statement.name for statement in QUERIES.all()]
     assert len(names) == len(set(names)) > 10

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 
@@ -61,14 +61,14 @@ class History:
         if self._clock is not None and pick.random() < 0.05:
             self._clock.now += timedelta(days=pick.choice((0.1, 1, 40)))
         memory = self._keeps.memory(Scope(self._tenant, pick.choice(USERS), pick.choice((None, "agent"))))
-        operations: list[tuple[int, Callable[[ScopedMemory], Awaitable[Any]]]] = [
+        operations: list[tuple[int, Callable[[LocalMemory], Awaitable[Any]]]] = [
             (10, self._remember), (4, self._update), (3, self._forget), (2, self._restore), (2, self._session), (4, self._plan), (8, self._working),
             (3, self._task), (8, self._graph), (0 if pick.random() < 0.8 else 1, self._erase),
         ]  # fmt: skip
         (operation,) = pick.choices([each for _, each in operations], [weight for weight, _ in operations])
         await operation(memory)
 
-    async def _remember(self, memory: ScopedMemory) -> None:
+    async def _remember(self, memory: LocalMemory) -> None:
         pick = self._random
         given: dict[str, Any] = {"visibility": pick.choice(("private", "private", "tenant"))}
         if pick.random() < 0.5:
@@ -87,7 +87,7 @@ class History:
     def _some(self) -> Any:
         return self._random.choice(self._known) if self._known else "01a20000-0000-7000-8000-000000000000"
 
-    async def _update(self, memory: ScopedMemory) -> None:
+    async def _update(self, memory: LocalMemory) -> None:
         pick = self._random
         changes = pick.choice(
             ({"content": pick.choice(WORDS)}, {"importance": pick.random()}, {"visibility": pick.choice(("private", "tenant"))},
@@ -95,13 +95,13 @@ class History:
         )  # fmt: skip
         await memory.update(self._some(), index="later", **changes)
 
-    async def _forget(self, memory: ScopedMemory) -> None:
+    async def _forget(self, memory: LocalMemory) -> None:
         await memory.forget(self._some(), hard=self._random.random() < 0.3)
 
-    async def _restore(self, memory: ScopedMemory) -> None:
+    async def _restore(self, memory: LocalMemory) -> None:
         await memory.restore(self._some())
 
-    async def _session(self, memory: ScopedMemory) -> None:
+    async def _session(self, memory: LocalMemory) -> None:
         pick = self._random
         name = pick.choice(("s", "t"))
         match pick.randrange(3):
@@ -112,7 +112,7 @@ class History:
             case _:
                 await memory.delete_session(name)
 
-    async def _plan(self, memory: ScopedMemory) -> None:
+    async def _plan(self, memory: LocalMemory) -> None:
         pick = self._random
         plan = pick.choice("pq")
         match pick.randrange(5):
@@ -130,7 +130,7 @@ class History:
             case _:
                 await memory.delete_plan(plan)
 
-    async def _working(self, memory: ScopedMemory) -> None:
+    async def _working(self, memory: LocalMemory) -> None:
         pick = self._random
         plan, key = pick.choice("pq"), pick.choice("kl")
         match pick.randrange(7):
@@ -144,7 +144,7 @@ class History:
             case _:
                 await memory.delete_plan_state(plan, pick.choice((key, None)))
 
-    async def _task(self, memory: ScopedMemory) -> None:
+    async def _task(self, memory: LocalMemory) -> None:
         pick = self._random
         if pick.random() < 0.7:
             await memory.store_task_context(
@@ -153,7 +153,7 @@ class History:
         else:
             await memory.delete_task_context("task")
 
-    async def _graph(self, memory: ScopedMemory) -> None:
+    async def _graph(self, memory: LocalMemory) -> None:
         pick = self._random
         names = ("Ann", "ann ", "Bo", "Corp", "München")
         match pick.randrange(9):
@@ -184,5 +184,5 @@ class History:
             case _:
                 pass
 
-    async def _erase(self, memory: ScopedMemory) -> None:
-        await self._keeps.services.tenants.erase_user(memory.scope, self._random.choice(USERS))
+    async def _erase(self, memory: LocalMemory) -> None:
+        await self._keeps.tenants.erase_user(memory.scope, self._random.choice(USERS))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.events.rebuild import rebuild
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError, ValidationFailedError
@@ -33,22 +33,22 @@ async def test_random_histories_are_replayed_to_the_byte(stepping: Any, seed: in
     tenant = f"history-{seed}-{id(clock)}"
     history = History(keeps, tenant, seed, clock)
     await history.run(120)
-    found = await keeps.services.events.verify(Scope(tenant, "alice"))
+    found = await keeps.events.verify(Scope(tenant, "alice"))
     assert found.differences == []
     assert history.done > 20
-    await keeps.services.tenants.erase_tenant(Scope(tenant, "alice"))
+    await keeps.tenants.erase_tenant(Scope(tenant, "alice"))
 
 
 async def test_writers_at_once_leave_what_their_events_tell(keeps: Keeps, tenant: str) -> None:
     histories = [History(keeps, tenant, seed) for seed in range(8)]
     await asyncio.gather(*(history.run(60) for history in histories))
-    found = await keeps.services.events.verify(Scope(tenant, "alice"))
+    found = await keeps.events.verify(Scope(tenant, "alice"))
     assert found.differences == []
     assert found.events >= sum(found.compared.values()) > 0
 
 
 async def test_a_row_that_was_changed_behind_the_log_is_found_and_named(
-    memory: ScopedMemory, server: Any, tenant: str, keeps: Keeps
+    memory: LocalMemory, server: Any, tenant: str, keeps: Keeps
 ) -> None:
     kept = await memory.remember("The gate code is swordfish.", namespace="n", key="k")
     lost = await memory.remember("This row will vanish.")
@@ -62,7 +62,7 @@ async def test_a_row_that_was_changed_behind_the_log_is_found_and_named(
         tenant,
     )
     await connection.close()
-    found = await keeps.services.events.verify(memory.scope)
+    found = await keeps.events.verify(memory.scope)
     assert not found.equal
     assert {(each.table, each.problem, tuple(each.columns)) for each in found.differences} == {
         ("memories", "differs", ("importance",)),
@@ -73,7 +73,7 @@ async def test_a_row_that_was_changed_behind_the_log_is_found_and_named(
 
 
 async def test_replay_into_a_schema_rebuilds_rows_as_they_were(
-    memory: ScopedMemory, server: Any, tenant: str, keeps: Keeps
+    memory: LocalMemory, server: Any, tenant: str, keeps: Keeps
 ) -> None:
     await memory.remember("Lives in Leeds.", namespace="f", key="home")
     then = datetime.now(UTC)
@@ -81,7 +81,7 @@ async def test_replay_into_a_schema_rebuilds_rows_as_they_were(
     await memory.append_to_list("log", "one", "plan")
     url = server.url("postgres", "keeps_test")
     schema = "replayed_" + tenant.replace("-", "_")
-    assert {each.table: each.rows for each in await keeps.services.events.replay(memory.scope, then)}["memories"] == 1
+    assert {each.table: each.rows for each in await keeps.events.replay(memory.scope, then)}["memories"] == 1
     rows = {each.table: each.rows for each in await rebuild(url, schema, tenant, then)}
     assert (rows["memories"], rows["working_memory"]) == (1, 0)
     with pytest.raises(ValidationFailedError, match="already"):
@@ -98,7 +98,7 @@ async def test_replay_into_a_schema_rebuilds_rows_as_they_were(
 
 
 async def test_a_redacted_log_replays_without_a_trace(
-    memory: ScopedMemory, keeps: Keeps, tenant: str, server: Any
+    memory: LocalMemory, keeps: Keeps, tenant: str, server: Any
 ) -> None:
     secret = await memory.remember("The password is swordfish.", namespace="n", key="k")
     await memory.remember("The password is marlin.", namespace="n", key="k")
@@ -108,9 +108,9 @@ async def test_a_redacted_log_replays_without_a_trace(
     await bob.append_to_list("both", "from bob", "plan")
     await memory.forget(secret.memory_id, hard=True)
     await memory.delete_plan_state("plan", "k")
-    assert (await keeps.services.events.verify(memory.scope)).differences == []
-    await keeps.services.tenants.erase_user(memory.scope, "alice")
-    assert (await keeps.services.events.verify(bob.scope)).differences == []
+    assert (await keeps.events.verify(memory.scope)).differences == []
+    await keeps.tenants.erase_user(memory.scope, "alice")
+    assert (await keeps.events.verify(bob.scope)).differences == []
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     log = await connection.fetch("SELECT events::text FROM keeps.events WHERE tenant_id = $1", tenant)
     await connection.close()
@@ -119,7 +119,7 @@ async def test_a_redacted_log_replays_without_a_trace(
     assert "'alice'" not in str(log)
 
 
-async def test_the_log_is_append_only_for_its_owner_too(memory: ScopedMemory, server: Any, tenant: str) -> None:
+async def test_the_log_is_append_only_for_its_owner_too(memory: LocalMemory, server: Any, tenant: str) -> None:
     await memory.remember("Tea at five.")
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     for statement in (
@@ -220,7 +220,7 @@ async def test_retention_keeps_what_replay_needs(server: Any, fresh_database: An
         await memory.append_to_list("log", 2, "plan")
         await memory.create_session(session_id="s")
         await memory.delete_session("s")
-        before = (await keeps.services.events.verify(memory.scope)).compared
+        before = (await keeps.events.verify(memory.scope)).compared
         # Half a year later: rows as if a month's partition had taken them when they were recorded.
         await connection.execute(
             "CREATE TABLE keeps.events_2026_01 PARTITION OF keeps.events FOR VALUES FROM ('2026-01-01Z') TO ('2026-02-01Z')"
@@ -230,13 +230,13 @@ async def test_retention_keeps_what_replay_needs(server: Any, fresh_database: An
         await connection.execute("UPDATE keeps.events SET recorded_at = '2026-01-15Z'")
         await connection.execute("SELECT set_config('app.log_change', '', false)")
         with pytest.raises(ValidationFailedError, match="30 days"):
-            await keeps.services.events.retire(20)
-        retired = await keeps.services.events.retire(100)
+            await keeps.events.retire(20)
+        retired = await keeps.events.retire(100)
         assert (retired.kept, retired.removed) == (5, 6)
         assert await connection.fetchval("SELECT to_regclass('keeps.events_2026_01')") is None
-        found = await keeps.services.events.verify(memory.scope)
+        found = await keeps.events.verify(memory.scope)
         assert (found.differences, found.compared) == ([], before)
-        assert (await keeps.services.events.retire(100)).removed == 0
+        assert (await keeps.events.retire(100)).removed == 0
         with pytest.raises(ValidationFailedError, match="is kept from"):
             await memory.recall("lives", as_of=datetime.now(UTC) - timedelta(days=400))
         with pytest.raises(ValidationFailedError, match="no longer kept"):

@@ -45,7 +45,7 @@ async def test_an_exchange_is_stored_as_memories_facts_and_notes(living: Keeps, 
     assert (await alice.recall("Where does she live?", layers=["long_term"])).hits[
         0
     ].memory.content == "The user lives in Leeds."
-    assert (await living.services.events.verify(alice.scope)).equal
+    assert (await living.events.verify(alice.scope)).equal
 
 
 async def test_a_newer_statement_supersedes_the_older_which_stays_readable(
@@ -129,13 +129,13 @@ async def test_ending_a_session_keeps_its_summary_and_an_hour_later_what_matters
     assert ended.memory.content_type == "session_summary"
     assert "peanuts" in ended.memory.content
     assert (await alice.get_session("s1")).ended_at == clock.now
-    assert await living.services.lifecycle.run(tenant, "sessions") is None, "an hour has not passed"
+    assert await living.lifecycle.run(tenant, "sessions") is None, "an hour has not passed"
     clock.forward(hours=2)
-    done = await living.services.lifecycle.run(tenant, "sessions")
+    done = await living.lifecycle.run(tenant, "sessions")
     assert done.counts["sessions"] == 1
     kept = [await alice.get(each.memory_id) for each in first.messages]
     assert [each.layer for each in kept] == ["long_term", "short_term", "long_term", "short_term", "short_term"]
-    assert await living.services.lifecycle.run(tenant, "sessions") is None, "running again changes nothing"
+    assert await living.lifecycle.run(tenant, "sessions") is None, "running again changes nothing"
     with pytest.raises(NotFoundError):
         await alice.end_session("never-begun")
 
@@ -146,10 +146,10 @@ async def test_a_conversation_that_was_left_is_consolidated_a_day_later(
     alice = living.memory(Scope(tenant, "alice"))
     await alice.store_exchange(said("We agreed to meet on 4 May in Leeds."), session_id="left")
     clock.forward(hours=25)
-    assert (await living.services.lifecycle.run(tenant, "sessions")).counts["sessions"] == 1
+    assert (await living.lifecycle.run(tenant, "sessions")).counts["sessions"] == 1
     (summary,) = (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items
     assert "4 May" in summary.content
-    assert (await living.services.lifecycle.run(tenant, "expiry")) is None
+    assert (await living.lifecycle.run(tenant, "expiry")) is None
 
 
 async def test_others_see_nothing_of_a_conversation(living: Keeps, tenant: str) -> None:
@@ -203,7 +203,7 @@ async def test_an_agents_token_has_notes_of_what_it_took_part_in_only(
     assert "party" not in context.text.replace("What about the party?", "")
     await bound.end_session("s1")
     clock.forward(hours=25)
-    await living.services.lifecycle.run(tenant, "sessions")
+    await living.lifecycle.run(tenant, "sessions")
     summaries = (await user.list(filters={"content_type": {"eq": "session_summary"}})).items
     assert {(each.agent_id, "party" in each.content, "invoice" in each.content) for each in summaries} == {
         (None, True, False), ("billing", False, True),

@@ -14,7 +14,7 @@ import asyncpg
 
 from keeps.bootstrap import open_keeps
 from keeps.db.embedded import inspect_home
-from keeps.engine import ScopedMemory
+from keeps.engine import LocalMemory
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import ConflictError, NotFoundError, UnavailableError
@@ -32,7 +32,7 @@ class Ledger:
         self.lost = 0
 
 
-async def operate(memory: ScopedMemory, name: str, count: int, ledger: Ledger, done: list[int]) -> None:
+async def operate(memory: LocalMemory, name: str, count: int, ledger: Ledger, done: list[int]) -> None:
     choose = random.Random(name)
     ids: list[UUID] = []
     for number in range(count):

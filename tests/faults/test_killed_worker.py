@@ -59,4 +59,4 @@ async def test_killed_in_the_middle_of_a_job_and_gone_on(
         alice = keeps.memory(Scope("tenant", "alice"))
         operations = (await alice.operations()).items
         assert {each.status for each in operations} == {"running", "completed"}, "the killed run's receipt says so"
-        assert (await keeps.services.events.verify(alice.scope)).equal
+        assert (await keeps.events.verify(alice.scope)).equal

@@ -28,7 +28,7 @@ async def log_of(server: Any, tenant: str) -> str:
 
 
 async def equal(keeps: Keeps, tenant: str) -> bool:
-    found = await keeps.services.events.verify(Scope(tenant, "ann"))
+    found = await keeps.events.verify(Scope(tenant, "ann"))
     assert found.differences == []
     return True
 
@@ -72,10 +72,10 @@ async def test_an_import_after_erasure_brings_back_only_what_it_holds(keeps: Kee
     told = await bob.remember("Bob knows A.")
     await bob.add_relation(await bob.add_entity("B"), shared.entity_id, "knows")
     await bob.add_mention(told.memory_id, shared.entity_id)
-    lines = [line async for line in keeps.services.transfer.export(ann.scope, "ann")]
-    await keeps.services.tenants.erase_user(ann.scope, "ann")
+    lines = [line async for line in keeps.transfer.export(ann.scope, "ann")]
+    await keeps.tenants.erase_user(ann.scope, "ann")
     assert await equal(keeps, tenant)
-    assert (await keeps.services.transfer.import_lines(ann.scope, lines)).stored == 1
+    assert (await keeps.transfer.import_lines(ann.scope, lines)).stored == 1
     assert await equal(keeps, tenant)
 
 
@@ -83,9 +83,9 @@ async def test_a_mention_goes_with_its_memory_also_in_the_log(keeps: Keeps, tena
     (ann,) = of(keeps, tenant, "ann")
     told = await ann.remember("Ann met Al.")
     await ann.add_mention(told.memory_id, (await ann.add_entity("Al")).entity_id)
-    lines = [line async for line in keeps.services.transfer.export(ann.scope, "ann") if '"type": "memory"' in line]
+    lines = [line async for line in keeps.transfer.export(ann.scope, "ann") if '"type": "memory"' in line]
     await ann.forget(told.memory_id, hard=True)
-    await keeps.services.transfer.import_lines(ann.scope, lines)
+    await keeps.transfer.import_lines(ann.scope, lines)
     assert await equal(keeps, tenant)
 
 
@@ -97,7 +97,7 @@ async def test_imported_mentions_are_of_ones_own_memories(keeps: Keeps, tenant: 
     entity = await bob.add_entity("Al")
     row = {"memory_id": str(shared.memory_id), "entity_id": str(entity.entity_id), "user_id": "bob", "source": "user", "rejected": False,
            "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}  # fmt: skip
-    summary = await keeps.services.transfer.import_lines(bob.scope, [json.dumps({"type": "mention", "row": row})])
+    summary = await keeps.transfer.import_lines(bob.scope, [json.dumps({"type": "mention", "row": row})])
     assert (summary.stored, summary.failed) == (0, 1)
 
 
@@ -113,9 +113,9 @@ async def test_merges_of_merges_are_undone_in_turn(keeps: Keeps, tenant: str) ->
         await ann.unmerge_entity(c.entity_id)
     with pytest.raises(ConflictError, match="merged into"):
         await ann.add_entity("B", entity_type="person", entity_id=b.entity_id, properties={"x": 1})
-    lines = [line async for line in keeps.services.transfer.export(ann.scope, "ann")]
+    lines = [line async for line in keeps.transfer.export(ann.scope, "ann")]
     other = Scope(f"{tenant}-2", "root")
-    assert (await keeps.services.transfer.import_lines(other, lines)).errors == []
+    assert (await keeps.transfer.import_lines(other, lines)).errors == []
     await ann.unmerge_entity(b.entity_id)
     await ann.unmerge_entity(c.entity_id)
     assert len(await ann.get_relations(c.entity_id)) == 1
@@ -196,7 +196,7 @@ async def test_long_names_are_folders_too_and_can_be_erased(keeps: Keeps, tenant
     await long.write_entry("markdown", "a", "v")
     assert (await long.recall("hello")).hits
     assert (await long.forget(namespace="n", key="k")).status == "forgotten"
-    receipt = await keeps.services.tenants.erase_user(long.scope, user)
+    receipt = await keeps.tenants.erase_user(long.scope, user)
     assert (receipt.complete, receipt.removed["provider markdown"]) == (True, 1)
 
 
@@ -205,7 +205,7 @@ async def test_an_erased_administrator_is_no_longer_named(keeps: Keeps, tenant: 
 
     (ann,) = of(keeps, tenant, "ann")
     await ann.remember("x")
-    await keeps.services.webhooks.add(ann.scope, NewWebhook(url="https://example.com"))
-    await keeps.services.tenants.erase_user(ann.scope, "ann")
-    (held,) = await keeps.services.webhooks.list(Scope(tenant, "bob"))
+    await keeps.webhooks.add(ann.scope, NewWebhook(url="https://example.com"))
+    await keeps.tenants.erase_user(ann.scope, "ann")
+    (held,) = await keeps.webhooks.list(Scope(tenant, "bob"))
     assert held.created_by == ""

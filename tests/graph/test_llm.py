@@ -55,7 +55,7 @@ async def test_a_right_answer_gives_types_and_edges(keeps: Keeps, script: Script
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.read_entities(again=True)
     assert len(await memory.get_relations((await memory.list_entities(name="Alice")).items[0].entity_id)) == 1
-    assert (await keeps.services.events.verify(memory.scope)).differences == []
+    assert (await keeps.events.verify(memory.scope)).differences == []
 
 
 async def test_lies_are_left_out(keeps: Keeps, script: Script, tenant: str) -> None:

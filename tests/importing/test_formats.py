@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keeps.engine import ScopedMemory
+from keeps.engine import LocalMemory
 from keeps.importing.formats import MAX_SECTION_CHARACTERS, guess, read
 from keeps.importing.service import run_import
 from keeps_client.errors import ValidationFailedError
@@ -99,7 +99,7 @@ def test_what_is_no_such_format_is_refused(tmp_path: Path, name: str, text: str,
         list(read(tmp_path / "absent", "auto"))
 
 
-async def test_importing_twice_stores_nothing_twice_and_a_change_updates(memory: ScopedMemory, tmp_path: Path) -> None:
+async def test_importing_twice_stores_nothing_twice_and_a_change_updates(memory: LocalMemory, tmp_path: Path) -> None:
     path = write(tmp_path, "n.md", "# A\none\n# B\ntwo\n")
     assert (await run_import(memory, read(path, "auto"))).statuses == {"created": 2}
     assert (await run_import(memory, read(path, "auto"))).statuses == {"unchanged": 2}
@@ -107,7 +107,7 @@ async def test_importing_twice_stores_nothing_twice_and_a_change_updates(memory:
     assert (await run_import(memory, read(path, "auto"))).statuses == {"unchanged": 1, "updated": 1}
 
 
-async def test_a_record_that_breaks_a_rule_is_rejected_alone(memory: ScopedMemory, tmp_path: Path) -> None:
+async def test_a_record_that_breaks_a_rule_is_rejected_alone(memory: LocalMemory, tmp_path: Path) -> None:
     lines = [json.dumps({"role": "user", "content": f"message {n}" if n != 7 else "bad \x00"}) for n in range(20)]
     summary = await run_import(memory, read(write(tmp_path, "c.jsonl", "\n".join(lines)), "chat"))
     assert summary.statuses == {"created": 19}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.importing.formats import read
 from keeps.importing.markdown import is_markdown_memory, read_folder, write_folder
 from keeps.importing.service import run_import
@@ -17,7 +17,7 @@ from keeps_client.errors import ValidationFailedError
 LEFT_OUT = {"life", "memory_id", "user_id", "tenant_id", "created_at", "updated_at", "version"}
 
 
-async def test_out_and_in_again(memory: ScopedMemory, keeps: Keeps, tenant: str, tmp_path: Path) -> None:
+async def test_out_and_in_again(memory: LocalMemory, keeps: Keeps, tenant: str, tmp_path: Path) -> None:
     await memory.remember(
         "Lives in Lisbon.", namespace="profile", key="home", content_type="profile", tags=["place"], importance=0.7
     )
@@ -44,9 +44,7 @@ async def test_out_and_in_again(memory: ScopedMemory, keeps: Keeps, tenant: str,
     assert dict((await run_import(other, read_folder(folder))).statuses) == {"unchanged": 4}
 
 
-async def test_what_people_wrote_comes_in_and_what_cannot_be_read_is_named(
-    memory: ScopedMemory, tmp_path: Path
-) -> None:
+async def test_what_people_wrote_comes_in_and_what_cannot_be_read_is_named(memory: LocalMemory, tmp_path: Path) -> None:
     write_folder(tmp_path, [])
     (tmp_path / "profile.md").write_text("---\nkeeps: 1\n---\n\n## dog\n\nHer dog is called Rex.\n")
     (tmp_path / "broken.md").write_text("---\nno end\n")

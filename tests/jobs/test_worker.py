@@ -51,7 +51,7 @@ async def test_what_is_due_runs_and_is_due_again_a_period_later(
         await memory.remember("The harbour is grey today, as so often.", kind="episodic")
     clock.forward(days=10)
     await scheduled(server, own_database, clock, hours=1)
-    worker = working.services.worker
+    worker = working.worker
     worker.start()
     clock.forward(hours=2)
     async with working.database.dedicated_connection() as connection:
@@ -65,7 +65,7 @@ async def test_what_is_due_runs_and_is_due_again_a_period_later(
         due = dict(await connection.fetch("SELECT job, min(due_at) FROM keeps.tenant_jobs GROUP BY job"))
     assert due["decay"] == clock.now + timedelta(hours=1)
     assert due["consolidation"] == clock.now + timedelta(days=7)
-    assert await working.services.queue.status() == []
+    assert await working.queue.status() == []
 
 
 class _Broken:
@@ -92,17 +92,17 @@ async def test_a_job_that_keeps_failing_is_held_until_somebody_retries_it(
     held = []
     while not held:
         await asyncio.sleep(0.05)
-        held = await working.services.queue.held()
+        held = await working.queue.held()
     await worker.close()
     assert broken.asked == MAX_ATTEMPTS + 1
     assert [(each.job, each.tenant_id) for each in held] == [("decay", "tenant")]
     with pytest.raises(NotFoundError):
-        await working.services.queue.retry(held[0].id + 1)
-    assert await working.services.queue.retry(held[0].id) == 1
-    working.services.worker.start()
-    await until(lambda: working.services.worker.done >= 1, "the job runs again")
-    await working.services.worker.close()
-    assert await working.services.queue.held() == []
+        await working.queue.retry(held[0].id + 1)
+    assert await working.queue.retry(held[0].id) == 1
+    working.worker.start()
+    await until(lambda: working.worker.done >= 1, "the job runs again")
+    await working.worker.close()
+    assert await working.queue.held() == []
 
 
 async def test_a_run_that_is_stopped_goes_on_where_it_was(living: Keeps, clock: MovingClock, tenant: str) -> None:
@@ -112,11 +112,11 @@ async def test_a_run_that_is_stopped_goes_on_where_it_was(living: Keeps, clock: 
             [{"content": f"Remark {part}/{number}.", "kind": "episodic"} for number in range(200)]
         )
     clock.forward(days=10)
-    first = await living.services.lifecycle.run(tenant, "decay", seconds=0.01)
-    second = await living.services.lifecycle.run(tenant, "decay")
+    first = await living.lifecycle.run(tenant, "decay", seconds=0.01)
+    second = await living.lifecycle.run(tenant, "decay")
     assert first is None or first.counts["archived"] in (200, 400, 600)
     assert (first.counts["archived"] if first else 0) + (second.counts["archived"] if second else 0) == 600
-    assert (await living.services.events.verify(alice.scope)).equal
+    assert (await living.events.verify(alice.scope)).equal
 
 
 @pytest.fixture

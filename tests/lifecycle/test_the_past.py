@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError
 from tests.lifecycle.conftest import MovingClock
@@ -23,7 +23,7 @@ TEXTS = (
 )  # fmt: skip
 
 
-async def told(memory: ScopedMemory, ids: list[Any], entities: list[Any], moment: datetime) -> dict[str, Any]:
+async def told(memory: LocalMemory, ids: list[Any], entities: list[Any], moment: datetime) -> dict[str, Any]:
     """All that can be asked about a moment."""
     told: dict[str, Any] = {
         query: sorted(
@@ -51,12 +51,12 @@ async def told(memory: ScopedMemory, ids: list[Any], entities: list[Any], moment
             told[f"edges {each}"] = sorted((str(edge.target_id), edge.relation_type) for edge in edges)
         except NotFoundError:
             told[f"edges {each}"] = None
-    tables = await memory.services.events.replay(memory.scope, moment)
+    tables = await memory.keeps.events.replay(memory.scope, moment)
     told["replay"] = {each.table: each.rows for each in tables}
     return told
 
 
-async def _change(memory: ScopedMemory, pick: random.Random, ids: list[Any], entities: list[Any]) -> None:
+async def _change(memory: LocalMemory, pick: random.Random, ids: list[Any], entities: list[Any]) -> None:
     match pick.randrange(8):
         case 0 | 1:
             given: dict[str, Any] = pick.choice(({}, {}, {"namespace": "n", "key": pick.choice("ab")}, {"ttl_days": 2}))
@@ -109,13 +109,13 @@ async def check_history(living: Keeps, clock: MovingClock, seed: int, steps: int
                 await living.indexer.settle()
                 before = await told(memory, *known, moment)
                 job = pick.choice(JOBS)
-                await living.services.lifecycle.run(tenant, job)
+                await living.lifecycle.run(tenant, job)
                 await living.indexer.settle()
                 assert await told(memory, *known, moment) == before, f"{job}, seed {seed}"
                 looks += 1
-    found = await living.services.events.verify(memory.scope)
+    found = await living.events.verify(memory.scope)
     assert found.differences == []
-    await living.services.tenants.erase_tenant(memory.scope)
+    await living.tenants.erase_tenant(memory.scope)
     return looks
 
 
@@ -127,10 +127,10 @@ async def test_a_job_is_told_at_its_own_time(living: Keeps, clock: MovingClock, 
     clock.forward(days=1)
     before = clock.now - timedelta(hours=1)
     clock.forward(days=20)
-    assert (await living.services.lifecycle.run(tenant, job)).counts
+    assert (await living.lifecycle.run(tenant, job)).counts
     (last,) = (await memory.history(receipt.memory_id))[-1:]
     assert last.time == clock.now
     assert last.type == {"decay": "memory.archived", "expiry": "memory.expired"}[job]
     assert [hit.memory.memory_id for hit in (await memory.recall("barbecue", as_of=before)).hits] == [receipt.memory_id]
-    rows: Callable[[datetime], Any] = lambda until: living.services.events.replay(memory.scope, until)  # noqa: E731
+    rows: Callable[[datetime], Any] = lambda until: living.events.replay(memory.scope, until)  # noqa: E731
     assert (await rows(before))[0].rows == 1

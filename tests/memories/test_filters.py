@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.engine import ScopedMemory
+from keeps.engine import LocalMemory
 from keeps.memories.filters import COLUMNS, OPERATORS, compile_filters
 from keeps_client.errors import ValidationFailedError
 
@@ -66,7 +66,7 @@ ITEMS = [
     ],
 )
 async def test_filters_select_alike_in_list_and_recall(
-    memory: ScopedMemory, filters: dict[str, object], expected: str
+    memory: LocalMemory, filters: dict[str, object], expected: str
 ) -> None:
     await memory.remember_many(ITEMS)
     assert {item.content[0] for item in (await memory.list(filters=filters)).items} == set(expected)
@@ -83,7 +83,7 @@ async def test_filters_select_alike_in_list_and_recall(
         {"metadata.a": {"gt": None}}, {"kind": {"eq": "\x00"}}, {"kind; DROP TABLE x": {"eq": 1}}, {"tags": {"contains": [1]}},
     ],
 )  # fmt: skip
-async def test_what_is_unknown_or_misused_is_an_error(memory: ScopedMemory, filters: dict[str, object]) -> None:
+async def test_what_is_unknown_or_misused_is_an_error(memory: LocalMemory, filters: dict[str, object]) -> None:
     for call in (memory.list(filters=filters), memory.recall("x", filters=filters)):
         with pytest.raises(ValidationFailedError):
             await call

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import NewMemory
@@ -17,7 +17,7 @@ NOW = datetime.now(UTC)
 
 
 @pytest.mark.parametrize("kind", ["semantic", "episodic", "procedural"])
-async def test_the_same_content_again_is_unchanged(memory: ScopedMemory, kind: str) -> None:
+async def test_the_same_content_again_is_unchanged(memory: LocalMemory, kind: str) -> None:
     first = await memory.remember("Bob likes tea.", kind=kind)
     again = await memory.remember("Bob likes tea.", kind=kind)
     assert (first.status, again.status) == ("created", "unchanged")
@@ -26,7 +26,7 @@ async def test_the_same_content_again_is_unchanged(memory: ScopedMemory, kind: s
     assert len((await memory.list()).items) == 1
 
 
-async def test_the_same_content_with_other_attributes_is_updated_not_lost(memory: ScopedMemory) -> None:
+async def test_the_same_content_with_other_attributes_is_updated_not_lost(memory: LocalMemory) -> None:
     first = await memory.remember("Bob likes tea.", tags=["drink"])
     again = await memory.remember("Bob likes tea.", importance=0.9, visibility="tenant")
     assert (again.status, again.memory_id) == ("updated", first.memory_id)
@@ -34,7 +34,7 @@ async def test_the_same_content_with_other_attributes_is_updated_not_lost(memory
     assert (stored.tags, stored.importance, stored.visibility, stored.version) == (("drink",), 0.9, "tenant", 2)
 
 
-async def test_saying_yes_at_two_moments_is_two_experiences(memory: ScopedMemory) -> None:
+async def test_saying_yes_at_two_moments_is_two_experiences(memory: LocalMemory) -> None:
     for minute in (1, 2):
         receipt = await memory.remember(
             "yes", kind="episodic", session_id="s", valid_from=datetime(2026, 1, 1, 0, minute, tzinfo=UTC)
@@ -42,7 +42,7 @@ async def test_saying_yes_at_two_moments_is_two_experiences(memory: ScopedMemory
         assert receipt.status == "created"
 
 
-async def test_a_key_holds_one_current_truth_and_keeps_the_old(memory: ScopedMemory) -> None:
+async def test_a_key_holds_one_current_truth_and_keeps_the_old(memory: LocalMemory) -> None:
     old = await memory.remember("Lives in Leeds.", namespace="facts", key="home", tags=["place"])
     new = await memory.remember("Lives in Lisbon.", namespace="facts", key="home")
     assert (new.status, new.memory_id, new.memory.version, new.memory.tags) == ("updated", old.memory_id, 2, ("place",))
@@ -56,7 +56,7 @@ async def test_a_key_holds_one_current_truth_and_keeps_the_old(memory: ScopedMem
     assert [hit.memory.content for hit in (await memory.recall("lives")).hits] == ["Lives in Lisbon."]
 
 
-async def test_valid_at_answers_with_what_was_true_then_as_it_is_known_now(memory: ScopedMemory) -> None:
+async def test_valid_at_answers_with_what_was_true_then_as_it_is_known_now(memory: LocalMemory) -> None:
     await memory.remember("Lives in Leeds.", namespace="f", key="home", valid_from=datetime(2020, 1, 1, tzinfo=UTC))
     await memory.remember("Lives in Lisbon.", namespace="f", key="home", valid_from=datetime(2024, 1, 1, tzinfo=UTC))
     for year, expected in ((2019, []), (2021, ["Lives in Leeds."]), (2025, ["Lives in Lisbon."])):
@@ -64,7 +64,7 @@ async def test_valid_at_answers_with_what_was_true_then_as_it_is_known_now(memor
         assert [hit.memory.content for hit in found.hits] == expected, year
 
 
-async def test_an_older_truth_that_arrives_late_does_not_replace_the_newer(memory: ScopedMemory) -> None:
+async def test_an_older_truth_that_arrives_late_does_not_replace_the_newer(memory: LocalMemory) -> None:
     await memory.remember("Lives in Lisbon.", namespace="f", key="home", valid_from=datetime(2024, 1, 1, tzinfo=UTC))
     for status in ("superseded", "unchanged"):
         late = await memory.remember(
@@ -74,7 +74,7 @@ async def test_an_older_truth_that_arrives_late_does_not_replace_the_newer(memor
     assert (await memory.find("f", "home")).content == "Lives in Lisbon."
 
 
-async def test_if_version_guards_a_key(memory: ScopedMemory) -> None:
+async def test_if_version_guards_a_key(memory: LocalMemory) -> None:
     created = await memory.remember("one", namespace="n", key="k", if_version=0)
     assert created.status == "created"
     with pytest.raises(ConflictError) as caught:
@@ -87,7 +87,7 @@ async def test_if_version_guards_a_key(memory: ScopedMemory) -> None:
         await memory.remember("x", namespace="n", key="other", if_version=3)
 
 
-async def test_update_changes_only_what_is_named(memory: ScopedMemory) -> None:
+async def test_update_changes_only_what_is_named(memory: LocalMemory) -> None:
     created = await memory.remember("Tea at four.", tags=["drink"], metadata={"a": 1}, importance=0.3)
     updated = await memory.update(created.memory_id, importance=0.8, expires_at=NOW + timedelta(days=1))
     assert (updated.status, updated.indexed) == ("updated", True)
@@ -103,7 +103,7 @@ async def test_update_changes_only_what_is_named(memory: ScopedMemory) -> None:
     assert (await memory.update(created.memory_id, importance=0.8)).status == "unchanged"
 
 
-async def test_new_content_is_found_and_the_old_is_not(memory: ScopedMemory) -> None:
+async def test_new_content_is_found_and_the_old_is_not(memory: LocalMemory) -> None:
     created = await memory.remember("The meeting is in the giraffe room.")
     await memory.update(created.memory_id, content="The meeting is in the walrus room.")
     assert (await memory.recall("walrus")).hits[0].explanation is None
@@ -112,7 +112,7 @@ async def test_new_content_is_found_and_the_old_is_not(memory: ScopedMemory) -> 
     assert found.hits[0].explanation.matched_terms == []
 
 
-async def test_forget_hides_restore_brings_back(memory: ScopedMemory) -> None:
+async def test_forget_hides_restore_brings_back(memory: LocalMemory) -> None:
     created = await memory.remember("The safe is behind the painting.", namespace="n", key="safe")
     await memory.remember("The safe is under the stairs.", namespace="n", key="safe")
     forgotten = await memory.forget(namespace="n", key="safe")
@@ -132,7 +132,7 @@ async def test_forget_hides_restore_brings_back(memory: ScopedMemory) -> None:
     assert len((await memory.recall("safe", include_superseded=True)).hits) == 2
 
 
-async def test_a_forgotten_key_can_be_stored_again_and_then_not_restored(memory: ScopedMemory) -> None:
+async def test_a_forgotten_key_can_be_stored_again_and_then_not_restored(memory: LocalMemory) -> None:
     first = await memory.remember("old", namespace="n", key="k")
     await memory.forget(first.memory_id)
     second = await memory.remember("new", namespace="n", key="k")
@@ -141,7 +141,7 @@ async def test_a_forgotten_key_can_be_stored_again_and_then_not_restored(memory:
         await memory.restore(first.memory_id)
 
 
-async def test_hard_forgetting_leaves_the_content_nowhere(memory: ScopedMemory, server: object, tenant: str) -> None:
+async def test_hard_forgetting_leaves_the_content_nowhere(memory: LocalMemory, server: object, tenant: str) -> None:
     import asyncpg
 
     created = await memory.remember("password is hunter2", namespace="n", key="pw", tags=["secret"])
@@ -208,7 +208,7 @@ async def test_expired_rows_do_not_crowd_out_current_ones(app_url: str, shared: 
         assert len((await memory.recall("parrot", limit=5)).hits) == 5
 
 
-async def test_a_batch_gives_a_receipt_for_each_item_in_order(memory: ScopedMemory) -> None:
+async def test_a_batch_gives_a_receipt_for_each_item_in_order(memory: LocalMemory) -> None:
     receipts = await memory.remember_many(
         [
             {"content": "a"},
@@ -222,7 +222,7 @@ async def test_a_batch_gives_a_receipt_for_each_item_in_order(memory: ScopedMemo
     assert await memory.remember_many([]) == []
 
 
-async def test_a_bad_item_or_a_conflict_stores_nothing_of_a_batch(memory: ScopedMemory) -> None:
+async def test_a_bad_item_or_a_conflict_stores_nothing_of_a_batch(memory: LocalMemory) -> None:
     with pytest.raises(ValidationFailedError, match="item 1: content"):
         await memory.remember_many([{"content": "good"}, {"content": ""}])
     with pytest.raises(ConflictError, match="item 1"):
@@ -234,7 +234,7 @@ async def test_a_bad_item_or_a_conflict_stores_nothing_of_a_batch(memory: Scoped
     assert (await memory.list()).items == []
 
 
-async def test_pages_are_complete_and_newest_first(memory: ScopedMemory, keeps: Keeps, tenant: str) -> None:
+async def test_pages_are_complete_and_newest_first(memory: LocalMemory, keeps: Keeps, tenant: str) -> None:
     await keeps.memory(Scope(tenant, "bob")).remember_many(
         [{"content": f"shared {n}", "visibility": "tenant"} for n in range(7)], index="later"
     )
@@ -250,7 +250,7 @@ async def test_pages_are_complete_and_newest_first(memory: ScopedMemory, keeps: 
     assert [item.created_at for item in seen] == sorted((item.created_at for item in seen), reverse=True)
 
 
-async def test_history_tells_every_step(memory: ScopedMemory) -> None:
+async def test_history_tells_every_step(memory: LocalMemory) -> None:
     created = await memory.remember("v1", namespace="n", key="k", metadata={"by": "test"})
     await memory.remember("v2", namespace="n", key="k")
     await memory.forget(created.memory_id)
@@ -296,7 +296,7 @@ async def test_history_tells_every_step(memory: ScopedMemory) -> None:
     ],
 )
 async def test_bad_input_is_refused_by_name_and_stores_nothing(
-    memory: ScopedMemory, arguments: dict[str, object], field: str
+    memory: LocalMemory, arguments: dict[str, object], field: str
 ) -> None:
     with pytest.raises(ValidationFailedError) as caught:
         await memory.remember(**arguments)
@@ -305,7 +305,7 @@ async def test_bad_input_is_refused_by_name_and_stores_nothing(
     assert (await memory.list()).items == []
 
 
-async def test_metadata_nested_a_thousand_deep_is_refused(memory: ScopedMemory) -> None:
+async def test_metadata_nested_a_thousand_deep_is_refused(memory: LocalMemory) -> None:
     deep: object = 1
     with unwatched():
         for _ in range(100_000):
@@ -317,7 +317,7 @@ async def test_metadata_nested_a_thousand_deep_is_refused(memory: ScopedMemory) 
 @pytest.mark.parametrize(
     "content", ["😀👩‍👩‍👧", "مرحبا بالعالم", "שלום", "我喜欢喝乌龙茶", "e\u0301 vs é", "<script>alert(1)</script>", "'; DROP TABLE keeps.memories; --", "\u202eright-to-left", "x" * 50_000, "%s $1 {} \\"]
 )  # fmt: skip
-async def test_content_comes_back_as_given(memory: ScopedMemory, content: str) -> None:
+async def test_content_comes_back_as_given(memory: LocalMemory, content: str) -> None:
     receipt = await memory.remember(content, metadata={"same": content[:100]})
     stored = await memory.get(receipt.memory_id)
     assert (stored.content, stored.metadata["same"]) == (content, content[:100])
@@ -325,7 +325,7 @@ async def test_content_comes_back_as_given(memory: ScopedMemory, content: str) -
 
 
 @pytest.mark.parametrize("bad", ["not-a-uuid", "", 5, None])
-async def test_ids_that_are_none_are_refused(memory: ScopedMemory, bad: object) -> None:
+async def test_ids_that_are_none_are_refused(memory: LocalMemory, bad: object) -> None:
     with pytest.raises(ValidationFailedError):
         await memory.get(bad)
 
@@ -346,7 +346,7 @@ def test_scopes_with_impossible_ids_are_refused(bad: dict[str, object]) -> None:
         Scope(**bad)
 
 
-async def test_someone_elses_id_as_cursor_or_key_is_no_way_in(memory: ScopedMemory, keeps: Keeps) -> None:
+async def test_someone_elses_id_as_cursor_or_key_is_no_way_in(memory: LocalMemory, keeps: Keeps) -> None:
     other = keeps.memory(Scope(f"other-{uuid4().hex}", "alice"))
     await other.remember("theirs", namespace="n", key="k")
     assert await memory.find("n", "k") is None
@@ -356,7 +356,7 @@ async def test_someone_elses_id_as_cursor_or_key_is_no_way_in(memory: ScopedMemo
         await memory.list(cursor="nonsense")
 
 
-async def test_a_time_to_live_stays_when_a_key_is_written_again(memory: ScopedMemory) -> None:
+async def test_a_time_to_live_stays_when_a_key_is_written_again(memory: LocalMemory) -> None:
     first = await memory.remember("v1", namespace="n", key="k", ttl_days=3, tags=["t"])
     again = await memory.remember("v2", namespace="n", key="k")
     assert again.memory.expires_at == first.memory.expires_at is not None

@@ -10,13 +10,13 @@ import pytest
 
 from keeps.db.repeats import Request, repeatable
 from keeps.db.statements import Statement
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Receipt
 
 
-async def test_of_many_who_expect_nothing_one_creates(memory: ScopedMemory) -> None:
+async def test_of_many_who_expect_nothing_one_creates(memory: LocalMemory) -> None:
     answers = await asyncio.gather(
         *(memory.remember(f"by {n}", namespace="n", key="k", if_version=0, index="later") for n in range(20)),
         return_exceptions=True,
@@ -25,7 +25,7 @@ async def test_of_many_who_expect_nothing_one_creates(memory: ScopedMemory) -> N
     assert sum(isinstance(answer, ConflictError) for answer in answers) == 19
 
 
-async def test_many_updates_of_one_key_all_happen_in_some_order(memory: ScopedMemory) -> None:
+async def test_many_updates_of_one_key_all_happen_in_some_order(memory: LocalMemory) -> None:
     receipts = await asyncio.gather(
         *(memory.remember(f"by {n}", namespace="n", key="k", index="later") for n in range(30))
     )
@@ -35,7 +35,7 @@ async def test_many_updates_of_one_key_all_happen_in_some_order(memory: ScopedMe
     assert {event.data["memory"]["content"] for event in written} == {f"by {n}" for n in range(30)}
 
 
-async def test_compare_and_set_counts_right(memory: ScopedMemory) -> None:
+async def test_compare_and_set_counts_right(memory: LocalMemory) -> None:
     created = await memory.remember("counter", value=0, namespace="n", key="k")
 
     async def add() -> None:
@@ -53,7 +53,7 @@ async def test_compare_and_set_counts_right(memory: ScopedMemory) -> None:
     assert (await memory.get(created.memory_id)).value == 12
 
 
-async def test_the_same_content_from_many_callers_is_stored_once(memory: ScopedMemory) -> None:
+async def test_the_same_content_from_many_callers_is_stored_once(memory: LocalMemory) -> None:
     receipts = await asyncio.gather(*(memory.remember("the same") for _ in range(25)))
     assert sorted(receipt.status for receipt in receipts) == ["created"] + ["unchanged"] * 24
     assert len({receipt.memory_id for receipt in receipts}) == 1
@@ -65,7 +65,7 @@ async def test_two_engines_forgetting_and_writing_one_key_stay_consistent(
     async with Keeps.open(database_url=app_url, embedder=shared) as second:
         one, two = keeps.memory(Scope(tenant, "alice")), second.memory(Scope(tenant, "alice"))
 
-        async def worker(memory: ScopedMemory, number: int) -> None:
+        async def worker(memory: LocalMemory, number: int) -> None:
             for turn in range(10):
                 receipt = await memory.remember(f"{number}.{turn}", namespace="n", key="k", index="later")
                 if turn % 3 == 0:
@@ -88,7 +88,7 @@ async def test_an_erased_user_can_come_back(keeps: Keeps, tenant: str, server: o
     memory = keeps.memory(Scope(tenant, "alice"))
     await memory.remember("before")
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    await keeps.services.tenants.erase_tenant(memory.scope)
+    await keeps.tenants.erase_tenant(memory.scope)
     left = [
         await connection.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant)
         for table in ("users", "memories", "memory_terms", "memory_vectors", "events")
@@ -111,7 +111,7 @@ async def test_sequences_have_no_gaps_and_follow_commits(keeps: Keeps, tenant: s
     assert sorted(event.sequence for event in events) == list(range(1, len(events) + 1))
 
 
-async def test_replaying_the_events_gives_the_same_rows(memory: ScopedMemory, server: object, tenant: str) -> None:
+async def test_replaying_the_events_gives_the_same_rows(memory: LocalMemory, server: object, tenant: str) -> None:
     """Each event carries the whole row, so the last event of a subject is its row, to the byte; an erased one has none."""
     first = await memory.remember(
         "v1 ünï😀", namespace="n", key="k", metadata={"a": [1, 2.5, None]}, tags=["x", "y"], importance=0.123456789

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from keeps.db.embedded import EmbeddedPostgres
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError, ValidationFailedError
 
@@ -17,7 +17,7 @@ NOW = datetime.now(UTC)
 
 
 @pytest.fixture
-def bob(keeps: Keeps, tenant: str) -> ScopedMemory:
+def bob(keeps: Keeps, tenant: str) -> LocalMemory:
     return keeps.memory(Scope(tenant, "bob"))
 
 
@@ -38,7 +38,7 @@ async def everything(server: object, tenant: str) -> str:
     return "\n".join(rows)
 
 
-async def test_what_is_made_private_is_private_with_its_past(memory: ScopedMemory, bob: ScopedMemory) -> None:
+async def test_what_is_made_private_is_private_with_its_past(memory: LocalMemory, bob: LocalMemory) -> None:
     shared = await memory.remember("home is QQ street", namespace="p", key="home", visibility="tenant")
     await memory.remember("home is ZZ street", namespace="p", key="home")
     assert texts(await bob.recall("home street")) == ["home is ZZ street"]
@@ -54,7 +54,7 @@ async def test_what_is_made_private_is_private_with_its_past(memory: ScopedMemor
     }
 
 
-async def test_what_is_forgotten_is_hidden_from_everybody_else(memory: ScopedMemory, bob: ScopedMemory) -> None:
+async def test_what_is_forgotten_is_hidden_from_everybody_else(memory: LocalMemory, bob: LocalMemory) -> None:
     shared = await memory.remember("the password is hunter2", visibility="tenant")
     assert (await bob.get(shared.memory_id)).content
     await memory.forget(shared.memory_id)
@@ -64,7 +64,7 @@ async def test_what_is_forgotten_is_hidden_from_everybody_else(memory: ScopedMem
     assert (await bob.list(filters={"deleted_at": {"exists": True}})).items == []
 
 
-async def test_a_truth_that_ended_makes_room_for_the_next(memory: ScopedMemory) -> None:
+async def test_a_truth_that_ended_makes_room_for_the_next(memory: LocalMemory) -> None:
     first = await memory.remember("Lives in Rome", namespace="p", key="home", valid_from=NOW - timedelta(days=9))
     await memory.update(first.memory_id, valid_to=NOW - timedelta(days=1))
     assert texts(await memory.recall("lives")) == []
@@ -76,7 +76,7 @@ async def test_a_truth_that_ended_makes_room_for_the_next(memory: ScopedMemory) 
     assert texts(await memory.recall("works", limit=1)) == ["Works at Foo"]
 
 
-async def test_true_is_not_one(memory: ScopedMemory) -> None:
+async def test_true_is_not_one(memory: LocalMemory) -> None:
     await memory.remember("flag", namespace="p", key="f", value=1, metadata={"x": True})
     assert (await memory.remember("flag", namespace="p", key="f", value=True, metadata={"x": 1})).status == "updated"
     stored = await memory.find("p", "f")
@@ -85,13 +85,13 @@ async def test_true_is_not_one(memory: ScopedMemory) -> None:
 
 
 @pytest.mark.parametrize("number", [1e23, float(2**63), 1e-7, -0.0, 2**70])
-async def test_numbers_that_json_rewrites_do_not_confuse_a_retry(memory: ScopedMemory, number: float) -> None:
+async def test_numbers_that_json_rewrites_do_not_confuse_a_retry(memory: LocalMemory, number: float) -> None:
     await memory.remember("numbered zebra", metadata={"x": number}, value=number)
     await memory.remember("numbered zebra", metadata={"x": number}, value=number)
     assert texts(await memory.recall("zebra")) == ["numbered zebra"]
 
 
-async def test_a_forgotten_older_truth_can_be_written_again(memory: ScopedMemory) -> None:
+async def test_a_forgotten_older_truth_can_be_written_again(memory: LocalMemory) -> None:
     await memory.remember("city new", namespace="p", key="c", valid_from=NOW)
     old = {"namespace": "p", "key": "c", "valid_from": NOW - timedelta(days=30)}
     first = await memory.remember("city old", **old)
@@ -100,7 +100,7 @@ async def test_a_forgotten_older_truth_can_be_written_again(memory: ScopedMemory
     assert (again.status, again.memory.deleted_at) == ("superseded", None)
 
 
-async def test_late_truths_take_their_places_without_overlap(memory: ScopedMemory) -> None:
+async def test_late_truths_take_their_places_without_overlap(memory: LocalMemory) -> None:
     for text, days in (("C", 1), ("A", 30), ("B", 15)):
         await memory.remember(f"state {text}", namespace="p", key="s", valid_from=NOW - timedelta(days=days))
     for days, expected in ((0.5, "C"), (5, "B"), (20, "A")):
@@ -108,7 +108,7 @@ async def test_late_truths_take_their_places_without_overlap(memory: ScopedMemor
 
 
 async def test_hard_forgetting_reaches_older_truths_and_earlier_incarnations(
-    memory: ScopedMemory, server: object, tenant: str
+    memory: LocalMemory, server: object, tenant: str
 ) -> None:
     current = await memory.remember("ssn NEEDLE", namespace="p", key="ssn")
     await memory.remember("ssn is corrected", namespace="p", key="ssn")
@@ -151,7 +151,7 @@ async def test_removing_what_is_overdue_takes_older_truths_along(app_url: str, s
             await memory.get(older.memory_id)
 
 
-async def test_an_update_to_a_text_that_is_stored_is_a_conflict(memory: ScopedMemory) -> None:
+async def test_an_update_to_a_text_that_is_stored_is_a_conflict(memory: LocalMemory) -> None:
     await memory.remember("Fact A")
     other = await memory.remember("Fact B")
     with pytest.raises(ConflictError, match="holds this content"):
@@ -159,7 +159,7 @@ async def test_an_update_to_a_text_that_is_stored_is_a_conflict(memory: ScopedMe
     assert (await memory.get(other.memory_id)).content == "Fact B"
 
 
-async def test_the_key_arm_obeys_every_filter(memory: ScopedMemory, bob: ScopedMemory) -> None:
+async def test_the_key_arm_obeys_every_filter(memory: LocalMemory, bob: LocalMemory) -> None:
     await bob.remember("Bob shared", namespace="plan", key="x", visibility="tenant")
     assert texts(await memory.recall("plan/x")) == ["Bob shared"]
     for narrowed in (
@@ -185,7 +185,7 @@ async def test_a_closed_keeps_answers_unavailable_and_starts_nothing(app_url: st
 
 
 async def test_derived_rows_cannot_be_planted_on_someone_elses_memory(
-    raw: asyncpg.Connection, memory: ScopedMemory, bob: ScopedMemory, tenant: str
+    raw: asyncpg.Connection, memory: LocalMemory, bob: LocalMemory, tenant: str
 ) -> None:
     shared = await memory.remember("a shared fact", visibility="tenant")
     await bob.remember("what bob knows", index="later")
@@ -204,7 +204,7 @@ async def test_derived_rows_cannot_be_planted_on_someone_elses_memory(
                     await raw.execute(statement, tenant, shared.memory_id)
 
 
-async def test_a_vector_stays_when_only_labels_change_and_fits_what_is_kept(memory: ScopedMemory) -> None:
+async def test_a_vector_stays_when_only_labels_change_and_fits_what_is_kept(memory: LocalMemory) -> None:
     first = await memory.remember("rule", namespace="p", key="r", kind="procedural", trigger_condition="when it rains")
     assert (await memory.update(first.memory_id, tags=["weather"])).indexed
     assert (await memory.update(first.memory_id, metadata={"a": 1})).indexed
@@ -223,7 +223,7 @@ EARLY = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
         ("recall", {"query": "x", "since": EARLY}), ("recall", {"query": "x", "kinds": 5}), ("recall", {"query": "x", "filters": {"importance": {"gt": 10**500}}}),
         ("recall", {"query": "x", "filters": {"metadata.a": {"eq": float("nan")}}}), ("recall", {"query": "x", "filters": {"metadata.\ud800": {"eq": 1}}}),
         ("recall", {"query": "x", "filters": {"value": {"eq": "\ud800"}}}), ("recall", {"query": "x", "filters": {"value": {"eq": "\x00"}}}),
-        ("list", {"limit": None}), ("list", {"limit": "5"}), ("list", {"limit": True}), ("list", {"cursor": 5}), ("list", {"cursor": "W1tbW1tbW1s="}),
+        ("list", {"limit": "5"}), ("list", {"limit": True}), ("list", {"cursor": 5}), ("list", {"cursor": "W1tbW1tbW1s="}),
         ("list", {"filters": {5: {"eq": 1}}}), ("list", {"filters": {"metadata.a": {"eq": {1, 2}}}}), ("list", {"filters": {"metadata.a": {"eq": NOW}}}),
         ("find", {"namespace": 5, "key": "k"}), ("find", {"namespace": ["a"], "key": b"k"}), ("find", {"namespace": "n", "key": "\ud800"}),
         ("forget", {"namespace": {"a": 1}, "key": "k"}), ("forget", {"memory_id": "01890000-0000-7000-8000-000000000000", "hard": "no"}),
@@ -232,19 +232,19 @@ EARLY = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
     ],
 )  # fmt: skip
 async def test_no_input_gets_through_as_a_raw_error(
-    memory: ScopedMemory, method: str, arguments: dict[str, object]
+    memory: LocalMemory, method: str, arguments: dict[str, object]
 ) -> None:
     with pytest.raises(ValidationFailedError):
         await getattr(memory, method)(**arguments)
 
 
-async def test_a_very_long_question_does_not_stall(memory: ScopedMemory) -> None:
+async def test_a_very_long_question_does_not_stall(memory: LocalMemory) -> None:
     await memory.remember_many([{"content": f"note {n} about things"} for n in range(50)], index="later")
     for query in ("".join(chr(0x4E00 + n % 5_000) for n in range(10_000)), " ".join(f"qx{n}zv" for n in range(1_000))):
         assert (await memory.recall(query)).hits is not None
 
 
-async def test_a_batch_that_expects_a_version_is_stored_in_order(memory: ScopedMemory) -> None:
+async def test_a_batch_that_expects_a_version_is_stored_in_order(memory: LocalMemory) -> None:
     receipts = await memory.remember_many(
         [
             {"content": "one", "namespace": "n", "key": "k", "if_version": 0},

@@ -15,8 +15,10 @@ from keeps.db.probe import probe
 from keeps.db.session import Database
 from keeps.engine import Keeps
 from keeps.lifecycle.operations import Change, Run, record
+from keeps.memories.types import MemoryRow
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
+from tests.schema.test_catalogue import STATEMENTS
 
 SOURCE = Path(__file__).parents[2] / "src" / "keeps"
 TABLES = [
@@ -44,9 +46,8 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
     await alice.read_entities()
     await alice.store_exchange([{"role": "user", "content": "The spare key lies under the mat."}], session_id="talk")
     run = Run(new_id(), tenant, "promotion", utc_now())
-    await keeps.database.write(
-        alice.scope, lambda tx: record(tx, run, [Change(None, {"memory_id": str(private.memory_id), "version": 1})])
-    )
+    row = MemoryRow.of(await alice.get(private.memory_id))
+    await keeps.database.write(alice.scope, lambda tx: record(tx, run, [Change(None, row)]))
     await raw.execute("BEGIN")
     await become(raw, tenant, "alice")
     await raw.execute(
@@ -84,7 +85,7 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
         tenant,
     )
     await raw.execute("COMMIT")
-    await keeps._access.flush()
+    await keeps.access.flush()
     return {"tenant": tenant, "private": str(private.memory_id), "shared": str(shared.memory_id)}
 
 
@@ -419,10 +420,8 @@ def test_only_the_door_opens_transactions_and_sql_stands_in_sql_files() -> None:
 
 
 def test_every_statement_on_a_tenant_table_names_the_tenant() -> None:
-    from keeps.db.statements import Statements
-
     for package in ("keeps.tenants", "keeps.events", "keeps.memories", "keeps.recall", "keeps.indexing"):
-        for statement in Statements(package).all():
+        for statement in STATEMENTS[package].all():
             if (
                 "keeps." in statement.text
                 and "keeps.users_" not in statement.text

@@ -55,10 +55,10 @@ class _OfTheDatabase(ProviderConformance):
         async with Keeps.open(database_url=self._url) as keeps:
 
             async def plant(scope: Scope, key: str, text: str) -> None:
-                await (await keeps.services.providers.provider(scope, "postgres")).write(key, text)
+                await (await keeps.providers.provider(scope, "postgres")).write(key, text)
 
             yield Subject(
-                lambda scope: keeps.services.providers.provider(scope, self.provider_id),
+                lambda scope: keeps.providers.provider(scope, self.provider_id),
                 plant if self.provider_id == "vector" else None,
             )
 

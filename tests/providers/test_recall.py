@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from keeps.cache.breaker import Breaker
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.providers import Entry, Match, ProviderCapabilities, ProviderContext
 from keeps.providers.merging import Answer, merge
 from keeps.providers.working import WorkingShelves
@@ -159,7 +159,7 @@ async def test_a_troubled_provider_costs_at_most_its_timeout_and_is_named(
     states = {each.provider_id: each.state for each in await memory.list_providers()}
     assert (states["troubled"], states["notes"]) == ("failing", "active")
     troubles["troubled"].clear()
-    keeps.services.providers._registry.breaker("troubled")._until = 0.0
+    keeps.providers._registry.breaker("troubled")._until = 0.0
     assert (await memory.recall("tea")).partial is False, "it is asked again, and answers"
 
 
@@ -193,16 +193,16 @@ async def test_a_provider_is_registered_once_in_each_tenant_that_meets_it(moods:
         await keeps.memory(Scope(tenant, "alice")).provider("nobody")
 
 
-async def test_with_the_database_alone_it_is_one_round_trip(memory: ScopedMemory, monkeypatch: Any) -> None:
+async def test_with_the_database_alone_it_is_one_round_trip(memory: LocalMemory, monkeypatch: Any) -> None:
     await memory.remember("Tea is served at five.")
     asked: list[str] = []
-    inner = memory.services.recall.recall
+    inner = memory.keeps.recall.recall
 
     async def recall(scope: Any, request: Any, **named: Any) -> Any:
         asked.append(request.query)
         return await inner(scope, request, **named)
 
-    monkeypatch.setattr(memory.services.recall, "recall", recall)
+    monkeypatch.setattr(memory.keeps.recall, "recall", recall)
     monkeypatch.setattr("keeps.providers.service.merge", None)
     assert len((await memory.recall("tea")).hits) == 1
     assert asked == ["tea"]
@@ -262,4 +262,4 @@ async def test_what_anothers_provider_did_is_in_the_log_without_what_it_holds(mo
         ("memory.written", "notes/cake"), ("memory.written", "notes/trip/plan"), ("memory.deleted", "notes/cake"), ("memory.deleted", "notes/trip/plan"),
     ]  # fmt: skip
     assert "Sunday" not in str(await memory.events())
-    assert (await keeps.services.events.verify(memory.scope)).equal
+    assert (await keeps.events.verify(memory.scope)).equal

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keeps.engine import Keeps, ScopedMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.models.embedder import Embedding, QueryEmbedding
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
@@ -19,7 +19,7 @@ def contents(result: object) -> list[str]:
     return [hit.memory.content for hit in result.hits]
 
 
-async def test_meaning_is_found_without_a_shared_word(memory: ScopedMemory) -> None:
+async def test_meaning_is_found_without_a_shared_word(memory: LocalMemory) -> None:
     for text in (
         "Alice is allergic to peanuts.",
         "The car is parked on the third floor.",
@@ -32,7 +32,7 @@ async def test_meaning_is_found_without_a_shared_word(memory: ScopedMemory) -> N
     assert contents(await memory.recall("where is the vehicle?", limit=1)) == ["The car is parked on the third floor."]
 
 
-async def test_rare_words_and_other_scripts_are_found_by_their_words(memory: ScopedMemory) -> None:
+async def test_rare_words_and_other_scripts_are_found_by_their_words(memory: LocalMemory) -> None:
     texts = [
         "Ticket ZX-4471-Q is waiting for review.",
         "我喜欢喝乌龙茶",
@@ -45,7 +45,7 @@ async def test_rare_words_and_other_scripts_are_found_by_their_words(memory: Sco
         assert contents(await memory.recall(query, limit=1)) == [texts[expected]], query
 
 
-async def test_a_misspelt_name_finds_its_owner(memory: ScopedMemory) -> None:
+async def test_a_misspelt_name_finds_its_owner(memory: LocalMemory) -> None:
     await memory.remember_many(
         [
             {"content": f"{name} called about the invoice."}
@@ -71,7 +71,7 @@ async def test_a_memory_without_a_vector_is_found_by_its_words_from_the_first_mo
         assert (await keeps.status()).pending >= 1
 
 
-async def test_the_index_catches_up_by_itself(memory: ScopedMemory, keeps: Keeps) -> None:
+async def test_the_index_catches_up_by_itself(memory: LocalMemory, keeps: Keeps) -> None:
     receipts = await memory.remember_many(
         [{"content": f"The {animal} sleeps."} for animal in ("fox", "bear", "owl")], index="later"
     )
@@ -80,7 +80,7 @@ async def test_the_index_catches_up_by_itself(memory: ScopedMemory, keeps: Keeps
     assert {hit.tier for hit in (await memory.recall("sleeping animals")).hits} == {"indexed"}
 
 
-async def test_who_said_it_and_the_turns_around_help(memory: ScopedMemory) -> None:
+async def test_who_said_it_and_the_turns_around_help(memory: LocalMemory) -> None:
     start = datetime(2026, 3, 1, tzinfo=UTC)
     turns = [
         ("Ann", "Where did you go last summer?"),
@@ -108,7 +108,7 @@ async def test_who_said_it_and_the_turns_around_help(memory: ScopedMemory) -> No
     assert {"tokens", "vector", "text", "neighbours"} <= parts
 
 
-async def test_an_explanation_adds_up_to_the_score(memory: ScopedMemory) -> None:
+async def test_an_explanation_adds_up_to_the_score(memory: LocalMemory) -> None:
     await memory.remember_many(
         [{"content": f"Fact number {n} about rivers and lakes.", "importance": n / 10} for n in range(10)]
     )
@@ -120,7 +120,7 @@ async def test_an_explanation_adds_up_to_the_score(memory: ScopedMemory) -> None
     assert (await memory.recall("rivers")).hits[0].explanation is None
 
 
-async def test_the_second_stage_can_be_left_out(memory: ScopedMemory) -> None:
+async def test_the_second_stage_can_be_left_out(memory: LocalMemory) -> None:
     await memory.remember_many([{"content": text} for text in ("The harbour is busy.", "The market is busy.")])
     for rerank, expected in ((None, True), (False, False)):
         hits = (await memory.recall("harbour", rerank=rerank, explain=True)).hits
@@ -128,7 +128,7 @@ async def test_the_second_stage_can_be_left_out(memory: ScopedMemory) -> None:
         assert hits[0].memory.content == "The harbour is busy."
 
 
-async def test_a_stated_preference_answers_a_question_for_advice(memory: ScopedMemory) -> None:
+async def test_a_stated_preference_answers_a_question_for_advice(memory: LocalMemory) -> None:
     await memory.remember_many(
         [
             {"content": text}
@@ -149,7 +149,7 @@ async def test_a_stated_preference_answers_a_question_for_advice(memory: ScopedM
     assert not any(part.name == "stated" for hit in hits for part in hit.explanation.parts)
 
 
-async def test_a_key_in_the_question_finds_its_memory(memory: ScopedMemory) -> None:
+async def test_a_key_in_the_question_finds_its_memory(memory: LocalMemory) -> None:
     await memory.remember_many(
         [{"content": f"value {n}", "namespace": "config", "key": f"setting-{n}"} for n in range(20)]
     )
@@ -178,7 +178,7 @@ async def test_a_key_in_the_question_finds_its_memory(memory: ScopedMemory) -> N
     ],
 )
 async def test_a_question_can_be_narrowed(
-    memory: ScopedMemory, keeps: Keeps, tenant: str, arguments: dict[str, object], expected: set[str]
+    memory: LocalMemory, keeps: Keeps, tenant: str, arguments: dict[str, object], expected: set[str]
 ) -> None:
     await memory.remember_many(
         [
@@ -199,23 +199,23 @@ async def test_a_question_can_be_narrowed(
     [{"query": ""}, {"query": "x" * 10_001}, {"query": "\x00"}, {"limit": 0}, {"limit": 201}, {"kinds": ["working"]}, {"kinds": "semantic"}, {"scope": "everything"},
      {"providers": ["mem9"]}, {"tags": ["a b"]}, {"min_importance": 2}],
 )  # fmt: skip
-async def test_questions_that_make_no_sense_are_refused(memory: ScopedMemory, arguments: dict[str, object]) -> None:
+async def test_questions_that_make_no_sense_are_refused(memory: LocalMemory, arguments: dict[str, object]) -> None:
     with pytest.raises(ValidationFailedError):
         await memory.recall(**{"query": "x", **arguments})
 
 
 @pytest.mark.parametrize("query", ["?", "!!!", "the of and", "😀", "' OR 1=1; --", "a" * 10_000, "\u202eabc", "%_\\"])
-async def test_odd_questions_get_an_answer(memory: ScopedMemory, query: str) -> None:
+async def test_odd_questions_get_an_answer(memory: LocalMemory, query: str) -> None:
     await memory.remember("Something to find.")
     assert len((await memory.recall(query)).hits) <= 1
 
 
-async def test_an_empty_memory_answers_with_nothing(memory: ScopedMemory) -> None:
+async def test_an_empty_memory_answers_with_nothing(memory: LocalMemory) -> None:
     result = await memory.recall("anything")
     assert (result.hits, result.partial) == ([], False)
 
 
-async def test_as_many_hits_come_as_are_asked_for(memory: ScopedMemory) -> None:
+async def test_as_many_hits_come_as_are_asked_for(memory: LocalMemory) -> None:
     await memory.remember_many(
         [{"content": f"Sheep number {n} jumps over the fence."} for n in range(250)], index="now"
     )
@@ -245,14 +245,14 @@ async def test_a_word_of_thousands_of_memories_does_not_hide_a_rare_one(
 
 
 async def test_readings_are_counted_without_touching_the_memory(
-    memory: ScopedMemory, keeps: Keeps, server: object, tenant: str
+    memory: LocalMemory, keeps: Keeps, server: object, tenant: str
 ) -> None:
     import asyncpg
 
     receipt = await memory.remember("Count me.")
     for _ in range(3):
         await memory.recall("count me")
-    await keeps._access.flush()
+    await keeps.access.flush()
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     counted = await connection.fetchval("SELECT access_count FROM keeps.memory_access WHERE tenant_id = $1", tenant)
     await connection.close()
@@ -261,7 +261,7 @@ async def test_readings_are_counted_without_touching_the_memory(
 
 
 async def test_another_model_lives_beside_the_first_until_reindexed(
-    app_url: str, keeps: Keeps, memory: ScopedMemory, tenant: str
+    app_url: str, keeps: Keeps, memory: LocalMemory, tenant: str
 ) -> None:
     await memory.remember("The lighthouse keeper has a parrot.")
     async with Keeps.open(database_url=app_url, embedder=_Tiny()) as other:
@@ -272,7 +272,7 @@ async def test_another_model_lives_beside_the_first_until_reindexed(
     assert (await memory.recall("bird owner by the sea", limit=1)).hits[0].tier == "indexed"
 
 
-async def test_recall_goes_on_while_many_write(memory: ScopedMemory) -> None:
+async def test_recall_goes_on_while_many_write(memory: LocalMemory) -> None:
     await memory.remember("The anchor.")
     answers = await asyncio.gather(
         *(memory.remember(f"noise {n}", index="later") for n in range(60)),

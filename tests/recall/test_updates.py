@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.engine import ScopedMemory
+from keeps.engine import LocalMemory
 from keeps.recall.updates import Told, announces_change, asked_kinds, latest_first, same_statement
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,7 +66,7 @@ def test_only_the_order_changes(order: list[int], question: str) -> None:
     assert found[0] == 5, "the latest of one statement comes first"
 
 
-async def test_of_facts_stored_at_once_the_later_one_is_first(memory: ScopedMemory) -> None:
+async def test_of_facts_stored_at_once_the_later_one_is_first(memory: LocalMemory) -> None:
     names = ("Ruth", "Karl", "Mona")
     await memory.remember_many([{"content": f"The captain of the Seagull is {name}."} for name in names], index="now")
     found = await memory.recall("Who is the captain of the Seagull?")

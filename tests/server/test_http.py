@@ -234,7 +234,7 @@ async def test_a_defect_is_an_answer_without_details(
     async def broken(*arguments: Any, **named: Any) -> Any:
         raise RuntimeError("swordfish")
 
-    monkeypatch.setattr(keeps.services.plans, "get", broken)
+    monkeypatch.setattr(keeps.plans, "get", broken)
     status, problem, headers = await asked(http, "GET", f"{BASE}/plans/x")
     assert (status, problem["code"], problem["request_id"]) == (500, "internal", headers["X-Request-ID"])
     shown = capfd.readouterr()
@@ -245,7 +245,7 @@ async def test_the_client_waits_and_tries_again_where_that_helps(
     keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = 0
-    real = keeps.services.working.change
+    real = keeps.working.change
 
     async def once_away(*arguments: Any) -> Any:
         nonlocal calls
@@ -255,7 +255,7 @@ async def test_the_client_waits_and_tries_again_where_that_helps(
             raise UnavailableError("the answer got lost after it was done")
         return done
 
-    monkeypatch.setattr(keeps.services.working, "change", once_away)
+    monkeypatch.setattr(keeps.working, "change", once_away)
     async with serving(keeps) as url, MemoryClient(url, tenant_id=tenant) as memory:
         assert await memory.append_to_list("log", "x", "p") == ["x"]
         assert calls == 2

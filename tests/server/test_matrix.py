@@ -174,8 +174,8 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     )
     await alice.store("alices", {"secret": MARK}, "alices")
     await alice.store("list", [MARK], "alices")
-    key = await alice.services.keys.make(alice.scope, _new_key())
-    webhook = await alice.services.webhooks.add(alice.scope, NewWebhook(url=f"https://{MARK}.example.com"))
+    key = await alice.keeps.keys.make(alice.scope, _new_key())
+    webhook = await alice.keeps.webhooks.add(alice.scope, NewWebhook(url=f"https://{MARK}.example.com"))
     await alice.write_entry("working", "alices", MARK)
     await alice.store_exchange([{"role": "user", "content": f"My password is {MARK}."}], session_id="alices")
     await alice.add_source("the-source", kind="api", purpose=f"{MARK} by day", visibility="private")
@@ -198,7 +198,7 @@ async def _promoted(keeps: Keeps, alice: Any) -> UUID:
     told = await alice.remember(f"Alice's remark is {MARK}.", kind="episodic", importance=1.0)
     run = Run(new_id(), alice.scope.tenant_id, "promotion", utc_now() + timedelta(hours=2))
     await promote_user(keeps.database, alice.scope, run)
-    done = await alice.services.operations.finish(run, None)
+    done = await alice.keeps.operations.finish(run, None)
     assert done.counts["promoted"] >= 1
     assert str(told.memory_id) in {
         str(change.memory_id) for change in (await alice.operation(run.operation_id)).changes

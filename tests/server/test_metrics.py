@@ -75,7 +75,7 @@ async def test_jobs_and_the_llm(
     await alice.end_session("s1")
     clock.forward(hours=2)
     script.answers = [{"facts": [], "summary": "They grew up in Whitby."}]
-    await engine.services.lifecycle.run(tenant, "sessions")
+    await engine.lifecycle.run(tenant, "sessions")
     assert value(engine, "llm_calls_total", job="sessions", success="true") == 1
     assert value(engine, "llm_tokens_total", job="sessions") == 100
     assert value(engine, "memory_jobs_total", job="sessions", success="true") == 1
@@ -88,17 +88,17 @@ async def test_jobs_and_the_llm(
     async def away(*_: Any) -> None:
         raise UnavailableError("the database cannot be reached")
 
-    monkeypatch.setattr(engine.services.lifecycle, "_users", away)
+    monkeypatch.setattr(engine.lifecycle, "_users", away)
     with pytest.raises(UnavailableError):
-        await engine.services.lifecycle.run(tenant, "decay")
+        await engine.lifecycle.run(tenant, "decay")
     assert value(engine, "memory_jobs_total", job="decay", success="false") == 1
 
 
 async def test_a_webhook_that_does_not_answer_is_seen(engine: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = engine.memory(Scope(tenant, "alice"))
-    made = await engine.services.webhooks.add(alice.scope, NewWebhook(url="http://127.0.0.1:9/nobody"))
+    made = await engine.webhooks.add(alice.scope, NewWebhook(url="http://127.0.0.1:9/nobody"))
     await alice.remember("Something to send.")
-    while await engine.services.webhooks.deliver_due():
+    while await engine.webhooks.deliver_due():
         pass
     assert value(engine, "webhook_deliveries_total", outcome="retried") >= 1
     gauges = Gauges(engine)
@@ -107,12 +107,12 @@ async def test_a_webhook_that_does_not_answer_is_seen(engine: Keeps, clock: Movi
     assert value(engine, "webhook_lag_seconds") > 0
     clock.forward(hours=1)
     for _ in range(8):
-        await engine.services.webhooks.deliver_due()
+        await engine.webhooks.deliver_due()
         clock.forward(hours=7)
-    await engine.services.webhooks.deliver_due()
+    await engine.webhooks.deliver_due()
     assert value(engine, "webhook_deliveries_total", outcome="given_up") >= 1
-    assert (await engine.services.webhooks.failures(alice.scope, made.webhook_id))[0].attempts == 9
-    await engine.services.webhooks.remove(alice.scope, made.webhook_id)
+    assert (await engine.webhooks.failures(alice.scope, made.webhook_id))[0].attempts == 9
+    await engine.webhooks.remove(alice.scope, made.webhook_id)
 
 
 async def test_a_worker_without_a_server_serves_its_metrics(engine: Keeps) -> None:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.routing import APIRoute
 
 from keeps.access.roles import ORDER
-from keeps.scoped import ScopedMemory
+from keeps.engine import LocalMemory
+from keeps.handlers import handlers_of
 from keeps.server.app import create_app
-from keeps.server.deps import ROLES
 from keeps.server.edge import PUBLIC
-from keeps.server.examples import ANSWERS, BODIES
 from keeps.settings import Settings
 from keeps_client import MemoryClient, sync
-from keeps_client._async import admin, client, graph, layers, log, providers, state
+from keeps_client.endpoints import ENDPOINTS
+from keeps_client.models.examples import EXAMPLES, example_of
 
 APP = create_app(Settings(home=Path("unused")), lambda: None)  # type: ignore[arg-type]
 DOCUMENT = APP.openapi()
@@ -29,14 +27,16 @@ OPERATIONS = {
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def role_of(name: str) -> str:
-    method, path = name.split(" ")
-    for route in APP.routes:
-        if isinstance(route, APIRoute) and route.path_format == path and method.upper() in route.methods:
-            found = [ROLES[each.call] for each in route.dependant.dependencies if each.call in ROLES]
-            assert len(found) == 1, f"{name} names no role, or several: give it one of keeps.server.deps"
-            return found[0]
-    raise AssertionError(name)
+BY_HAND = {"get /v1/events/stream": "reader", "get /v1/admin/export": "admin", "post /v1/admin/import": "admin"}
+"""What is no plain question and answer, with its role."""
+ROLES = {f"{each.verb.lower()} {each.path}": each.role for each in ENDPOINTS} | BY_HAND
+
+
+def test_every_route_is_an_operation() -> None:
+    """So the SDK has it, the engine does it, and it has a role."""
+    assert {name for name in OPERATIONS if name.split(" ")[1] not in PUBLIC} == set(ROLES)
+    assert set(handlers_of(object())) == set(ENDPOINTS)  # type: ignore[arg-type]
+    assert len({each.name for each in ENDPOINTS}) == len(ENDPOINTS)
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
@@ -57,27 +57,17 @@ def test_every_route_has_credentials_errors_and_examples(name: str) -> None:
         assert "Idempotency-Key" in [each["name"] for each in operation["parameters"]]
 
 
-def test_there_is_no_example_for_a_route_that_is_gone() -> None:
-    assert set(BODIES) | set(ANSWERS) <= set(OPERATIONS)
+@pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
+def test_examples_are_right(kind: Any) -> None:
+    """Each is accepted by its model, and is that of something that is sent or answered."""
+    kind.model_validate(EXAMPLES[kind])
+    assert any(
+        EXAMPLES[kind] in (told, *(told if isinstance(told, list) else ())) or str(EXAMPLES[kind]) in str(told)
+        for told in TOLD
+    )
 
 
-def test_examples_are_right() -> None:
-    """Each body is accepted by its model, and each answer read by it."""
-    from pydantic import TypeAdapter
-
-    checked = 0
-    for route in APP.routes:
-        if not isinstance(route, APIRoute):
-            continue
-        for method in route.methods:
-            name = f"{method.lower()} {route.path_format}"
-            if name in BODIES and route.body_field is not None:
-                TypeAdapter(route.body_field.field_info.annotation).validate_python(BODIES[name])
-                checked += 1
-            if name in ANSWERS and route.response_model is not None:
-                TypeAdapter(route.response_model).validate_python(ANSWERS[name])
-                checked += 1
-    assert checked > 65
+TOLD = [example_of(kind) for each in ENDPOINTS for kind in (each.body, each.answer) if kind is not None]
 
 
 def test_the_table_of_roles_is_what_the_routes_ask() -> None:
@@ -86,28 +76,8 @@ def test_the_table_of_roles_is_what_the_routes_ask() -> None:
         f"{method.lower()} {path}": role
         for role, method, path in re.findall(r"^\| (\w+) \| (\w+) `([^`]+)` \|", table, re.MULTILINE)
     }
-    asked = {name: role_of(name) for name in OPERATIONS if name.split(" ")[1] not in PUBLIC}
-    assert said == asked, "docs/access.md has the table of roles"
-    assert set(asked.values()) <= set(ORDER)
-
-
-def test_every_route_is_reachable_from_the_sdk() -> None:
-    """Each route's segments stand in a call of the client, in order."""
-    calls: list[tuple[str, list[str]]] = []
-    for module in (client, state, graph, providers, log, layers, admin):
-        for node in ast.walk(ast.parse(inspect.getsource(module))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "call":
-                method, *fixed = [each.value for each in node.args if isinstance(each, ast.Constant)]
-                calls.append((method.lower(), fixed))
-    missing = []
-    for name in OPERATIONS:
-        method, path = name.split(" ")
-        if path in PUBLIC or "/working/" in path or path.endswith("/import"):
-            continue
-        fixed = [part for part in path.removeprefix("/v1/").split("/") if not part.startswith("{")]
-        if (method, fixed) not in calls:
-            missing.append(name)
-    assert missing == []
+    assert said == ROLES, "docs/access.md has the table of roles"
+    assert set(ROLES.values()) <= set(ORDER)
 
 
 def public_methods(kind: type) -> dict[str, inspect.Signature]:
@@ -118,13 +88,13 @@ def public_methods(kind: type) -> dict[str, inspect.Signature]:
     }
 
 
-ENGINE_ONLY = {"remember_new", "change", "ask", "provider"}
+ENGINE_ONLY = {"provider"}
 CLIENT_ONLY = {"close"}
 
 
 def test_the_engine_and_the_clients_have_the_same_methods() -> None:
     engine, by_http, without_await = (
-        public_methods(ScopedMemory),
+        public_methods(LocalMemory),
         public_methods(MemoryClient),
         public_methods(sync.MemoryClient),
     )
@@ -137,7 +107,7 @@ def test_the_engine_and_the_clients_have_the_same_methods() -> None:
 
 
 def test_every_method_says_what_it_does() -> None:
-    for kind in (ScopedMemory, MemoryClient):
+    for kind in (LocalMemory, MemoryClient):
         for name, method in inspect.getmembers(kind, inspect.isfunction):
             if not name.startswith("_"):
                 assert method.__doc__, f"{kind.__name__}.{name}"

@@ -77,7 +77,7 @@ async def test_a_stream_ends_after_a_while_so_that_access_is_asked_again(
 
 
 async def test_a_reader_that_leaves_is_forgotten(keeps: Keeps, server_url: str, tenant: str) -> None:
-    feed = keeps.services.events._feed
+    feed = keeps.events._feed
     before = len(feed._open)
     async with aiohttp.ClientSession(headers=headers_of(tenant)) as http:
         answer = await http.get(f"{server_url}/v1/events/stream")
@@ -97,7 +97,7 @@ async def test_a_slow_reader_is_cut_off_and_nobody_else_waits(keeps: Keeps, tena
         slow.connect((parts.hostname, parts.port))
         request = f"GET /v1/events/stream?after=0 HTTP/1.1\r\nHost: localhost\r\nX-Tenant-ID: {tenant}\r\nX-User-ID: alice\r\n\r\n"
         slow.sendall(request.encode())
-        feed = keeps.services.events._feed
+        feed = keeps.events._feed
         await until(lambda: any(each.scope.tenant_id == tenant for each in feed._open), "the slow reader is there")
         text = "x" * 240_000
         for number in range(60):

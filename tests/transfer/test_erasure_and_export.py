@@ -30,7 +30,7 @@ async def filled(keeps: Keeps, tenant: str, user: str) -> Any:
     await memory.remember("A shared swordfish.", visibility="tenant")
     await memory.log_interaction("agent", "user", "swordfish", session_id="swordfish-session")
     await memory.recall("password")
-    await keeps._access.flush()
+    await keeps.access.flush()
     await memory.create_plan(
         plan_id="swordfish-plan", goal_event="g", session_id="swordfish-session", goal_data={"x": "swordfish"}
     )
@@ -50,7 +50,7 @@ async def filled(keeps: Keeps, tenant: str, user: str) -> Any:
     await memory.read_entities()
     for provider in ("working", "markdown"):
         await memory.write_entry(provider, "swordfish", "The swordfish swims.", metadata={"content_type": "event"})
-    await memory.services.keys.make(memory.scope, NewKey(name="k", user_id=user))
+    await memory.keeps.keys.make(memory.scope, NewKey(name="k", user_id=user))
     return memory
 
 
@@ -113,7 +113,7 @@ async def test_an_erased_user_is_nowhere(
 
 async def test_an_erased_user_can_come_back_as_a_new_one(keeps: Keeps, tenant: str) -> None:
     alice = await filled(keeps, tenant, "alice")
-    await alice.services.tenants.erase_user(alice.scope, "alice")
+    await alice.keeps.tenants.erase_user(alice.scope, "alice")
     assert (await alice.list()).items == []
     assert (await alice.remember("A new life.")).status == "created"
 
@@ -121,7 +121,7 @@ async def test_an_erased_user_can_come_back_as_a_new_one(keeps: Keeps, tenant: s
 async def test_an_erased_tenant_is_nowhere(keeps: Keeps, tenant: str, superuser: asyncpg.Connection) -> None:
     alice = await filled(keeps, tenant, "alice")
     await filled(keeps, f"{tenant}-other", "alice")
-    receipt = await alice.services.tenants.erase_tenant(alice.scope)
+    receipt = await alice.keeps.tenants.erase_tenant(alice.scope)
     assert (receipt.complete, receipt.removed["memories"] > 0, receipt.removed["events"] > 0) == (True, True, True)
     assert all(rows == [] for rows in (await dump(superuser, tenant)).values())
     other = await dump(superuser, f"{tenant}-other")
@@ -131,30 +131,30 @@ async def test_an_erased_tenant_is_nowhere(keeps: Keeps, tenant: str, superuser:
 async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuser: asyncpg.Connection) -> None:
     alice = await filled(keeps, tenant, "alice")
     await keeps.memory(Scope(tenant, "bob")).remember("Bob's own fact.")
-    lines = [line async for line in alice.services.transfer.export(alice.scope)]
+    lines = [line async for line in alice.keeps.transfer.export(alice.scope)]
     assert {json.loads(line)["row"]["user_id"] for line in lines} == {"alice", "bob"}
-    only = [line async for line in alice.services.transfer.export(alice.scope, "bob")]
+    only = [line async for line in alice.keeps.transfer.export(alice.scope, "bob")]
     assert {json.loads(line)["row"]["user_id"] for line in only} == {"bob"}
     tables = (
         "memories", "sessions", "plans", "plan_correlations", "task_contexts", "task_subtasks", "working_memory", "entities", "entity_names", "relations",
         "mentions",
     )  # fmt: skip
     before = await dump(superuser, tenant)
-    again = await alice.services.transfer.import_lines(alice.scope, lines)
+    again = await alice.keeps.transfer.import_lines(alice.scope, lines)
     assert (again.stored, again.unchanged, again.failed) == (0, len(lines), 0)
-    await alice.services.tenants.erase_tenant(alice.scope)
-    summary = await alice.services.transfer.import_lines(alice.scope, lines)
+    await alice.keeps.tenants.erase_tenant(alice.scope)
+    summary = await alice.keeps.transfer.import_lines(alice.scope, lines)
     assert (summary.stored, summary.unchanged, summary.errors) == (len(lines), 0, [])
     after = await dump(superuser, tenant)
     before["mentions"] = [row for row in before["mentions"] if ",user," in row]  # what reading found is found again
     assert {name: after[name] for name in tables} == {name: before[name] for name in tables}
-    assert (await keeps.services.events.verify(alice.scope)).differences == []
+    assert (await keeps.events.verify(alice.scope)).differences == []
     assert (await alice.recall("password")).hits[0].memory.content == "My password is swordfish no more."
 
 
 async def test_lines_that_cannot_be_stored_are_reported_and_the_others_go_on(keeps: Keeps, tenant: str) -> None:
     alice = await filled(keeps, tenant, "alice")
-    lines = [line async for line in alice.services.transfer.export(alice.scope)]
+    lines = [line async for line in alice.keeps.transfer.export(alice.scope)]
     other = keeps.memory(Scope(f"{tenant}-2", "root", roles=frozenset({"admin"})))
     good = json.loads(next(line for line in lines if '"memory"' in line))
     bad = [
@@ -162,7 +162,7 @@ async def test_lines_that_cannot_be_stored_are_reported_and_the_others_go_on(kee
         json.dumps({"type": "memory", "row": {**good["row"], "memory_id": "x"}}), json.dumps({"type": "memory", "row": {**good["row"], "content": "a\x00b"}}),
         json.dumps({"type": "memory", "row": {**good["row"], "user_id": ""}}), json.dumps({"type": "working_memory", "row": {"user_id": "alice"}}),
     ]  # fmt: skip
-    summary = await other.services.transfer.import_lines(other.scope, [*bad, json.dumps(good), ""])
+    summary = await other.keeps.transfer.import_lines(other.scope, [*bad, json.dumps(good), ""])
     assert (summary.stored, summary.failed) == (1, len(bad))
     assert [each.split(":")[0] for each in summary.errors] == [f"line {number}" for number in range(1, len(bad) + 1)]
     stored = (await keeps.memory(Scope(f"{tenant}-2", "alice")).list()).items
@@ -193,8 +193,8 @@ async def test_a_quota_is_kept_by_the_database(keeps: Keeps, tenant: str, secure
     assert len((await alice.list()).items) == 2
     await alice.forget(receipt.memory_id, hard=True)
     assert (await alice.remember("three")).status == "created"
-    await alice.services.tenants.set_quota(tenant, Quota(max_bytes=20, max_memories=None))
+    await alice.keeps.tenants.set_quota(tenant, Quota(max_bytes=20, max_memories=None))
     with pytest.raises(ForbiddenError, match="may hold 20 bytes"):
         await alice.remember("x" * 30)
-    page = await alice.services.tenants.page(tenant[:-1], 1)
+    page = await alice.keeps.tenants.page(tenant[:-1], 1)
     assert (page[0].tenant_id, page[0].memories) == (tenant, 2)

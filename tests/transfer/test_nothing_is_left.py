@@ -152,14 +152,14 @@ async def test_a_weekly_summary_goes_with_what_it_was_made_of(
         from keeps.memories import store
         from keeps.memories.store import Written
 
-        images = [await store.lock(tx, each.memory_id) for each in receipts]
-        past = (now - timedelta(days=1)).isoformat()
-        rows = [Written({**image, "archived_at": past}, new_id(), [], b"", None) for image in images if image]
+        held = [await store.lock(tx, each.memory_id) for each in receipts]
+        past = now - timedelta(days=1)
+        rows = [Written(row.evolve(archived_at=past)) for row in held if row]
         await store.replace(tx, rows, "memory.archived")
 
     await keeps.database.write(scope, archive)
     run = Run(new_id(), tenant, "consolidation", now)
-    await consolidation.consolidate_user(keeps.database, keeps.services.memories._changes, scope, run)
+    await consolidation.consolidate_user(keeps.database, keeps.memories._changes, scope, run)
     assert run.counts["summarised"] == 1
     for receipt in receipts:
         await memory.forget(receipt.memory_id, hard=True)
@@ -232,11 +232,11 @@ async def test_a_user_and_a_tenant_go_with_cache_and_files(
     await memory.store("key", mark, "plan")
     assert len(await where(mark)) >= 8
     root = keeps.memory(Scope(tenant, "root", roles=frozenset({"admin"})))
-    await root.services.tenants.erase_user(root.scope, "alice")
+    await root.keeps.tenants.erase_user(root.scope, "alice")
     assert await where(mark) == []
     bob = keeps.memory(Scope(tenant, "bob"))
     await talk(bob, mark, "tuesday")
-    await root.services.tenants.erase_tenant(root.scope)
+    await root.keeps.tenants.erase_tenant(root.scope)
     assert await where(mark) == []
 
 

@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID, uuid4
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
+from keeps_client.endpoint import VERSION, AnswerT, Endpoint
 from keeps_client.errors import (
     ConflictError,
     ForbiddenError,
@@ -64,33 +65,38 @@ class Answer:
     body: bytes
 
 
-def call(
-    method: str,
-    *segments: str,
-    query: Mapping[str, Any] | None = None,
-    body: BaseModel | dict[str, Any] | None = None,
-    repeatable: bool = True,
-    if_version: int | None = None,
-) -> Call:
-    """A call of `/v1/<segments>`. A model is sent with the fields that were given."""
-    path = "/v1/" + "/".join(_segment(each) for each in segments)
-    if query and (given := {name: _text(value) for name, value in query.items() if value is not None}):
-        path += "?" + urlencode(given)
-    encoded: bytes | None = None
-    if isinstance(body, BaseModel):
-        encoded = body.model_dump_json(exclude_unset=True).encode()
-    elif body is not None:
-        encoded = json.dumps(body, ensure_ascii=False, default=_text).encode()
-    headers = {} if if_version is None else {"If-Match": f'"{if_version}"'}
-    return Call(method, path, encoded, repeatable=repeatable, headers=headers)
+def call(method: str, *segments: str, query: Mapping[str, Any] | None = None) -> Call:
+    """A call of `/v1/<segments>` that has no body."""
+    return Call(method, "/v1/" + "/".join(_segment(each) for each in segments) + _query(query or {}))
 
 
-def parsed(adapter: TypeAdapter[Any], answer: Answer) -> Any:
-    """The body as a model. Raises the error that the server names."""
+def call_of(endpoint: Endpoint[Any], fields: Mapping[str, Any]) -> Call:
+    """An operation with its arguments as a request: only what is given is sent. Raises ValidationFailedError."""
+    params, body = endpoint.split(fields)
+    given = {} if params is None else {name: getattr(params, name) for name in params.model_fields_set}
+    version = given.pop(VERSION, None)
+    path = endpoint.path
+    for name in endpoint.path_names:
+        path = path.replace("{" + name + "}", _segment(_text(given.pop(name))))
+    return Call(
+        endpoint.verb,
+        path + _query(given),
+        None if body is None else body.model_dump_json(exclude_unset=True).encode(),
+        repeatable=endpoint.repeatable,
+        headers={} if version is None else {"If-Match": f'"{version}"'},
+    )
+
+
+def answer_of(endpoint: Endpoint[AnswerT], answer: Answer) -> AnswerT:
+    """The answer of an operation. Raises the error that the server names."""
     if answer.status >= 400:
         raise error_of(answer)
     try:
-        return adapter.validate_json(answer.body)
+        if endpoint.bare:
+            kind: Any = endpoint.answer
+            items = endpoint.items.validate_json(answer.body)
+            return kind(items=items, next_cursor=answer.headers.get("x-next-cursor"))
+        return endpoint.adapter.validate_json(answer.body)
     except ValidationError:
         raise UnavailableError("what answered is not Keeps, or another version of it; check the URL") from None
 
@@ -148,6 +154,11 @@ class EventStreamParser:
 def reconnect_seconds(failures: int) -> float:
     """How long to wait before a stream is opened again: hardly, and longer while it fails."""
     return 0.02 if failures == 0 else min(5.0, 0.1 * 2 ** min(failures, 6)) * random.uniform(0.5, 1.0)
+
+
+def _query(values: Mapping[str, Any]) -> str:
+    given = {name: _text(value) for name, value in values.items() if value is not None}
+    return "?" + urlencode(given) if given else ""
 
 
 def _segment(value: str) -> str:

@@ -14,43 +14,10 @@ from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models.common import MAX_LIMIT, UtcTime
 from keeps_client.models.events import EVENT_TYPES
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
 FoundT = TypeVar("FoundT")
 Direction = Literal["outgoing", "incoming", "both"]
 Index = Literal["now", "later"]
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
-
-
-def validated(model: type[ModelT], arguments: dict[str, Any], *, where: str = "") -> ModelT:
-    """`model` made from `arguments`. Raises ValidationFailedError that names each wrong field."""
-    try:
-        return model.model_validate(arguments)
-    except ValidationError as error:
-        raise validation_failed(error, where) from None
-    except RecursionError:
-        raise ValidationFailedError(f"{where}the input is nested too deeply") from None
-
-
-def validation_failed(error: ValidationError, where: str = "") -> ValidationFailedError:
-    """pydantic's findings as ours, without the values."""
-    errors = [
-        {"field": ".".join(str(part) for part in each["loc"]), "message": message_of(each)}
-        for each in error.errors(include_input=False, include_url=False)
-    ]
-    return ValidationFailedError(
-        where + "; ".join(f"{each['field'] or 'input'}: {each['message']}" for each in errors), errors
-    )
-
-
-def message_of(finding: Mapping[str, Any]) -> str:
-    """What pydantic says of one field, in our words: the parts of a text are characters."""
-    if finding["type"] == "too_long" and finding["ctx"]["field_type"] == "Value":
-        return (
-            f"at most {finding['ctx']['max_length']:,} characters are possible, not {finding['ctx']['actual_length']:,}"
-        )
-    if finding["type"] == "too_short" and finding["ctx"]["field_type"] == "Value":
-        return "must not be empty"
-    return finding["msg"].removeprefix("Value error, ")
 
 
 def in_context(model: type[BaseModel], context: object, arguments: dict[str, Any], **defaults: Any) -> dict[str, Any]:

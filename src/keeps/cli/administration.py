@@ -9,12 +9,11 @@ import typer
 from rich.table import Column, Table
 
 from keeps.access.roles import ORDER
-from keeps.cli.context import DEFAULT_USER_ID, Json, Target, err, in_process, out, print_json, run, targeted
+from keeps.cli.context import DEFAULT_USER_ID, Json, Target, err, out, print_json, run, targeted
 from keeps.clock import utc_now
-from keeps.scope import Scope
 from keeps_client.errors import ValidationFailedError
-from keeps_client.models import ErasureReceipt, KeyInfo, NewKey, Quota, TenantInfo
-from keeps_client.validation import as_uuid, given, validated
+from keeps_client.models import ErasureReceipt, KeyInfo, TenantInfo
+from keeps_client.validation import given
 
 keys_app = typer.Typer(help="API keys of a tenant: make, list, revoke.", no_args_is_help=True)
 tenants_app = typer.Typer(help="Tenants: list, quota, erase; and erasure of a user.", no_args_is_help=True)
@@ -52,16 +51,7 @@ def make(
 
     async def work() -> None:
         async with target.memory() as memory:
-            if in_process(memory):
-                new = validated(
-                    NewKey,
-                    {"name": name, "roles": roles} | given(user_id=for_user, agent_id=for_agent, expires_at=ends),
-                )
-                key = await memory.services.keys.make(target.scope, new)
-            else:
-                key = await memory.admin.make_key(
-                    name, roles=roles, user_id=for_user, agent_id=for_agent, expires_at=ends
-                )
+            key = await memory.admin.make_key(name, roles=roles, user_id=for_user, agent_id=for_agent, expires_at=ends)
         if as_json:
             print_json(key.model_dump(mode="json"))
             return
@@ -79,10 +69,7 @@ def list_keys(*, target: Target, as_json: Json = False) -> None:
 
     async def work() -> None:
         async with target.memory() as memory:
-            if in_process(memory):
-                keys = await memory.services.keys.list(target.scope)
-            else:
-                keys = await memory.admin.list_keys()
+            keys = await memory.admin.list_keys()
         if as_json:
             print_json([key.model_dump(mode="json") for key in keys])
             return
@@ -110,10 +97,7 @@ def revoke(
 
     async def work() -> None:
         async with target.memory() as memory:
-            if in_process(memory):
-                key = await memory.services.keys.revoke(target.scope, as_uuid(key_id, "key_id"))
-            else:
-                key = await memory.admin.revoke_key(key_id)
+            key = await memory.admin.revoke_key(key_id)
         if as_json:
             print_json(key.model_dump(mode="json"))
         else:
@@ -130,10 +114,7 @@ def list_tenants(*, target: Target, as_json: Json = False) -> None:
         async with target.memory() as memory:
             while True:
                 after = found[-1].tenant_id if found else ""
-                if in_process(memory):
-                    page = await memory.services.tenants.page(after, 1_000)
-                else:
-                    page = await memory.admin.list_tenants(after=after, limit=1_000)
+                page = await memory.admin.list_tenants(after=after, limit=1_000)
                 found += page
                 if len(page) < 1_000:
                     break
@@ -174,10 +155,7 @@ def quota(
 
     async def work() -> None:
         async with target.memory() as memory:
-            if in_process(memory):
-                info = await memory.services.tenants.set_quota(tenant_id, validated(Quota, limits))
-            else:
-                info = await memory.admin.set_quota(tenant_id, **limits)
+            info = await memory.admin.set_quota(tenant_id, **limits)
         if as_json:
             print_json(info.model_dump(mode="json"))
         else:
@@ -200,10 +178,7 @@ def erase_user(
 
     async def work() -> int:
         async with target.memory() as memory:
-            if in_process(memory):
-                receipt = await memory.services.tenants.erase_user(target.scope, user_id)
-            else:
-                receipt = await memory.admin.erase_user(user_id)
+            receipt = await memory.admin.erase_user(user_id)
         return _print_receipt(receipt, as_json=as_json)
 
     run(work)
@@ -221,10 +196,7 @@ def erase(
 
     async def work() -> int:
         async with target.memory() as memory:
-            if in_process(memory):
-                receipt = await memory.services.tenants.erase_tenant(Scope(tenant_id, target.user))
-            else:
-                receipt = await memory.admin.erase_tenant(tenant_id)
+            receipt = await memory.admin.erase_tenant(tenant_id)
         return _print_receipt(receipt, as_json=as_json)
 
     run(work)

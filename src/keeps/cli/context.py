@@ -23,9 +23,8 @@ from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from keeps.engine import Keeps
-    from keeps.scoped import ScopedMemory
-    from keeps_client import MemoryClient
+    from keeps.engine import Keeps, LocalMemory
+    from keeps_client import Memory, MemoryClient
 
 Home = Annotated[
     Path | None, typer.Option(envvar="KEEPS_HOME", help="Folder of the embedded database.", rich_help_panel="Database")
@@ -137,7 +136,7 @@ class Target:
             await keeps.close()
 
     @asynccontextmanager
-    async def memory(self) -> AsyncGenerator[ScopedMemory | MemoryClient]:
+    async def memory(self) -> AsyncGenerator[Memory]:
         """The memory of the scope: in process, or at --url."""
         scope = self.scope
         if self.url:
@@ -158,9 +157,9 @@ class Target:
         return MemoryClient(self.url, token=self.token, tenant_id=tenant, user_id=user, agent_id=self.agent)
 
 
-def in_process(memory: ScopedMemory | MemoryClient) -> TypeIs[ScopedMemory]:
-    """Whether it is the engine's own, which has its services at hand; a server's has not. Loads neither."""
-    return hasattr(memory, "services")
+def in_process(memory: Memory) -> TypeIs[LocalMemory]:
+    """Whether it is the engine's own, which can show how far it is; a server's cannot. Loads neither."""
+    return hasattr(memory, "keeps")
 
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {

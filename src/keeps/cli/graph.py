@@ -248,7 +248,7 @@ def read(
 
                 with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
                     task = bar.add_task("reading memories", total=None)
-                    found = await memory.services.reader.read(
+                    found = await memory.keeps.reader.read(
                         target.scope, again=again, progress=lambda done: bar.advance(task, done)
                     )
             else:

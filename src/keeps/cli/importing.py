@@ -16,11 +16,10 @@ from keeps.cli.context import Json, Target, err, in_process, out, print_json, ru
 from keeps.importing.formats import Format, read
 from keeps.importing.service import Summary, run_import
 from keeps_client.errors import ValidationFailedError
-from keeps_client.models import Memory
 
 if TYPE_CHECKING:
-    from keeps.scoped import ScopedMemory
-    from keeps_client import MemoryClient
+    from keeps_client import Memory
+    from keeps_client.models import Memory as Stored
 
 SHOWN_REJECTIONS = 20
 
@@ -62,7 +61,7 @@ def import_files(
                 storing = bar.add_task("storing ", total=sum(record.memory is not None for record in records))
                 summary = await run_import(memory, records, lambda count: bar.advance(storing, count))
                 if wait and in_process(memory):
-                    indexer, who = memory.services.indexer, (target.tenant, target.user)
+                    indexer, who = memory.keeps.indexer, (target.tenant, target.user)
                     waiting = await indexer.users_to_index()
                     pending = sum(each.pending for each in waiting if (each.tenant_id, each.user_id) == who)
                     indexing = bar.add_task("indexing", total=pending)
@@ -113,7 +112,7 @@ def export(
         with file.open("w", encoding="utf-8") if file else nullcontext(sys.stdout) as stream:
             async with target.memory() as memory:
                 if in_process(memory):
-                    async for line in memory.services.transfer.export(target.scope, only_user):
+                    async for line in memory.keeps.transfer.export(target.scope, only_user):
                         stream.write(line)
                         count += 1
                 else:
@@ -125,7 +124,7 @@ def export(
     run(work)
 
 
-async def _memories(memory: ScopedMemory | MemoryClient) -> AsyncIterator[Memory]:
+async def _memories(memory: Memory) -> AsyncIterator[Stored]:
     cursor: str | None = None
     while True:
         page = await memory.list(limit=200, cursor=cursor)
@@ -139,10 +138,7 @@ async def _memories(memory: ScopedMemory | MemoryClient) -> AsyncIterator[Memory
 async def _import_export(path: Path, target: Target, *, as_json: bool) -> int:
     with path.open(encoding="utf-8", errors="replace") as lines:  # noqa: ASYNC230  nobody else waits for this loop
         async with target.memory() as memory:
-            if in_process(memory):
-                summary = await memory.services.transfer.import_lines(target.scope, lines)
-            else:
-                summary = await memory.admin.import_lines(lines)
+            summary = await memory.admin.import_lines(lines)
     if as_json:
         print_json(summary.model_dump())
     else:

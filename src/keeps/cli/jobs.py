@@ -49,7 +49,7 @@ def worker(
 
         configure_logs("info")
         async with Target(home, database_url).open() as keeps:
-            chosen = keeps.services.worker
+            chosen = keeps.worker
             chosen.at_once = at_once
             err.print(f"[bold green]Keeps works[/] on due jobs, {at_once} at once; Ctrl-C ends")
             async with AsyncExitStack() as stack:
@@ -91,9 +91,7 @@ def run_job(
                 task = bar.add_task(name, total=None)
                 async for tenant_id in _tenants(keeps, tenant):
                     bar.update(task, description=f"{name} {tenant_id}")
-                    made = await keeps.services.lifecycle.run(
-                        tenant_id, name, progress=lambda users: bar.advance(task, users)
-                    )
+                    made = await keeps.lifecycle.run(tenant_id, name, progress=lambda users: bar.advance(task, users))
                     tenants += 1
                     done += [made] if made else []
         if as_json:
@@ -113,7 +111,7 @@ async def _tenants(keeps: Any, tenant: str | None) -> AsyncIterator[str]:
         yield tenant
         return
     after = ""
-    while page := await keeps.services.tenants.page(after, 1_000):
+    while page := await keeps.tenants.page(after, 1_000):
         for each in page:
             yield each.tenant_id
         after = page[-1].tenant_id
@@ -180,7 +178,7 @@ def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = 
 
     async def work() -> None:
         async with Target(home, database_url).open() as keeps:
-            found = await keeps.services.queue.status()
+            found = await keeps.queue.status()
         if as_json:
             print_json([each.model_dump(mode="json") for each in found])
             return
@@ -200,7 +198,7 @@ def held(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = Fa
 
     async def work() -> None:
         async with Target(home, database_url).open() as keeps:
-            found = await keeps.services.queue.held()
+            found = await keeps.queue.held()
         if as_json:
             print_json([each.model_dump(mode="json") for each in found])
             return
@@ -230,7 +228,7 @@ def retry(
 
     async def work() -> None:
         async with Target(home, database_url).open() as keeps:
-            out.print(f"{await keeps.services.queue.retry(job_id)} queued again")
+            out.print(f"{await keeps.queue.retry(job_id)} queued again")
 
     run(work)
 

@@ -11,10 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import ContextResult, Insights, NewSource
 from keeps_client.models.context import SourceKind
-from keeps_client.validation import validated
 
 sources_app = typer.Typer(help="What can be looked up, as agents are told: add, list, remove.", no_args_is_help=True)
 audit_app = typer.Typer(help="Looks at what a memory keeps.", no_args_is_help=True)

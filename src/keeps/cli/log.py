@@ -11,10 +11,9 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from keeps.cli.context import Json, Target, err, in_process, out, print_json, run, targeted
+from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
-from keeps_client.models import Event, NewWebhook
-from keeps_client.validation import as_uuid, validated
+from keeps_client.models import Event
 
 events_app = typer.Typer(help="The log of events: read, follow, verify, replay, retire.", no_args_is_help=True)
 webhooks_app = typer.Typer(help="Where events are sent: add, list, remove, retry.", no_args_is_help=True)
@@ -88,10 +87,7 @@ def verify(*, target: Target, as_json: Json = False) -> None:
     async def work() -> int:
         started = time.monotonic()
         async with target.memory() as memory:
-            if in_process(memory):
-                with err.status("replaying …"):
-                    found = await memory.services.events.verify(target.scope)
-            else:
+            with err.status("replaying …"):
                 found = await memory.admin.verify_events()
         seconds = time.monotonic() - started
         if as_json:
@@ -138,10 +134,7 @@ def replay(
     async def work() -> None:
         if into is None:
             async with target.memory() as memory:
-                if in_process(memory):
-                    found = await memory.services.events.replay(target.scope, moment)
-                else:
-                    found = await memory.admin.replay_events(until=moment)
+                found = await memory.admin.replay_events(until=moment)
         else:
             from keeps.events.rebuild import rebuild
 
@@ -173,10 +166,7 @@ def retire(
 
     async def work() -> None:
         async with target.memory() as memory:
-            if in_process(memory):
-                found = await memory.services.events.retire(older_than_days)
-            else:
-                found = await memory.admin.retire_events(older_than_days)
+            found = await memory.admin.retire_events(older_than_days)
         if as_json:
             print_json(found.model_dump(mode="json"))
         else:
@@ -199,11 +189,7 @@ def add(
     async def work() -> None:
         async with target.memory() as memory:
             wanted: Any = tuple(types or ("*",))
-            if in_process(memory):
-                new = validated(NewWebhook, {"url": receiver, "types": wanted})
-                made = await memory.services.webhooks.add(target.scope, new)
-            else:
-                made = await memory.admin.add_webhook(receiver, types=wanted)
+            made = await memory.admin.add_webhook(receiver, types=wanted)
         if as_json:
             print_json(made.model_dump(mode="json"))
             return
@@ -218,10 +204,7 @@ def list_webhooks(*, target: Target, as_json: Json = False) -> None:
 
     async def work() -> None:
         async with target.memory() as memory:
-            if in_process(memory):
-                found = await memory.services.webhooks.list(target.scope)
-            else:
-                found = await memory.admin.list_webhooks()
+            found = await memory.admin.list_webhooks()
         if as_json:
             print_json([each.model_dump(mode="json") for each in found])
             return
@@ -256,10 +239,7 @@ def failures(webhook_id: WebhookId, *, target: Target, as_json: Json = False) ->
 
     async def work() -> None:
         async with target.memory() as memory:
-            if in_process(memory):
-                found = await memory.services.webhooks.failures(target.scope, as_uuid(webhook_id, "webhook_id"))
-            else:
-                found = await memory.admin.list_webhook_failures(webhook_id)
+            found = await memory.admin.list_webhook_failures(webhook_id)
         if as_json:
             print_json([each.model_dump(mode="json") for each in found])
             return
@@ -276,11 +256,7 @@ def failures(webhook_id: WebhookId, *, target: Target, as_json: Json = False) ->
 def _change(webhook_id: str, target: Target, verb: str, done: str, *, as_json: bool) -> None:
     async def work() -> None:
         async with target.memory() as memory:
-            if in_process(memory):
-                wanted = as_uuid(webhook_id, "webhook_id")
-                changed = await getattr(memory.services.webhooks, verb)(target.scope, wanted)
-            else:
-                changed = await getattr(memory.admin, f"{verb}_webhook")(webhook_id)
+            changed = await getattr(memory.admin, f"{verb}_webhook")(webhook_id)
         if as_json:
             print_json(changed.model_dump(mode="json"))
         else:

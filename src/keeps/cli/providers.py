@@ -163,7 +163,7 @@ def check(
 
         results: dict[str, dict[str, str]] = {}
         async with target.open() as keeps:
-            service = keeps.services.providers
+            service = keeps.providers
             tenants: set[str] = set()
 
             async def planted(scope: Scope, key: str, text: str) -> None:
@@ -188,10 +188,10 @@ def check(
                         results.setdefault(name, {})[check_name] = str(error).split("\n")[0] or type(error).__name__
             for tenant_id in tenants:
                 try:
-                    await keeps.services.tenants.erase_tenant(Scope(tenant_id))
+                    await keeps.tenants.erase_tenant(Scope(tenant_id))
                 except KeepsError:
                     continue
-            keeps.services.providers.forget_folders(tenants)
+            keeps.providers.forget_folders(tenants)
         if as_json:
             print_json(results)
         else:

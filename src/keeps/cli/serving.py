@@ -72,7 +72,7 @@ def serve(
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # Streams have no end of their own: they are ended, and their readers go on at another server or later.
             if self.started:
-                app.state.keeps.services.events.end_subscriptions()
+                app.state.keeps.events.end_subscriptions()
             await super().shutdown(sockets)
 
     started = time.monotonic()

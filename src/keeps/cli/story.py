@@ -109,7 +109,7 @@ async def tell(target: Target) -> int:
         any("weather" in hit.memory.content for hit in found.hits),
         "gone is archived, not lost: it is found when asked for",
     )
-    verified = await keeps.services.events.verify(alice.scope)
+    verified = await keeps.events.verify(alice.scope)
     check(verified.equal, f"all of it can be rebuilt from {verified.events} events")
     await keeps.close()
     return 1 if failed else 0
@@ -129,7 +129,7 @@ async def _jobs(keeps: Any, tenant: str, *names: str) -> str:
     await keeps.indexer.settle()
     done: list[str] = []
     for name in names:
-        operation = await keeps.services.lifecycle.run(tenant, name)
+        operation = await keeps.lifecycle.run(tenant, name)
         if operation is not None:
             done += [f"{count} {what}" for what, count in operation.counts.items()]
     return ", ".join(done) or "nothing to do"

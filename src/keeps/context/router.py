@@ -19,8 +19,8 @@ from keeps.context.budget import Offer, allocate, shares
 from keeps.context.cache import AnswerCache
 from keeps.context.sections import TITLES, Gathered, Item, Last
 from keeps.context.signals import Signals
+from keeps.context.sources import QUERIES, SourceService
 from keeps.db.session import Database
-from keeps.db.statements import Statements
 from keeps.exchanges.service import CONTEXT_BEGIN, CONTEXT_END, ExchangeService
 from keeps.models.tokens import TokenCounter
 from keeps.providers.service import ProviderService
@@ -44,9 +44,7 @@ from keeps_client.models import (
 )
 from keeps_client.models.context import SectionName
 
-QUERIES = Statements("keeps.context")
 FoundT = TypeVar("FoundT")
-SOURCES = "sources"
 """The namespace of what can be looked up."""
 SOURCE_SECONDS = 2.0
 DATES_SECONDS = 0.5
@@ -86,6 +84,7 @@ class ContextRouter:
         database: Database,
         providers: ProviderService,
         exchanges: ExchangeService,
+        sources: SourceService,
         counter: TokenCounter,
         access: AccessBuffer,
         clock: Clock,
@@ -96,6 +95,7 @@ class ContextRouter:
         self._database = database
         self._providers = providers
         self._exchanges = exchanges
+        self._sources = sources
         self._counter = counter
         self._access = access
         self._clock = clock
@@ -124,7 +124,7 @@ class ContextRouter:
             self._source(asking, "memories", self._memories(asking, read), when="smalltalk" not in read),
             self._source(asking, "temporal", self._temporal(asking, read), when="temporal" in read and asking.wants("temporal")),
             self._source(asking, "identity", self._facts(asking), when="identity" in read and asking.wants("long_term")),
-            self._source(asking, "knowledge", self._known(scope), when=asking.wants("knowledge")),
+            self._source(asking, "knowledge", self._sources.known(scope), when=asking.wants("knowledge")),
         )  # fmt: skip
         routed = time.perf_counter()
         answers = answers or []
@@ -162,19 +162,6 @@ class ContextRouter:
             self._metrics.context_sections.labels(section.name).inc()
         if result.degraded:
             self._metrics.context_degraded.inc()
-
-    async def sources(self, scope: Scope) -> list[Source]:
-        """What can be looked up: documents, databases, APIs, with their purpose."""
-        return [source for source, _ in await self._known(scope)]
-
-    async def _known(self, scope: Scope) -> list[tuple[Source, bool]]:
-        async with self._database.scoped(scope) as tx:
-            rows = await tx.fetch(QUERIES["sources_known"], scope.tenant_id, scope.user_id, self._clock())
-        return [
-            (Source(name=row["name"], kind=json.loads(row["value"])["kind"], purpose=row["content"], visibility=row["visibility"],
-                   memory_id=row["memory_id"], updated_at=row["updated_at"]), row["user_id"] == scope.user_id)
-            for row in rows
-        ]  # fmt: skip
 
     async def _source(
         self, asking: _Asking, name: str, work: Coroutine[Any, Any, FoundT], *, when: bool

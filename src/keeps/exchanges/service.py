@@ -25,10 +25,13 @@ from keeps.scope import Scope
 from keeps.sessions import notes as folding
 from keeps.sessions import store as sessions
 from keeps.sessions.notes import CONSOLIDATED_AFTER_END
+from keeps.sessions.service import SessionService
 from keeps.tenants.service import Introducer
 from keeps.text.trust import origin_of
+from keeps_client.checked import validated
 from keeps_client.errors import NotFoundError
 from keeps_client.models import (
+    Deleted,
     ExchangeReceipt,
     MemoryChange,
     Message,
@@ -39,7 +42,6 @@ from keeps_client.models import (
     Receipt,
     SessionNotes,
 )
-from keeps_client.validation import validated
 
 REBUILT_FROM = 200
 """Of a conversation without fresh notes, so many of its last messages are read to make them again."""
@@ -66,6 +68,7 @@ class ExchangeService:
         database: Database,
         introducer: Introducer,
         memory: MemoryService,
+        sessions: SessionService,
         cache: RedisCache | None,
         clock: Clock,
         kept: timedelta = folding.KEPT,
@@ -73,6 +76,7 @@ class ExchangeService:
         self._database = database
         self._introducer = introducer
         self._memory = memory
+        self._sessions = sessions
         self._cache = cache
         self._clock = clock
         self._kept = kept
@@ -214,6 +218,12 @@ class ExchangeService:
                 if made is not None:
                     await self._memory.forget_stored(tx, made, hard=True)
         await tx.become(scope)
+
+    async def delete_session(self, scope: Scope, session_id: str) -> Deleted:
+        """Remove a session, with the copies of its notes; its plans stay. Raises NotFoundError."""
+        deleted = await self._sessions.delete(scope, session_id)
+        await self.drop_copies(scope, session_id)
+        return deleted
 
     async def drop_copies(self, scope: Scope, session_id: str | None = None) -> None:
         """Take the copies of a conversation's notes, or of all of a user's, out of the cache."""

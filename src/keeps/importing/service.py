@@ -11,8 +11,7 @@ from keeps.importing.formats import Record
 from keeps_client.errors import ValidationFailedError
 
 if TYPE_CHECKING:
-    from keeps.scoped import ScopedMemory
-    from keeps_client import MemoryClient
+    from keeps_client import Memory
 
 BATCH = 250
 
@@ -30,7 +29,7 @@ class Summary:
 
 
 async def run_import(
-    memory: ScopedMemory | MemoryClient, records: Iterable[Record], progress: Callable[[int], None] | None = None
+    memory: Memory, records: Iterable[Record], progress: Callable[[int], None] | None = None
 ) -> Summary:
     """Store all good records, in transactions of 250; vectors follow in the background.
 
@@ -55,7 +54,7 @@ async def run_import(
     return summary
 
 
-async def _store(memory: ScopedMemory | MemoryClient, batch: list[Record], summary: Summary) -> None:
+async def _store(memory: Memory, batch: list[Record], summary: Summary) -> None:
     try:
         receipts = await memory.remember_many(
             [record.memory for record in batch if record.memory is not None], index="later"

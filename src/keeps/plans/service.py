@@ -110,6 +110,17 @@ class PlanService:
         last = found[limit - 1] if more else None
         return Page(items=found[:limit], next_cursor=write_cursor(last.created_at, last.plan_id) if last else None)
 
+    async def context(self, scope: Scope, plan_id: str) -> PlanContext:
+        """The state machine of a plan. Raises NotFoundError."""
+        return context_of(await self.get(scope, plan_id))
+
+    async def context_by_correlation(self, scope: Scope, correlation_id: str) -> PlanContext:
+        """That of the plan which waits for an id. Raises NotFoundError."""
+        return context_of(await self.by_correlation(scope, correlation_id))
+
+    async def update_context(self, scope: Scope, plan_id: str, change: PlanContextChange) -> PlanContext:
+        return context_of(await self.update(scope, plan_id, change))
+
     async def update(self, scope: Scope, plan_id: str, change: PlanChange | PlanContextChange) -> Plan:
         """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
 

@@ -14,10 +14,11 @@ from keeps.memories.service import MemoryService
 from keeps.providers.contract import Filters, Match, text_of
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
+from keeps_client.checked import validated
 from keeps_client.errors import ForbiddenError, NotFoundError
 from keeps_client.models import Entity, Entry, Memory, NewEntity, NewMemory, ProviderCapabilities, RecallRequest
 from keeps_client.models.common import MAX_LIMIT, NAME_PATTERN
-from keeps_client.validation import named, validated
+from keeps_client.validation import named
 
 NAMESPACE = "memory"
 """Of keys that name none."""

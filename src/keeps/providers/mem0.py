@@ -16,8 +16,9 @@ from pydantic import JsonValue
 
 from keeps.providers.contract import Filters, Match, MemoryProvider, ProviderContext, ProviderFactory, text_of
 from keeps.scope import Scope
+from keeps_client.checked import validated
 from keeps_client.models import Entry, NewEntry, ProviderCapabilities
-from keeps_client.validation import named, validated
+from keeps_client.validation import named
 
 MAX_ENTRIES = 10_000
 _CAPABILITIES = ProviderCapabilities(provider_id="mem0", tier="persistent")

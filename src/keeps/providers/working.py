@@ -15,8 +15,9 @@ from keeps.clock import Clock
 from keeps.providers.contract import Filters, Match, text_of
 from keeps.scope import Scope
 from keeps.text.words import count_terms
+from keeps_client.checked import validated
 from keeps_client.models import Entry, NewEntry, ProviderCapabilities
-from keeps_client.validation import named, validated
+from keeps_client.validation import named
 
 SESSION_BYTES, TOTAL_BYTES = 1 << 20, 64 << 20
 _CAPABILITIES = ProviderCapabilities(provider_id="working", tier="working")

@@ -22,23 +22,10 @@ from keeps.server.docs import mount_docs
 from keeps.server.edge import LOOPBACK, Edge
 from keeps.server.gauges import Gauges
 from keeps.server.lean import AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE, AT_ONCE_REMOTE, LeanRoute
+from keeps.server.mount import ROUTER
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
-from keeps.server.routes import (
-    admin,
-    context,
-    events,
-    exchanges,
-    graph,
-    health,
-    insights,
-    knowledge,
-    memories,
-    operations,
-    providers,
-    state,
-    working,
-)
+from keeps.server.special import health, router
 from keeps.settings import AuthMode, Settings
 from keeps.telemetry.metrics import HttpMetrics
 from keeps.turns import FairSlots
@@ -78,13 +65,14 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
             if app.state.rates is not None and keeps.cache is not None:
                 app.state.rates.breaker = keeps.cache.breaker
             app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
+            keeps.keys.on_change = app.state.authenticator.forget_keys
             app.state.gauges = Gauges(keeps)
-            keeps.services.webhooks.start()
+            keeps.webhooks.start()
             if work:
-                keeps.services.worker.start()
+                keeps.worker.start()
             yield
-            await keeps.services.worker.close()
-            await keeps.services.webhooks.close()
+            await keeps.worker.close()
+            await keeps.webhooks.close()
         if app.state.rates is not None:
             await app.state.rates.close()
 
@@ -100,26 +88,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
     app.state.rates = None if mode == "none" else Rates(
         reads_per_minute=settings.reads_per_minute, writes_per_minute=settings.writes_per_minute, redis_url=settings.redis_url
     )  # fmt: skip
-    # The busiest first: routes are tried in order.
-    routes = [
-        route
-        for each in (
-            working,
-            memories,
-            context,
-            exchanges,
-            knowledge,
-            state,
-            graph,
-            providers,
-            events,
-            operations,
-            insights,
-            admin,
-            health,
-        )
-        for route in each.router.routes
-    ]
+    routes = [*ROUTER.routes, *router.routes, *health.routes]
     app.router.routes[:0] = routes
     app.add_exception_handler(HTTPException, _http_error)
     app.add_middleware(

@@ -33,8 +33,8 @@ class Gauges:
         try:
             status = await self._keeps.status()
             storage = await self._keeps.storage_bytes()
-            behind, oldest = await self._keeps.services.webhooks.behind()
-            queue = await self._keeps.services.queue.status()
+            behind, oldest = await self._keeps.webhooks.behind()
+            queue = await self._keeps.queue.status()
         except KeepsError:
             return
         self._metrics.storage.set(storage)

@@ -17,8 +17,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from keeps.turns import FairSlots
+from keeps_client.checked import message_of
 from keeps_client.errors import UnavailableError, ValidationFailedError
-from keeps_client.validation import message_of
 
 AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE = 256, 64, 2
 """Requests that are worked on at once: in all, of a tenant that is alone, and of one while others ask, too. Each takes its

@@ -10,7 +10,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from keeps.server.edge import PUBLIC
-from keeps.server.examples import ANSWERS, BODIES, PARAMETERS
+from keeps_client.endpoints import ENDPOINTS
+from keeps_client.models.examples import PARAMETERS, example_of
 
 _ERRORS = {
     "401": "No usable credentials (`unauthenticated`).", "403": "The role does not allow it (`forbidden`).",
@@ -30,6 +31,19 @@ _PROBLEM = {
     "examples": [{"type": "urn:keeps:problem:not_found", "title": "No such thing", "status": 404, "code": "not_found",
                   "detail": "no plan 'p'", "request_id": "0f8c1c5e-0000-4000-8000-000000000000"}],
 }  # fmt: skip
+_LINE = '{"type": "memory", "row": {…}}'
+_EXAMPLES: dict[str, tuple[Any, Any]] = {
+    f"{each.verb.lower()} {each.path}": (
+        None if each.body is None else example_of(each.body),
+        example_of(each.answer)["items"] if each.bare else example_of(each.answer),
+    )
+    for each in ENDPOINTS
+} | {
+    "get /v1/events/stream": (None, "id: 1\nevent: memory.written\ndata: {…}\n\n"),
+    "get /v1/admin/export": (None, _LINE),
+    "post /v1/admin/import": (_LINE, {"stored": 12, "unchanged": 0, "failed": 0, "errors": []}),
+}
+"""The body and the answer of each route."""
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -98,11 +112,12 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
     for parameter in operation.get("parameters", []):
         if parameter["name"] in PARAMETERS:
             parameter["example"] = PARAMETERS[parameter["name"]]
+    body, answer = _EXAMPLES[name]
     for media in operation.get("requestBody", {}).get("content", {}).values():
-        media["example"] = BODIES[name]
+        media["example"] = body
     for status in ("200", "201"):
         for media in responses.get(status, {}).get("content", {}).values():
-            media["example"] = ANSWERS[name]
+            media["example"] = answer
 
 
 def _content_of(response: dict[str, Any] | None) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from keeps.tasks import store as tasks
 from keeps.tenants.service import Introducer
 from keeps.transfer.erasure import QUERIES
 from keeps.working import store as working
+from keeps_client.checked import validation_failed
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.models import (
     Entity,
@@ -43,7 +44,6 @@ from keeps_client.models import (
     WorkingItem,
 )
 from keeps_client.models.common import check_storable
-from keeps_client.validation import validation_failed
 
 _LISTS = ("session", "plan", "task_context", "working_memory", "entity", "relation", "mention")
 _PLURALS = {"working_memory": "working_memory", "entity": "entities"}

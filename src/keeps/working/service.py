@@ -31,7 +31,7 @@ from keeps_client.models import (
     WorkingItem,
 )
 from keeps_client.models.working import STATE
-from keeps_client.validation import named, same_json
+from keeps_client.validation import named, one_of, same_json
 
 SWEEP_SECONDS = 60.0
 ResultT = TypeVar("ResultT")
@@ -100,6 +100,10 @@ class WorkingService:
     async def find(self, scope: Scope, plan_id: str, key: str) -> WorkingItem | None:
         async with self._database.scoped(scope) as tx:
             return await _find(tx, plan_id, key, self._clock())
+
+    async def get(self, scope: Scope, plan_id: str, key: str) -> WorkingItem:
+        """One key with its version. Raises NotFoundError."""
+        return one_of(await self.find(scope, plan_id, key), f"plan {plan_id!r} has no key {key!r}")
 
     async def page(self, scope: Scope, plan_id: str, limit: int, cursor: str | None) -> Page[WorkingItem]:
         """The keys of a plan, by key."""

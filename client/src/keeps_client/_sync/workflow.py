@@ -1,4 +1,4 @@
-# Generated from keeps_client/_async by tools/make_sync.py; change that instead.
+# Generated from keeps_client/memory by tools/make_sync.py; change that instead.
 """Helpers for agents that work together: the state of a workflow, delegated tasks, and a planner's state machine.
 
 They take any memory: the engine's, a client, or something that has one as `memory`. Named values, actions and the results of sub-tasks are each one atomic

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from keeps_client.models.common import UtcTime, Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Id, Text, UtcTime, Wire
 from keeps_client.models.memories import Label
 
 RoleName = Literal["reader", "writer", "admin", "operator"]
@@ -85,3 +86,96 @@ class ImportSummary(Wire):
     unchanged: int
     failed: int
     errors: list[str]
+
+
+class KeyId(Wire):
+    key_id: UUID
+
+
+class UserId(Wire):
+    user_id: Id
+
+
+class TenantId(Wire):
+    tenant_id: Id
+
+
+class TenantQuery(Wire):
+    after: Annotated[Text, Field(max_length=64)] = ""
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 100
+
+
+MAKE_KEY = Endpoint(
+    "make_key",
+    "POST",
+    "/v1/admin/keys",
+    "admin",
+    "administration",
+    MadeKey,
+    "Make a key. The answer holds the secret, which is shown this once.",
+    body=NewKey,
+    status=201,
+    repeatable=False,
+)
+LIST_KEYS = Endpoint(
+    "list_keys",
+    "GET",
+    "/v1/admin/keys",
+    "admin",
+    "administration",
+    list[KeyInfo],
+    "The tenant's keys, newest first, without their secrets.",
+)
+REVOKE_KEY = Endpoint(
+    "revoke_key",
+    "DELETE",
+    "/v1/admin/keys/{key_id}",
+    "admin",
+    "administration",
+    KeyInfo,
+    "Revoke a key: here at once, by other servers within 10 seconds.",
+    params=KeyId,
+)
+ERASE_USER = Endpoint(
+    "erase_user",
+    "DELETE",
+    "/v1/admin/users/{user_id}",
+    "admin",
+    "administration",
+    ErasureReceipt,
+    "Erase a user of the tenant: rows, vectors, state, keys, and what the log says. The receipt is counted.",
+    params=UserId,
+    repeatable=False,
+)
+LIST_TENANTS = Endpoint(
+    "list_tenants",
+    "GET",
+    "/v1/admin/tenants",
+    "operator",
+    "administration",
+    list[TenantInfo],
+    "Tenants by id, with what they hold. For operators.",
+    params=TenantQuery,
+)
+SET_QUOTA = Endpoint(
+    "set_quota",
+    "PUT",
+    "/v1/admin/tenants/{tenant_id}",
+    "operator",
+    "administration",
+    TenantInfo,
+    "Set what a tenant may hold. For operators.",
+    params=TenantId,
+    body=Quota,
+)
+ERASE_TENANT = Endpoint(
+    "erase_tenant",
+    "DELETE",
+    "/v1/admin/tenants/{tenant_id}",
+    "admin",
+    "administration",
+    ErasureReceipt,
+    "Erase one's own tenant, or as operator any: every row of every user, the log and the keys.",
+    params=TenantId,
+    repeatable=False,
+)

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from keeps_client.models.common import Metadata, Text, Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Id, Limit, Metadata, Text, Wire
 from keeps_client.models.memories import Content, Key, Label, ProcedureType, Role, Tags
 
 Threshold = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -110,3 +111,131 @@ class ProceduralItem(Wire):
     created_at: datetime
     score: float | None = None
     similarity: float | None = None
+
+
+Question = Annotated[Text, Field(min_length=1, max_length=10_000)]
+Some = Annotated[int, Field(ge=1, le=50)]
+Agent = Annotated[Id | None, Field(description="Without it: the agent who asks.")]
+
+
+class KnowledgeQuery(Wire):
+    query: Question
+    limit: Some = 5
+    include_public: bool = True
+
+
+class KnowledgeSearch(Wire):
+    q: Question
+    limit: Some = 5
+
+
+class RecentOf(Wire):
+    agent_id: Agent = None
+    limit: Limit = 10
+
+
+class InteractionSearch(Wire):
+    q: Question
+    agent_id: Agent = None
+    limit: Some = 5
+
+
+class SkillSearch(Wire):
+    q: Question
+    agent_id: Agent = None
+    limit: Annotated[int, Field(ge=1, le=20)] = 3
+
+
+STORE_KNOWLEDGE = Endpoint(
+    "store_knowledge",
+    "POST",
+    "/v1/memory/semantic",
+    "writer",
+    "CoALA memory",
+    SemanticItem,
+    "Store a fact.",
+    body=NewKnowledge,
+    status=201,
+)
+UPSERT_KNOWLEDGE = Endpoint(
+    "upsert_knowledge",
+    "POST",
+    "/v1/memory/semantic/upsert",
+    "writer",
+    "CoALA memory",
+    Upserted,
+    "Store a fact, or put it in place of one's own that says the same.",
+    body=KnowledgeUpsert,
+)
+QUERY_KNOWLEDGE = Endpoint(
+    "query_knowledge",
+    "POST",
+    "/v1/memory/semantic/query",
+    "reader",
+    "CoALA memory",
+    list[SemanticItem],
+    "The facts that best answer, best first.",
+    params=KnowledgeQuery,
+)
+SEARCH_KNOWLEDGE = Endpoint(
+    "search_knowledge",
+    "GET",
+    "/v1/memory/semantic/search",
+    "reader",
+    "CoALA memory",
+    list[SemanticItem],
+    "The facts that best answer, best first.",
+    params=KnowledgeSearch,
+)
+LOG_INTERACTION = Endpoint(
+    "log_interaction",
+    "POST",
+    "/v1/memory/episodic",
+    "writer",
+    "CoALA memory",
+    EpisodicItem,
+    "Store what was said or done.",
+    body=NewInteraction,
+    status=201,
+)
+GET_RECENT_HISTORY = Endpoint(
+    "get_recent_history",
+    "GET",
+    "/v1/memory/episodic/recent",
+    "reader",
+    "CoALA memory",
+    list[EpisodicItem],
+    "What an agent logged last, newest first.",
+    params=RecentOf,
+)
+SEARCH_INTERACTIONS = Endpoint(
+    "search_interactions",
+    "GET",
+    "/v1/memory/episodic/search",
+    "reader",
+    "CoALA memory",
+    list[EpisodicItem],
+    "What an agent logged that best answers, best first.",
+    params=InteractionSearch,
+)
+STORE_SKILL = Endpoint(
+    "store_skill",
+    "POST",
+    "/v1/memory/procedural",
+    "writer",
+    "CoALA memory",
+    ProceduralItem,
+    "Store a prompt or example for an agent.",
+    body=NewSkill,
+    status=201,
+)
+GET_RELEVANT_SKILLS = Endpoint(
+    "get_relevant_skills",
+    "GET",
+    "/v1/memory/procedural/context",
+    "reader",
+    "CoALA memory",
+    list[ProceduralItem],
+    "The skills of an agent that best fit, best first.",
+    params=SkillSearch,
+)

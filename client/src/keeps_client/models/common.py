@@ -9,7 +9,17 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
-from pydantic import AfterValidator, AliasChoices, AliasGenerator, BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AliasGenerator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 MAX_CONTENT_CHARACTERS = 50_000
@@ -101,6 +111,11 @@ Text = Annotated[str, AfterValidator(_storable)]
 Json = Annotated[JsonValue, AfterValidator(_storable_json)]
 Metadata = Annotated[dict[str, JsonValue], AfterValidator(_small_metadata)]
 UtcTime = Annotated[datetime, AfterValidator(_in_utc)]
+Id = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+Hundred = Annotated[int, Field(ge=1, le=100)]
+Cursor = Annotated[Text | None, Field(max_length=2_000)]
+AsOf = Annotated[UtcTime | None, Field(description="As it was known then")]
 
 
 class Wire(BaseModel):

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
-from keeps_client.models.common import Text, Wire
-from keeps_client.models.memories import Label, Name, Visibility
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Id, Text, Wire
+from keeps_client.models.memories import Label, Name, Receipt, Visibility
 from keeps_client.models.working import StateId
 
 SectionName = Literal["session", "long_term", "temporal", "conversations", "activity", "skills", "knowledge"]
@@ -108,3 +109,49 @@ class Source(Wire):
     visibility: Visibility
     memory_id: UUID
     updated_at: datetime
+
+
+class SourceName(Wire):
+    name: Id
+
+
+BUILD_CONTEXT = Endpoint(
+    "build_context",
+    "POST",
+    "/v1/context",
+    "reader",
+    "context",
+    ContextResult,
+    "What to put into the prompt of a question: Markdown within a budget of tokens, and how it came about.",
+    body=ContextRequest,
+)
+ADD_SOURCE = Endpoint(
+    "add_source",
+    "POST",
+    "/v1/sources",
+    "writer",
+    "context",
+    Source,
+    "Tell agents of something that can be looked up, and what it is good for.",
+    body=NewSource,
+    status=201,
+)
+LIST_SOURCES = Endpoint(
+    "list_sources",
+    "GET",
+    "/v1/sources",
+    "reader",
+    "context",
+    list[Source],
+    "What can be looked up, as agents are told of it.",
+)
+REMOVE_SOURCE = Endpoint(
+    "remove_source",
+    "DELETE",
+    "/v1/sources/{name}",
+    "writer",
+    "context",
+    Receipt,
+    "Tell of it no more.",
+    params=SourceName,
+)

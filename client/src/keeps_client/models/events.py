@@ -8,7 +8,8 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from keeps_client.models.common import Text, Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Limit, Text, UtcTime, Wire
 
 EventType = Literal[
     "memory.written",
@@ -133,3 +134,118 @@ class WebhookFailure(Wire):
     attempts: int
     error: str
     failed_at: datetime
+
+
+Names = Annotated[Text | None, Field(max_length=1_000, description="Several, with commas between them.")]
+
+
+class EventQuery(Wire):
+    after: Annotated[int, Field(ge=0, lt=2**63, description="The number of an event.")] = 0
+    types: Names = None
+    kinds: Names = None
+    limit: Limit = 100
+
+
+class ReplayUntil(Wire):
+    until: UtcTime | None = None
+
+
+class RetireOlder(Wire):
+    older_than_days: Annotated[float, Field(ge=30, le=36_500)]
+
+
+class WebhookId(Wire):
+    webhook_id: UUID
+
+
+LIST_EVENTS = Endpoint(
+    "list_events",
+    "GET",
+    "/v1/events",
+    "reader",
+    "events",
+    list[Event],
+    "Events after a number, oldest first: one's own, and those of memories that others share.",
+    params=EventQuery,
+)
+VERIFY_EVENTS = Endpoint(
+    "verify_events",
+    "GET",
+    "/v1/admin/events/verify",
+    "admin",
+    "administration",
+    Verification,
+    "Whether the tenant's rows are, to the byte, what its events tell.",
+)
+REPLAY_EVENTS = Endpoint(
+    "replay_events",
+    "GET",
+    "/v1/admin/events/replay",
+    "admin",
+    "administration",
+    list[ReplayedTable],
+    "How many rows of each table the tenant's events tell, up to a time.",
+    params=ReplayUntil,
+)
+RETIRE_EVENTS = Endpoint(
+    "retire_events",
+    "POST",
+    "/v1/admin/events/retire",
+    "operator",
+    "administration",
+    LogRetention,
+    "Remove old events of all tenants that replay does not need. For operators.",
+    params=RetireOlder,
+    repeatable=False,
+)
+ADD_WEBHOOK = Endpoint(
+    "add_webhook",
+    "POST",
+    "/v1/admin/webhooks",
+    "admin",
+    "administration",
+    MadeWebhook,
+    "Send the tenant's events to a URL, signed. The answer holds the secret, which is shown this once.",
+    body=NewWebhook,
+    status=201,
+    repeatable=False,
+)
+LIST_WEBHOOKS = Endpoint(
+    "list_webhooks",
+    "GET",
+    "/v1/admin/webhooks",
+    "admin",
+    "administration",
+    list[Webhook],
+    "The tenant's webhooks, newest first, without their secrets.",
+)
+REMOVE_WEBHOOK = Endpoint(
+    "remove_webhook",
+    "DELETE",
+    "/v1/admin/webhooks/{webhook_id}",
+    "admin",
+    "administration",
+    Webhook,
+    "Send no more to it.",
+    params=WebhookId,
+)
+LIST_WEBHOOK_FAILURES = Endpoint(
+    "list_webhook_failures",
+    "GET",
+    "/v1/admin/webhooks/{webhook_id}/failures",
+    "admin",
+    "administration",
+    list[WebhookFailure],
+    "Dead letters: events that it did not take after all attempts.",
+    params=WebhookId,
+)
+RETRY_WEBHOOK = Endpoint(
+    "retry_webhook",
+    "POST",
+    "/v1/admin/webhooks/{webhook_id}/retry",
+    "admin",
+    "administration",
+    Webhook,
+    "Send its dead letters again, and what came after the first of them.",
+    params=WebhookId,
+)

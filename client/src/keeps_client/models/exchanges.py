@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
 from pydantic import Field, JsonValue, model_validator
 
-from keeps_client.models.common import Metadata, UtcTime, Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Id, Metadata, UtcTime, Wire
 from keeps_client.models.memories import Content, Label, Receipt, Role
 from keeps_client.models.working import StateId
 
@@ -83,3 +84,51 @@ class NewActivity(Wire):
     session_id: StateId | None = None
     agent_id: Label | None = None
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+
+
+class SessionId(Wire):
+    session_id: Id
+
+
+STORE_EXCHANGE = Endpoint(
+    "store_exchange",
+    "POST",
+    "/v1/exchanges",
+    "writer",
+    "conversations",
+    ExchangeReceipt,
+    "Store what was said: messages as short-term memories, facts that the user states, and the session's notes.",
+    body=NewExchange,
+    status=201,
+)
+LOG_ACTIVITY = Endpoint(
+    "log_activity",
+    "POST",
+    "/v1/activities",
+    "writer",
+    "conversations",
+    Receipt,
+    "Keep what an agent did by itself: a short-term memory of little weight.",
+    body=NewActivity,
+    status=201,
+)
+SESSION_NOTES: Endpoint[SessionNotes | None] = Endpoint(
+    "session_notes",
+    "GET",
+    "/v1/sessions/{session_id}/notes",
+    "reader",
+    "conversations",
+    cast("type[SessionNotes | None]", SessionNotes | None),
+    "What a conversation is about; null where nothing was said in it.",
+    params=SessionId,
+)
+END_SESSION = Endpoint(
+    "end_session",
+    "POST",
+    "/v1/sessions/{session_id}/end",
+    "writer",
+    "conversations",
+    Receipt,
+    "End a conversation; the receipt is of the memory that sums it up.",
+    params=SessionId,
+)

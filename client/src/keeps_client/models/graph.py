@@ -8,7 +8,8 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from keeps_client.models.common import Metadata, Text, UtcTime, Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import AsOf, Cursor, Id, Limit, Metadata, Page, Text, UtcTime, Wire
 from keeps_client.models.memories import Name, Visibility
 
 Direction = Literal["outgoing", "incoming", "both"]
@@ -160,3 +161,210 @@ class Reading(Wire):
     entities: int
     mentions: int
     pending: int
+
+
+EntityKind = Annotated[Text | None, Field(min_length=1, max_length=100)]
+
+
+class EntityId(Wire):
+    entity_id: UUID
+
+
+class EntityAt(Wire):
+    entity_id: UUID
+    as_of: AsOf = None
+
+
+class EntityQuery(Wire):
+    name: Annotated[Id | None, Field(description="A name or alias")] = None
+    entity_type: EntityKind = None
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class DeletedEntity(Wire):
+    entity_id: UUID
+    hard: bool = False
+
+
+class RelationQuery(Wire):
+    entity_id: Id
+    direction: Direction = "both"
+    relation_type: EntityKind = None
+    as_of: AsOf = None
+
+
+class DeletedRelation(Wire):
+    relation_id: UUID
+    hard: bool = False
+
+
+class MentionQuery(Wire):
+    entity_id: UUID | None = None
+    memory_id: UUID | None = None
+    limit: Limit = 50
+
+
+class MentionPair(Wire):
+    memory_id: UUID
+    entity_id: UUID
+
+
+class ReadAgain(Wire):
+    again: bool = False
+
+
+ADD_ENTITY = Endpoint(
+    "add_entity",
+    "POST",
+    "/v1/graph/entities",
+    "writer",
+    "graph",
+    Entity,
+    "Store an entity: 201 where it is new, 200 where one of its type and name was there.",
+    body=NewEntity,
+    status=201,
+    created=lambda answer: answer.version == 1,
+)
+LIST_ENTITIES = Endpoint(
+    "list_entities",
+    "GET",
+    "/v1/graph/entities",
+    "reader",
+    "graph",
+    Page[Entity],
+    "Entities, newest first.",
+    params=EntityQuery,
+)
+GET_ENTITY = Endpoint(
+    "get_entity",
+    "GET",
+    "/v1/graph/entities/{entity_id}",
+    "reader",
+    "graph",
+    Entity,
+    "One entity, also one that another took in.",
+    params=EntityAt,
+)
+DELETE_ENTITY = Endpoint(
+    "delete_entity",
+    "DELETE",
+    "/v1/graph/entities/{entity_id}",
+    "writer",
+    "graph",
+    Entity,
+    "Delete an entity with its edges; with `hard` for good, also from the log.",
+    params=DeletedEntity,
+)
+GET_RELATIONS = Endpoint(
+    "get_relations",
+    "GET",
+    "/v1/graph/entities/{entity_id}/relations",
+    "reader",
+    "graph",
+    list[Relation],
+    "The edges of an entity, by its id or name, oldest first.",
+    params=RelationQuery,
+)
+MERGE_ENTITIES = Endpoint(
+    "merge_entities",
+    "POST",
+    "/v1/graph/entities/{entity_id}/merge",
+    "writer",
+    "graph",
+    Entity,
+    "Take another entity in, with its names, edges and mentions.",
+    params=EntityId,
+    body=Merge,
+)
+UNMERGE_ENTITY = Endpoint(
+    "unmerge_entity",
+    "POST",
+    "/v1/graph/entities/{entity_id}/unmerge",
+    "writer",
+    "graph",
+    Entity,
+    "Let an entity that was taken in stand alone again.",
+    params=EntityId,
+)
+ADD_RELATION = Endpoint(
+    "add_relation",
+    "POST",
+    "/v1/graph/relations",
+    "writer",
+    "graph",
+    Relation,
+    "Store an edge; the same with other properties ends the one before it.",
+    body=NewRelation,
+    status=201,
+)
+DELETE_RELATION = Endpoint(
+    "delete_relation",
+    "DELETE",
+    "/v1/graph/relations/{relation_id}",
+    "writer",
+    "graph",
+    Relation,
+    "Delete an edge; with `hard` for good, also from the log.",
+    params=DeletedRelation,
+)
+TRAVERSE = Endpoint(
+    "traverse",
+    "POST",
+    "/v1/graph/traverse",
+    "reader",
+    "graph",
+    Traversal,
+    "What is reached from an entity within some steps, or along a pattern.",
+    body=TraverseRequest,
+)
+SHORTEST_PATH = Endpoint(
+    "shortest_path",
+    "POST",
+    "/v1/graph/shortest-path",
+    "reader",
+    "graph",
+    Traversal,
+    "The way with the fewest edges between two entities.",
+    body=PathRequest,
+)
+GET_MENTIONS = Endpoint(
+    "get_mentions",
+    "GET",
+    "/v1/graph/mentions",
+    "reader",
+    "graph",
+    list[Mention],
+    "Which memories speak of an entity, or of which entities a memory speaks.",
+    params=MentionQuery,
+)
+ADD_MENTION = Endpoint(
+    "add_mention",
+    "POST",
+    "/v1/graph/mentions",
+    "writer",
+    "graph",
+    Mention,
+    "Say that a memory speaks of an entity.",
+    body=NewMention,
+)
+REMOVE_MENTION = Endpoint(
+    "remove_mention",
+    "DELETE",
+    "/v1/graph/mentions",
+    "writer",
+    "graph",
+    Mention,
+    "Say that a memory does not speak of an entity.",
+    params=MentionPair,
+)
+READ_ENTITIES = Endpoint(
+    "read_entities",
+    "POST",
+    "/v1/graph/read",
+    "writer",
+    "graph",
+    Reading,
+    "Find entities in one's memories that were not read yet, by rules; with `again` in all.",
+    params=ReadAgain,
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from uuid import UUID
 
+from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Wire
 
 
@@ -84,3 +85,23 @@ class JunkAudit(Wire):
     promoted_junk: int
     junk_share: float
     examples: tuple[str, ...]
+
+
+GET_INSIGHTS = Endpoint(
+    "get_insights",
+    "GET",
+    "/v1/insights",
+    "reader",
+    "insights",
+    Insights,
+    "One's own memory in numbers: totals, growth, use, decay ahead, junk, storage, index lag.",
+)
+AUDIT_JUNK = Endpoint(
+    "audit_junk",
+    "GET",
+    "/v1/insights/junk",
+    "reader",
+    "insights",
+    JunkAudit,
+    "What a promotion run would promote now, and the share of small talk and mere questions in it.",
+)

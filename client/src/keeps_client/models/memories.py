@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, model_validator
 
+from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import (
+    MAX_BATCH_ITEMS,
     MAX_CONTENT_CHARACTERS,
     MAX_TAGS,
     NAME_PATTERN,
+    AsOf,
+    Cursor,
     Json,
+    Limit,
     Metadata,
+    Page,
     Text,
     UtcTime,
     Wire,
 )
+from keeps_client.models.events import Event
+from keeps_client.models.working import ExpectedVersion
 
 Kind = Literal["semantic", "episodic", "procedural"]
 Layer = Literal["session", "short_term", "long_term", "knowledge"]
@@ -168,3 +177,169 @@ class Receipt(Wire):
     event_id: UUID | None = None
     indexed: bool = False
     providers: tuple[str, ...] = ()
+
+
+def _parsed(filters: object) -> object:
+    """Filters as JSON, which they are in a query."""
+    if not isinstance(filters, str):
+        return filters
+    try:
+        return json.loads(filters)
+    except (ValueError, RecursionError):
+        raise ValueError("filters is not JSON") from None
+
+
+FiltersText = Annotated[
+    dict[str, JsonValue] | None,
+    BeforeValidator(_parsed),
+    Field(description="Filters as JSON"),
+]
+
+
+class NewMemories(Wire):
+    """A batch: stored whole, or not at all."""
+
+    items: Annotated[tuple[NewMemory, ...], Field(max_length=MAX_BATCH_ITEMS)]
+    index: IndexWhen = "later"
+
+
+class WhenIndexed(Wire):
+    index: IndexWhen = "now"
+
+
+class MemoryId(Wire):
+    memory_id: UUID
+
+
+class MemoryAt(Wire):
+    memory_id: UUID
+    as_of: AsOf = None
+
+
+class MemoryQuery(Wire):
+    filters: FiltersText = None
+    namespace: Annotated[Text | None, Field(min_length=1, max_length=100)] = None
+    key: Annotated[Text | None, Field(min_length=1, max_length=255)] = None
+    order: Annotated[
+        MemoryOrder,
+        Field(
+            description="created: newest first · importance: highest first · recency: last changed first · name: by namespace and key,"
+            " what has no key last"
+        ),
+    ] = "created"
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class ChangedMemory(Wire):
+    memory_id: UUID
+    index: IndexWhen = "now"
+    if_version: ExpectedVersion | None = None
+
+
+class ForgottenMemory(Wire):
+    memory_id: UUID
+    hard: bool = False
+
+
+class ForgottenKey(Wire):
+    namespace: Annotated[Text, Field(min_length=1, max_length=100)]
+    key: Annotated[Text, Field(min_length=1, max_length=255)]
+    hard: bool = False
+
+
+REMEMBER = Endpoint(
+    "remember",
+    "POST",
+    "/v1/memories",
+    "writer",
+    "memories",
+    Receipt,
+    "Store one memory: 201 where it is new, 200 where it was known or changed.",
+    params=WhenIndexed,
+    body=NewMemory,
+    status=201,
+    created=lambda answer: answer.status == "created",
+)
+LIST_MEMORIES = Endpoint(
+    "list_memories",
+    "GET",
+    "/v1/memories",
+    "reader",
+    "memories",
+    Page[Memory],
+    "One page: newest first, or by importance, recency (last changed first) or name (namespace and key). With `namespace` and `key`, only the current memory of that key.",
+    params=MemoryQuery,
+)
+REMEMBER_MANY = Endpoint(
+    "remember_many",
+    "POST",
+    "/v1/memories/batch",
+    "writer",
+    "memories",
+    list[Receipt],
+    "Store up to 1,000 memories in one transaction; one receipt for each, in order.",
+    body=NewMemories,
+    status=201,
+)
+GET_MEMORY = Endpoint(
+    "get_memory",
+    "GET",
+    "/v1/memories/{memory_id}",
+    "reader",
+    "memories",
+    Memory,
+    "One memory, also a forgotten or superseded one.",
+    params=MemoryAt,
+)
+UPDATE_MEMORY = Endpoint(
+    "update_memory",
+    "PATCH",
+    "/v1/memories/{memory_id}",
+    "writer",
+    "memories",
+    Receipt,
+    "Change the fields that are given. New content supersedes the old, which stays readable.",
+    params=ChangedMemory,
+    body=MemoryChange,
+)
+FORGET_MEMORY = Endpoint(
+    "forget_memory",
+    "DELETE",
+    "/v1/memories/{memory_id}",
+    "writer",
+    "memories",
+    Receipt,
+    "Forget: restorable for 30 days, or with `hard` gone now, also from the log.",
+    params=ForgottenMemory,
+)
+FORGET_KEY = Endpoint(
+    "forget_key",
+    "DELETE",
+    "/v1/memories",
+    "writer",
+    "memories",
+    Receipt,
+    "Forget what is stored under a key.",
+    params=ForgottenKey,
+)
+RESTORE_MEMORY = Endpoint(
+    "restore_memory",
+    "POST",
+    "/v1/memories/{memory_id}/restore",
+    "writer",
+    "memories",
+    Receipt,
+    "Bring back what was forgotten less than 30 days ago.",
+    params=MemoryId,
+)
+GET_HISTORY = Endpoint(
+    "get_history",
+    "GET",
+    "/v1/memories/{memory_id}/history",
+    "reader",
+    "memories",
+    list[Event],
+    "Everything that happened to a memory, oldest first.",
+    params=MemoryId,
+)

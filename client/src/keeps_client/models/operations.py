@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
-from keeps_client.models.common import Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Cursor, Limit, Page, Wire
 
 JobName = Literal["sessions", "promotion", "decay", "expiry", "storage", "consolidation", "index"]
 OperationStatus = Literal["running", "completed", "failed", "undone"]
@@ -67,3 +68,78 @@ class HeldJob(Wire):
     tenant_id: str
     attempts: int
     failed_at: datetime
+
+
+class OperationId(Wire):
+    operation_id: UUID
+
+
+class OperationQuery(Wire):
+    job: JobName | None = None
+    status: OperationStatus | None = None
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class WhichJob(Wire):
+    job_id: Annotated[int | None, Field(ge=1, lt=2**63)] = None
+
+
+LIST_OPERATIONS = Endpoint(
+    "list_operations",
+    "GET",
+    "/v1/operations",
+    "reader",
+    "operations",
+    Page[Operation],
+    "What background jobs did to the tenant, newest first: names and counts.",
+    params=OperationQuery,
+)
+GET_OPERATION = Endpoint(
+    "get_operation",
+    "GET",
+    "/v1/operations/{operation_id}",
+    "reader",
+    "operations",
+    OperationDetail,
+    "One operation, with what it did to one's own memories.",
+    params=OperationId,
+)
+UNDO_OPERATION = Endpoint(
+    "undo_operation",
+    "POST",
+    "/v1/operations/{operation_id}/undo",
+    "admin",
+    "operations",
+    Operation,
+    "Take back what an operation did to the whole tenant, as one; what was changed since is left alone.",
+    params=OperationId,
+)
+LIST_JOBS = Endpoint(
+    "list_jobs",
+    "GET",
+    "/v1/admin/jobs",
+    "operator",
+    "administration",
+    list[QueueStatus],
+    "What the worker's queue holds: counts. For operators.",
+)
+LIST_HELD_JOBS = Endpoint(
+    "list_held_jobs",
+    "GET",
+    "/v1/admin/jobs/held",
+    "operator",
+    "administration",
+    list[HeldJob],
+    "Dead letters: jobs that failed after all attempts. For operators.",
+)
+RETRY_JOBS = Endpoint(
+    "retry_jobs",
+    "POST",
+    "/v1/admin/jobs/retry",
+    "operator",
+    "administration",
+    int,
+    "Queue one dead letter again, or all of them; how many. For operators.",
+    params=WhichJob,
+)

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from keeps_client.models.common import Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Cursor, Hundred, Id, Page, Wire
 from keeps_client.models.memories import Label
-from keeps_client.models.tasks import Document
-from keeps_client.models.working import ExpectedVersion, StateId
+from keeps_client.models.tasks import Deleted, Document
+from keeps_client.models.working import ExpectedVersion, PlanId, StateId
 
 PlanStatus = Literal["pending", "running", "paused", "completed", "failed", "cancelled"]
 PlanFilter = Literal["active", "pending", "running", "paused", "completed", "failed", "cancelled"]
@@ -109,3 +110,94 @@ class PlanContextChange(Wire):
     current_state: Label | None = None
     correlation_ids: Correlations = Field(default_factory=list[str])
     expected_version: ExpectedVersion | None = None
+
+
+class CorrelationId(Wire):
+    correlation_id: Id
+
+
+class PlanQuery(Wire):
+    status: PlanFilter | None = None
+    session_id: Id | None = None
+    parent_plan_id: Id | None = None
+    limit: Hundred = 20
+    cursor: Cursor = None
+
+
+STORE_PLAN_CONTEXT = Endpoint(
+    "store_plan_context",
+    "POST",
+    "/v1/memory/plan-context",
+    "writer",
+    "plan contexts",
+    PlanContext,
+    "Store the state machine of a plan; the plan is made where it is not there (201), else replaced (200).",
+    body=NewPlanContext,
+    status=201,
+    created=lambda answer: answer.version == 1,
+)
+GET_PLAN_BY_CORRELATION = Endpoint(
+    "get_plan_by_correlation",
+    "GET",
+    "/v1/memory/plan-context/by-correlation/{correlation_id}",
+    "reader",
+    "plan contexts",
+    PlanContext,
+    "The plan that waits for an id.",
+    params=CorrelationId,
+)
+GET_PLAN_CONTEXT = Endpoint(
+    "get_plan_context",
+    "GET",
+    "/v1/memory/plan-context/{plan_id}",
+    "reader",
+    "plan contexts",
+    PlanContext,
+    "",
+    params=PlanId,
+)
+UPDATE_PLAN_CONTEXT = Endpoint(
+    "update_plan_context",
+    "PUT",
+    "/v1/memory/plan-context/{plan_id}",
+    "writer",
+    "plan contexts",
+    PlanContext,
+    "Change the fields that are given; others stay.",
+    params=PlanId,
+    body=PlanContextChange,
+)
+CREATE_PLAN = Endpoint("create_plan", "POST", "/v1/memory/plans", "writer", "plans", Plan, "", body=NewPlan, status=201)
+LIST_PLANS = Endpoint(
+    "list_plans",
+    "GET",
+    "/v1/memory/plans",
+    "reader",
+    "plans",
+    Page[Plan],
+    "Plans, newest first; `active` means running or paused. `X-Next-Cursor` leads to the next page.",
+    params=PlanQuery,
+    bare=True,
+)
+GET_PLAN = Endpoint("get_plan", "GET", "/v1/memory/plans/{plan_id}", "reader", "plans", Plan, "", params=PlanId)
+UPDATE_PLAN = Endpoint(
+    "update_plan",
+    "PUT",
+    "/v1/memory/plans/{plan_id}",
+    "writer",
+    "plans",
+    Plan,
+    "Change the fields that are given; others stay.",
+    params=PlanId,
+    body=PlanChange,
+)
+DELETE_PLAN = Endpoint(
+    "delete_plan",
+    "DELETE",
+    "/v1/memory/plans/{plan_id}",
+    "writer",
+    "plans",
+    Deleted,
+    "Remove a plan with its sub-plans, task contexts and working memory.",
+    params=PlanId,
+)

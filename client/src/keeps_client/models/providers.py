@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from keeps_client.models.common import Json, Metadata, Text, Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Id, Json, Metadata, Text, Wire
 from keeps_client.models.memories import Name
 
 Tier = Literal["working", "persistent", "indexed"]
@@ -62,3 +63,75 @@ class Rebuilt(Wire):
 
     provider_id: str
     entries: int
+
+
+class ProviderId(Wire):
+    provider_id: Id
+
+
+class EntryPlace(Wire):
+    provider_id: Id
+    entry_key: EntryKey
+    session_id: Annotated[Id | None, Field(description="Whose scratchpad, with the provider `working`")] = None
+
+
+LIST_PROVIDERS = Endpoint(
+    "list_providers",
+    "GET",
+    "/v1/providers",
+    "reader",
+    "providers",
+    list[ProviderInfo],
+    "Every provider, with what it can do and whether it answers.",
+)
+APPEND_MARKDOWN = Endpoint(
+    "append_markdown",
+    "POST",
+    "/v1/providers/markdown/append",
+    "writer",
+    "providers",
+    list[Entry],
+    "Put a text through the pipeline of the Markdown memory; returns the new entries.",
+    body=AppendText,
+)
+WRITE_ENTRY = Endpoint(
+    "write_entry",
+    "PUT",
+    "/v1/providers/{provider_id}/entries/{entry_key}",
+    "writer",
+    "providers",
+    Entry,
+    "Store a value with a provider.",
+    params=EntryPlace,
+    body=NewEntry,
+)
+READ_ENTRY = Endpoint(
+    "read_entry",
+    "GET",
+    "/v1/providers/{provider_id}/entries/{entry_key}",
+    "reader",
+    "providers",
+    Entry,
+    "What a provider holds under a key.",
+    params=EntryPlace,
+)
+DELETE_ENTRY = Endpoint(
+    "delete_entry",
+    "DELETE",
+    "/v1/providers/{provider_id}/entries/{entry_key}",
+    "writer",
+    "providers",
+    Entry,
+    "Remove a key from a provider.",
+    params=EntryPlace,
+)
+REBUILD_PROVIDER = Endpoint(
+    "rebuild_provider",
+    "POST",
+    "/v1/providers/{provider_id}/rebuild",
+    "writer",
+    "providers",
+    Rebuilt,
+    "Have a provider make anew what it derives, for this user.",
+    params=ProviderId,
+)

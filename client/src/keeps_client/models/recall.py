@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue, StringConstraints
 
+from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import MAX_LIMIT, Text, UtcTime, Wire
 from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory, Name
 
@@ -98,3 +99,15 @@ class RecallResult(Wire):
     took_ms: float
     partial: bool = False
     failed_providers: list[str] = Field(default_factory=list[str])
+
+
+RECALL = Endpoint(
+    "recall",
+    "POST",
+    "/v1/recall",
+    "reader",
+    "memories",
+    RecallResult,
+    "The memories that best answer, best first.",
+    body=RecallRequest,
+)

@@ -6,9 +6,11 @@ from datetime import datetime
 
 from pydantic import Field, JsonValue
 
-from keeps_client.models.common import Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Cursor, Hundred, Page, Wire
+from keeps_client.models.exchanges import SessionId
 from keeps_client.models.memories import Label
-from keeps_client.models.tasks import Document
+from keeps_client.models.tasks import Deleted, Document
 from keeps_client.models.working import ExpectedVersion, StateId
 
 
@@ -47,3 +49,48 @@ class SessionChange(Wire):
     agent_id: Label | None = None
     metadata: Document = Field(default_factory=dict[str, JsonValue])
     expected_version: ExpectedVersion | None = None
+
+
+class SessionQuery(Wire):
+    limit: Hundred = 20
+    cursor: Cursor = None
+
+
+CREATE_SESSION = Endpoint(
+    "create_session", "POST", "/v1/memory/sessions", "writer", "sessions", Session, "", body=NewSession, status=201
+)
+LIST_SESSIONS = Endpoint(
+    "list_sessions",
+    "GET",
+    "/v1/memory/sessions",
+    "reader",
+    "sessions",
+    Page[Session],
+    "Sessions, newest first. `X-Next-Cursor` leads to the next page.",
+    params=SessionQuery,
+    bare=True,
+)
+GET_SESSION = Endpoint(
+    "get_session", "GET", "/v1/memory/sessions/{session_id}", "reader", "sessions", Session, "", params=SessionId
+)
+UPDATE_SESSION = Endpoint(
+    "update_session",
+    "PUT",
+    "/v1/memory/sessions/{session_id}",
+    "writer",
+    "sessions",
+    Session,
+    "Change the fields that are given; with none, only the last interaction moves.",
+    params=SessionId,
+    body=SessionChange,
+)
+DELETE_SESSION = Endpoint(
+    "delete_session",
+    "DELETE",
+    "/v1/memory/sessions/{session_id}",
+    "writer",
+    "sessions",
+    Deleted,
+    "Remove a session; its plans stay.",
+    params=SessionId,
+)

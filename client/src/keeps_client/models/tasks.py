@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from keeps_client.models.common import Json, Metadata, Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Id, Json, Metadata, Wire
 from keeps_client.models.memories import Label
 from keeps_client.models.working import ExpectedVersion, StateId
 
@@ -87,3 +88,82 @@ class Deleted(Wire):
     success: bool = True
     deleted: bool = True
     message: str
+
+
+class TaskId(Wire):
+    task_id: Id
+
+
+class SubTaskId(Wire):
+    sub_task_id: Id
+
+
+class SubTaskOf(Wire):
+    task_id: Id
+    sub_task_id: Id
+
+
+STORE_TASK_CONTEXT = Endpoint(
+    "store_task_context",
+    "POST",
+    "/v1/memory/task-context",
+    "writer",
+    "task contexts",
+    TaskContext,
+    "Store delegated work (201), or replace what is stored (200).",
+    body=NewTaskContext,
+    status=201,
+    created=lambda answer: answer.version == 1,
+)
+GET_TASK_BY_SUBTASK = Endpoint(
+    "get_task_by_subtask",
+    "GET",
+    "/v1/memory/task-context/by-subtask/{sub_task_id}",
+    "reader",
+    "task contexts",
+    TaskContext,
+    "The task that waits for a sub-task.",
+    params=SubTaskId,
+)
+GET_TASK_CONTEXT = Endpoint(
+    "get_task_context",
+    "GET",
+    "/v1/memory/task-context/{task_id}",
+    "reader",
+    "task contexts",
+    TaskContext,
+    "",
+    params=TaskId,
+)
+UPDATE_TASK_CONTEXT = Endpoint(
+    "update_task_context",
+    "PUT",
+    "/v1/memory/task-context/{task_id}",
+    "writer",
+    "task contexts",
+    TaskContext,
+    "Change the fields that are given; others stay.",
+    params=TaskId,
+    body=TaskContextChange,
+)
+PUT_SUB_TASK = Endpoint(
+    "put_sub_task",
+    "PUT",
+    "/v1/memory/task-context/{task_id}/sub-tasks/{sub_task_id}",
+    "writer",
+    "task contexts",
+    TaskContext,
+    "Add a sub-task, or note what became of it, in one transaction: nothing is lost when others do the same at once.",
+    params=SubTaskOf,
+    body=SubTaskChange,
+)
+DELETE_TASK_CONTEXT = Endpoint(
+    "delete_task_context",
+    "DELETE",
+    "/v1/memory/task-context/{task_id}",
+    "writer",
+    "task contexts",
+    Deleted,
+    "",
+    params=TaskId,
+)

@@ -7,7 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
 
-from keeps_client.models.common import Json, Text, Wire
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Cursor, Id, Json, Limit, Page, Text, Wire
 
 STATE = "workflow_state"
 """Instead of a key: all keys of the plan as one object."""
@@ -125,3 +126,124 @@ class WorkingCleared(Wire):
     success: bool = True
     count_deleted: int
     message: str
+
+
+class PlanId(Wire):
+    plan_id: Id
+
+
+class PlanKey(Wire):
+    plan_id: Id
+    key: Id
+
+
+class PlanKeys(Wire):
+    plan_id: Id
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+GET_PLAN_STATE = Endpoint(
+    "get_plan_state",
+    "GET",
+    "/v1/memory/working/{plan_id}/{key}",
+    "reader",
+    "working memory",
+    WorkingItem,
+    "One key, with its version as ETag.",
+    params=PlanKey,
+)
+SET_PLAN_STATE = Endpoint(
+    "set_plan_state",
+    "PUT",
+    "/v1/memory/working/{plan_id}/{key}",
+    "writer",
+    "working memory",
+    WorkingItem,
+    "Store a value; with a version, only if it is stored.",
+    params=PlanKey,
+    body=WorkingValue,
+)
+DELETE_PLAN_KEY = Endpoint(
+    "delete_plan_key",
+    "DELETE",
+    "/v1/memory/working/{plan_id}/{key}",
+    "writer",
+    "working memory",
+    WorkingDeleted,
+    "Remove a key and its values, also from the log.",
+    params=PlanKey,
+)
+LIST_PLAN_STATE = Endpoint(
+    "list_plan_state",
+    "GET",
+    "/v1/memory/working/{plan_id}",
+    "reader",
+    "working memory",
+    Page[WorkingItem],
+    "The keys of a plan, by key. `X-Next-Cursor` leads to the next page.",
+    params=PlanKeys,
+    bare=True,
+)
+ADD_PLAN_STATE = Endpoint(
+    "add_plan_state",
+    "POST",
+    "/v1/memory/working/{plan_id}",
+    "writer",
+    "working memory",
+    WorkingItem,
+    "Store a value under the key that the body names.",
+    params=PlanId,
+    body=NewWorkingItem,
+    status=201,
+)
+DELETE_PLAN_STATE = Endpoint(
+    "delete_plan_state",
+    "DELETE",
+    "/v1/memory/working/{plan_id}",
+    "writer",
+    "working memory",
+    WorkingCleared,
+    "Remove all keys of a plan and their values, also from the log.",
+    params=PlanId,
+)
+APPEND_TO_LIST = Endpoint(
+    "append_to_list",
+    "POST",
+    "/v1/memory/atomic/append",
+    "writer",
+    "working memory",
+    AtomicResult,
+    "Append to a list, in one statement: nothing is lost when others do the same at once.",
+    body=AtomicAppend,
+)
+EXTEND_LIST = Endpoint(
+    "extend_list",
+    "POST",
+    "/v1/memory/atomic/extend",
+    "writer",
+    "working memory",
+    AtomicResult,
+    "Append several values to a list, next to each other, in one statement.",
+    body=AtomicExtend,
+)
+UPDATE_OBJECT = Endpoint(
+    "update_object",
+    "POST",
+    "/v1/memory/atomic/merge",
+    "writer",
+    "working memory",
+    AtomicResult,
+    "Set entries of an object, whose others stay, in one statement.",
+    body=AtomicMerge,
+)
+INCREMENT = Endpoint(
+    "increment",
+    "POST",
+    "/v1/memory/atomic/increment",
+    "writer",
+    "working memory",
+    AtomicResult,
+    "Add to a number, in one statement.",
+    body=AtomicIncrement,
+)

@@ -23,10 +23,11 @@ from keeps.providers.markdown.folder import Edit, MarkdownFolder
 from keeps.providers.markdown.format import Category, Section
 from keeps.telemetry.logs import log
 from keeps.text.words import count_terms
+from keeps_client.checked import validated
 from keeps_client.errors import KeepsError
 from keeps_client.models import Entry, NewEntry, ProviderCapabilities
 from keeps_client.models.common import NAME_PATTERN
-from keeps_client.validation import named, validated
+from keeps_client.validation import named
 
 Told = Callable[[Sequence[Edit]], Awaitable[None]]
 """Takes changes into the log: what a person did, or what was written here."""

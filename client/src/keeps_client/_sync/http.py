@@ -1,0 +1,161 @@
+# Generated from keeps_client/memory by tools/make_sync.py; change that instead.
+"""Keeps over HTTP: the methods that the engine has in process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from keeps_client._requests import Call, EventStreamParser, answer_of, call, call_of, error_of, reconnect_seconds
+from keeps_client._sync.admin import Admin
+from keeps_client._sync.events import joined
+from keeps_client._sync.transport import Transport
+from keeps_client._sync.whole import Memory
+from keeps_client.endpoint import AnswerT, Endpoint
+from keeps_client.errors import RateLimitedError, UnavailableError, ValidationFailedError
+from keeps_client.models import Event, ImportSummary
+from keeps_client.validation import event_types, memory_kinds, named, position_of
+
+PIECE_BYTES = 4 << 20
+"""What an import sends at once: less than a body may have."""
+
+
+class HttpAdmin(Admin):
+    """The same over HTTP."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+        return answer_of(endpoint, self._transport.send(call_of(endpoint, fields)))
+
+    def export_lines(self, *, user_id: str | None = None) -> list[str]:
+        """The tenant's data, or one user's, as JSON lines."""
+        answer = self._transport.send(call("GET", "admin", "export", query={"user_id": user_id}))
+        if answer.status >= 400:
+            raise error_of(answer)
+        return answer.body.decode().splitlines()
+
+    def import_lines(self, lines: Iterable[str]) -> ImportSummary:
+        """Store exported lines with their ids, in pieces that a body may have. What is there already stays as it is."""
+        total = ImportSummary(stored=0, unchanged=0, failed=0, errors=[])
+        for piece in _pieces(lines):
+            wanted = Call("POST", "/v1/admin/import", piece, "application/x-ndjson")
+            answer = self._transport.send(wanted)
+            if answer.status >= 400:
+                raise error_of(answer)
+            part = ImportSummary.model_validate_json(answer.body)
+            total = ImportSummary(
+                stored=total.stored + part.stored,
+                unchanged=total.unchanged + part.unchanged,
+                failed=total.failed + part.failed,
+                errors=[*total.errors, *part.errors],
+            )
+        return total
+
+
+class MemoryClient(Memory):
+    """The memory of whoever the token names, at a Keeps server.
+
+    with MemoryClient("http://127.0.0.1:8765", token="…") as memory:
+        memory.remember("Alice is allergic to peanuts.")
+
+    `token` is a JWT or an API key. Without one, `tenant_id`, `user_id` and `agent_id` say who asks, which only a server
+    with KEEPS_AUTH=none believes (`user_id` also goes with an API key that may act for any user). Calls are sent again
+    where nothing answered or the server asked to wait; writes carry an Idempotency-Key, so that this does nothing twice.
+    Connections stay open until `close`.
+    """
+
+    def __init__(
+        self,
+        base_url: str = "http://127.0.0.1:8765",
+        *,
+        token: str | None = None,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        timeout_seconds: float = 30.0,
+        max_connections: int = 100,
+    ) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ValidationFailedError(f"{base_url!r} is no URL of a server; write http://host:port")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        for name, value in (("X-Tenant-ID", tenant_id), ("X-User-ID", user_id), ("X-Agent-ID", agent_id)):
+            if value is not None:
+                headers[name] = named(name, value, 255)
+        if any("\n" in value or "\r" in value or not value.isascii() for value in headers.values()):
+            raise ValidationFailedError("tokens and ids in headers must be ASCII without line breaks")
+        self._transport = Transport(base_url.rstrip("/"), headers, timeout_seconds, max_connections)
+        self._admin = HttpAdmin(self._transport)
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
+        """A client from KEEPS_URL, KEEPS_TOKEN (a JWT or an API key), KEEPS_TENANT_ID, KEEPS_USER_ID, KEEPS_AGENT_ID."""
+        given = os.environ if environment is None else environment
+        return cls(
+            given.get("KEEPS_URL") or "http://127.0.0.1:8765",
+            token=given.get("KEEPS_TOKEN") or None,
+            tenant_id=given.get("KEEPS_TENANT_ID") or None,
+            user_id=given.get("KEEPS_USER_ID") or None,
+            agent_id=given.get("KEEPS_AGENT_ID") or None,
+        )
+
+    @property
+    def admin(self) -> HttpAdmin:
+        return self._admin
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def subscribe(
+        self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
+    ) -> Iterator[Event]:
+        """Events as they happen, in order, without end: those after number `after`, or those to come.
+
+        None is lost or doubled: where the connection ends, it is made again, and goes on after the last event. Keep the
+        `sequence` of the last one you handled, and subscribe after it. Raises what the server refuses.
+        """
+        position = None if after is None else position_of(after)
+        query = {"types": joined(event_types(types)), "kinds": joined(memory_kinds(kinds))}
+        failures = 0
+        while True:
+            wanted = call("GET", "events", "stream", query={**query, "after": position})
+            parser = EventStreamParser()
+            try:
+                for chunk in self._transport.stream(wanted):
+                    failures = 0
+                    for sequence, data in parser.feed(chunk):
+                        position = sequence
+                        if data is not None:
+                            yield Event.model_validate_json(data)
+            except (UnavailableError, RateLimitedError):
+                failures += 1
+            self._transport.pause(reconnect_seconds(failures))
+
+    def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+        return answer_of(endpoint, self._transport.send(call_of(endpoint, fields)))
+
+
+def _pieces(lines: Iterable[str], most: int = PIECE_BYTES) -> Iterable[bytes]:
+    piece: list[bytes] = []
+    size = 0
+    for line in lines:
+        encoded = line.rstrip("\n").encode()
+        if piece and size + len(encoded) > most:
+            yield b"\n".join(piece)
+            piece, size = [], 0
+        piece.append(encoded)
+        size += len(encoded) + 1
+    if piece:
+        yield b"\n".join(piece)

@@ -1,0 +1,250 @@
+# Generated from keeps_client/memory by tools/make_sync.py; change that instead.
+"""Memories: remember, get, find, list, update, forget, restore, history, recall."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from keeps_client._sync.base import Doing
+from keeps_client.checked import validated
+from keeps_client.endpoint import is_default
+from keeps_client.errors import ValidationFailedError
+from keeps_client.models import Event, Filters, Memory, NewMemory, Page, RecallResult, Receipt
+from keeps_client.models.common import MAX_BATCH_ITEMS
+from keeps_client.models.memories import (
+    FORGET_KEY,
+    FORGET_MEMORY,
+    GET_HISTORY,
+    GET_MEMORY,
+    LIST_MEMORIES,
+    REMEMBER,
+    REMEMBER_MANY,
+    RESTORE_MEMORY,
+    UPDATE_MEMORY,
+    Kind,
+    Layer,
+    MemoryOrder,
+    ProcedureType,
+    Role,
+    Visibility,
+)
+from keeps_client.models.recall import RECALL, RecallScope
+from keeps_client.validation import Index
+
+MANY = 64
+"""So many memories get their vectors at once, where nobody says; of more, the index takes care later."""
+
+
+class Memories(Doing):
+    """What is remembered."""
+
+    def remember(
+        self,
+        content: str,
+        *,
+        kind: Kind = "semantic",
+        content_type: str = "fact",
+        namespace: str | None = None,
+        key: str | None = None,
+        value: Any = None,
+        tags: Sequence[str] = (),
+        importance: float | None = None,
+        metadata: dict[str, Any] | None = None,
+        visibility: Visibility = "private",
+        source: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        ttl_days: float | None = None,
+        expires_at: datetime | None = None,
+        valid_from: datetime | None = None,
+        role: Role | None = None,
+        trigger_condition: str | None = None,
+        procedure_type: ProcedureType | None = None,
+        infer: bool = False,
+        index: Index = "now",
+        if_version: int | None = None,
+    ) -> Receipt:
+        """Store one memory; returns when it is committed.
+
+        The same content again is `unchanged`; the same namespace and key is `updated`, and the old truth stays
+        readable with `recall(include_superseded=True)` or `recall(as_of=…)`. `index="later"` leaves the vector to the
+        background, as does a model that is away; until then the memory is found by its words. `infer` is refused: facts
+        are read in conversations (`store_exchange`). Raises ValidationFailedError (nothing is stored), ConflictError
+        (`if_version`), UnavailableError.
+        """
+        if infer:
+            raise ValidationFailedError(
+                "infer=True is not possible for a single memory; store_exchange reads facts in what is said, with an LLM"
+                " where there is one"
+            )
+        named: dict[str, Any] = {
+            "kind": kind,
+            "content_type": content_type,
+            "namespace": namespace,
+            "key": key,
+            "value": value,
+            "tags": tags,
+            "importance": importance,
+            "metadata": metadata,
+            "visibility": visibility,
+            "source": source,
+            "agent_id": agent_id,
+            "session_id": session_id,
+            "ttl_days": ttl_days,
+            "expires_at": expires_at,
+            "valid_from": valid_from,
+            "role": role,
+            "trigger_condition": trigger_condition,
+            "procedure_type": procedure_type,
+            "if_version": if_version,
+        }
+        # What is stored under a key keeps what nobody names.
+        given = {name: value for name, value in named.items() if not is_default(NewMemory, name, value)}
+        return self._do(REMEMBER, content=content, index=index, **given)
+
+    def remember_many(
+        self, items: Sequence[NewMemory | dict[str, Any]], *, index: Index | None = None
+    ) -> builtins.list[Receipt]:
+        """Store up to 1,000 memories in one transaction, or none; one receipt for each, in order.
+
+        `index`: "later" leaves the vectors to the background, the default for more than 64 items.
+        """
+        if not isinstance(items, list | tuple):
+            raise ValidationFailedError("items must be a list of NewMemory")
+        news = [
+            item if isinstance(item, NewMemory) else validated(NewMemory, item, where=f"item {position}: ")
+            for position, item in enumerate(items)
+        ]
+        if not news:
+            return []
+        if len(news) > MAX_BATCH_ITEMS:
+            raise ValidationFailedError(
+                f"a batch has at most {MAX_BATCH_ITEMS:,} items, this one {len(news):,}; split it"
+            )
+        soon: Index = "now" if len(news) <= MANY else "later"
+        return self._do(REMEMBER_MANY, items=news, index=soon if index is None else index)
+
+    def get(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> Memory:
+        """One memory by id, also a forgotten or superseded one; with `as_of`, as it was known then. Raises NotFoundError,
+        for someone else's, too."""
+        return self._do(GET_MEMORY, memory_id=memory_id, as_of=as_of)
+
+    def find(self, namespace: str, key: str) -> Memory | None:
+        """The current memory of a key, or None."""
+        page = self._do(LIST_MEMORIES, namespace=namespace, key=key)
+        return page.items[0] if page.items else None
+
+    def list(
+        self,
+        *,
+        filters: Filters | None = None,
+        order: MemoryOrder = "created",
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Memory]:
+        """Memories a page at a time: pass `next_cursor`, with the same `order`, on for the next.
+
+        `order`: `created` (newest first), `importance` (highest first), `recency` (last changed first), or `name`
+        (by namespace and key; what has no key comes last).
+        """
+        return self._do(LIST_MEMORIES, filters=filters, order=order, limit=limit, cursor=cursor)
+
+    def update(
+        self, memory_id: UUID | str, *, if_version: int | None = None, index: Index = "now", **changes: Any
+    ) -> Receipt:
+        """Change the named fields (those of MemoryChange). New content supersedes the old, which stays readable."""
+        return self._do(UPDATE_MEMORY, memory_id=memory_id, if_version=if_version, index=index, body=changes)
+
+    def forget(
+        self,
+        memory_id: UUID | str | None = None,
+        *,
+        namespace: str | None = None,
+        key: str | None = None,
+        hard: bool = False,
+    ) -> Receipt:
+        """Forget by id or by key: hidden at once, restorable for 30 days. `hard` removes it, its older truths, their
+        vectors and the contents of their events now, for good."""
+        if memory_id is not None:
+            return self._do(FORGET_MEMORY, memory_id=memory_id, hard=hard)
+        if namespace is None or key is None:
+            raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
+        return self._do(FORGET_KEY, namespace=namespace, key=key, hard=hard)
+
+    def restore(self, memory_id: UUID | str) -> Receipt:
+        """Bring back what was forgotten less than 30 days ago."""
+        return self._do(RESTORE_MEMORY, memory_id=memory_id)
+
+    def history(self, memory_id: UUID | str) -> builtins.list[Event]:
+        """The events of one memory, oldest first."""
+        return self._do(GET_HISTORY, memory_id=memory_id)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        kinds: Sequence[Kind] | None = None,
+        layers: Sequence[Layer] | None = None,
+        content_types: Sequence[str] | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        namespace: str | None = None,
+        tags: Sequence[str] | None = None,
+        tags_match: Literal["any", "all"] = "any",
+        filters: Filters | None = None,
+        min_importance: float | None = None,
+        min_relevance: float | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        as_of: datetime | None = None,
+        valid_at: datetime | None = None,
+        scope: RecallScope = "all",
+        providers: Sequence[str] | None = None,
+        include_archived: bool = False,
+        include_superseded: bool = False,
+        rerank: bool | None = None,
+        explain: bool = False,
+    ) -> RecallResult:
+        """The memories that best answer `query`, best first: what is true now, unless you ask otherwise.
+
+        `since` and `until` bound when a memory began to be true. `as_of` asks what was true and known then, with what was
+        changed or forgotten since; `valid_at` what was true then, as it is known now. `rerank=False` leaves out the
+        late-interaction stage. `explain` adds to each hit every number that went into its score. Raises
+        ValidationFailedError for unknown fields in `filters`.
+        """
+        return self._do(
+            RECALL,
+            query=query,
+            limit=limit,
+            kinds=kinds,
+            layers=layers,
+            content_types=content_types,
+            agent_id=agent_id,
+            session_id=session_id,
+            namespace=namespace,
+            tags=tags,
+            tags_match=tags_match,
+            filters=filters,
+            min_importance=min_importance,
+            min_relevance=min_relevance,
+            since=since,
+            until=until,
+            as_of=as_of,
+            valid_at=valid_at,
+            scope=scope,
+            providers=providers,
+            include_archived=include_archived,
+            include_superseded=include_superseded,
+            rerank=rerank,
+            explain=explain,
+        )
+
+    def get_relevant_memories_for_query(self, query: str, *, max_memories: int = 5) -> builtins.list[Memory]:
+        """The lasting memories that matter most for a question: the context's section of them alone."""
+        found = self._do(RECALL, query=query, limit=max_memories, layers=("long_term",))
+        return [hit.memory for hit in found.hits]

@@ -1,0 +1,120 @@
+# Generated from keeps_client/memory by tools/make_sync.py; change that instead.
+"""Plans, and the state machines of planners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from keeps_client._sync.base import Doing
+from keeps_client.models import Deleted, NewPlanContext, Page, Plan, PlanContext, PlanFilter, PlanStatus
+from keeps_client.models.plans import (
+    CREATE_PLAN,
+    DELETE_PLAN,
+    GET_PLAN,
+    GET_PLAN_BY_CORRELATION,
+    GET_PLAN_CONTEXT,
+    LIST_PLANS,
+    STORE_PLAN_CONTEXT,
+    UPDATE_PLAN,
+    UPDATE_PLAN_CONTEXT,
+)
+from keeps_client.validation import given, in_context
+
+
+class Plans(Doing):
+    """Work on its way."""
+
+    def store_plan_context(
+        self,
+        plan_id: str,
+        session_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        *,
+        goal_event: str | None = None,
+        goal_data: dict[str, Any] | None = None,
+        response_event: str | None = None,
+        state: dict[str, Any] | None = None,
+        current_state: str | None = None,
+        correlation_ids: Sequence[str] | None = None,
+        expected_version: int | None = None,
+    ) -> PlanContext:
+        """Store the state machine of a plan; the plan is made where it is not there.
+
+        `context` holds several of the fields at once; what is no field goes into `state`.
+        """
+        named = given(
+            goal_event=goal_event,
+            session_id=session_id,
+            goal_data=goal_data,
+            response_event=response_event,
+            state=state,
+            current_state=current_state,
+            correlation_ids=correlation_ids,
+            expected_version=expected_version,
+        )
+        fields = in_context(NewPlanContext, context, {"plan_id": plan_id} | named, goal_event="goal")
+        return self._do(STORE_PLAN_CONTEXT, **fields)
+
+    def get_plan_context(self, plan_id: str) -> PlanContext:
+        """Raises NotFoundError."""
+        return self._do(GET_PLAN_CONTEXT, plan_id=plan_id)
+
+    def update_plan_context(self, plan_id: str, **changes: Any) -> PlanContext:
+        """Change the named fields (those of PlanContextChange); with `expected_version`, only if it is stored."""
+        return self._do(UPDATE_PLAN_CONTEXT, plan_id=plan_id, body=changes)
+
+    def get_plan_by_correlation(self, correlation_id: str) -> PlanContext:
+        """The plan that waits for an id. Raises NotFoundError."""
+        return self._do(GET_PLAN_BY_CORRELATION, correlation_id=correlation_id)
+
+    def create_plan(
+        self,
+        *,
+        goal_event: str,
+        plan_id: str | None = None,
+        goal_data: dict[str, Any] | None = None,
+        response_event: str | None = None,
+        session_id: str | None = None,
+        parent_plan_id: str | None = None,
+        status: PlanStatus = "running",
+        state: dict[str, Any] | None = None,
+    ) -> Plan:
+        """Store a new plan. A session that is not there is made; a parent must be there."""
+        return self._do(
+            CREATE_PLAN,
+            goal_event=goal_event,
+            plan_id=plan_id,
+            goal_data=goal_data,
+            response_event=response_event,
+            session_id=session_id,
+            parent_plan_id=parent_plan_id,
+            status=status,
+            state=state,
+        )
+
+    def get_plan(self, plan_id: str) -> Plan:
+        """Raises NotFoundError."""
+        return self._do(GET_PLAN, plan_id=plan_id)
+
+    def update_plan(self, plan_id: str, **changes: Any) -> Plan:
+        """Change the named fields (those of PlanChange); with `expected_version`, only if it is stored."""
+        return self._do(UPDATE_PLAN, plan_id=plan_id, body=changes)
+
+    def delete_plan(self, plan_id: str) -> Deleted:
+        """Remove a plan with its sub-plans, task contexts and working memory. Raises NotFoundError."""
+        return self._do(DELETE_PLAN, plan_id=plan_id)
+
+    def list_plans(
+        self,
+        *,
+        status: PlanFilter | None = None,
+        session_id: str | None = None,
+        parent_plan_id: str | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> Page[Plan]:
+        """Plans, newest first, a page at a time. `active` means running or paused."""
+        return self._do(
+            LIST_PLANS, status=status, session_id=session_id, parent_plan_id=parent_plan_id, limit=limit, cursor=cursor
+        )

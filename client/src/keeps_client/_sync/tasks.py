@@ -1,0 +1,87 @@
+# Generated from keeps_client/memory by tools/make_sync.py; change that instead.
+"""Task contexts: delegated work, so that whoever gets the result can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from keeps_client._sync.base import Doing
+from keeps_client.models import Deleted, NewTaskContext, TaskContext
+from keeps_client.models.tasks import (
+    DELETE_TASK_CONTEXT,
+    GET_TASK_BY_SUBTASK,
+    GET_TASK_CONTEXT,
+    PUT_SUB_TASK,
+    STORE_TASK_CONTEXT,
+    UPDATE_TASK_CONTEXT,
+)
+from keeps_client.validation import given, in_context
+
+
+class Tasks(Doing):
+    """Delegated work."""
+
+    def store_task_context(
+        self,
+        task_id: str,
+        plan_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        *,
+        event_type: str | None = None,
+        response_event: str | None = None,
+        response_topic: str | None = None,
+        data: dict[str, Any] | None = None,
+        sub_tasks: Sequence[Any] | None = None,
+        state: dict[str, Any] | None = None,
+        expected_version: int | None = None,
+    ) -> TaskContext:
+        """Store delegated work, so that whoever gets the result can go on; one that is there is replaced.
+
+        `context` holds several of the fields at once; what is no field goes into `state`.
+        """
+        named = given(
+            event_type=event_type,
+            plan_id=plan_id,
+            response_event=response_event,
+            response_topic=response_topic,
+            data=data,
+            sub_tasks=sub_tasks,
+            state=state,
+            expected_version=expected_version,
+        )
+        fields = in_context(NewTaskContext, context, {"task_id": task_id} | named, event_type="task")
+        return self._do(STORE_TASK_CONTEXT, **fields)
+
+    def get_task_context(self, task_id: str) -> TaskContext:
+        """Raises NotFoundError."""
+        return self._do(GET_TASK_CONTEXT, task_id=task_id)
+
+    def update_task_context(self, task_id: str, **changes: Any) -> TaskContext:
+        """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
+        return self._do(UPDATE_TASK_CONTEXT, task_id=task_id, body=changes)
+
+    def put_sub_task(
+        self,
+        task_id: str,
+        sub_task_id: str,
+        *,
+        event_type: str | None = None,
+        status: str | None = None,
+        data: dict[str, Any] | None = None,
+        result: Any = None,
+    ) -> TaskContext:
+        """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at once.
+
+        `status` is free; `completed` means that it is pending no more. Raises NotFoundError where there is no such task.
+        """
+        fields = given(event_type=event_type, status=status, data=data, result=result)
+        return self._do(PUT_SUB_TASK, task_id=task_id, sub_task_id=sub_task_id, **fields)
+
+    def delete_task_context(self, task_id: str) -> Deleted:
+        """Remove it, and what its events say. Raises NotFoundError."""
+        return self._do(DELETE_TASK_CONTEXT, task_id=task_id)
+
+    def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
+        """The task that waits for a sub-task. Raises NotFoundError."""
+        return self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id)

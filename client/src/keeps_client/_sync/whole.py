@@ -1,0 +1,27 @@
+# Generated from keeps_client/memory by tools/make_sync.py; change that instead.
+"""A memory, whatever it is behind: the type that helpers and integrations take."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from keeps_client._sync.admin import Admin
+from keeps_client._sync.context import Context
+from keeps_client._sync.events import Events
+from keeps_client._sync.graph import Graph
+from keeps_client._sync.knowledge import Knowledge
+from keeps_client._sync.memories import Memories
+from keeps_client._sync.operations import Operations
+from keeps_client._sync.plans import Plans
+from keeps_client._sync.providers import Providers
+from keeps_client._sync.sessions import Sessions
+from keeps_client._sync.tasks import Tasks
+from keeps_client._sync.working import Working
+
+
+class Memory(Memories, Knowledge, Working, Tasks, Plans, Sessions, Graph, Context, Events, Providers, Operations):
+    """Everything that a user can ask. `admin`: what an administrator can ask besides."""
+
+    @property
+    @abstractmethod
+    def admin(self) -> Admin: ...

@@ -1,0 +1,113 @@
+"""An operation as a value: what can be asked, of which path, by whom, and what is answered. Pure.
+
+Each stands once, beside the models that it takes. Methods name it (`await self._do(FORGET_MEMORY, memory_id=…)`), the server
+mounts it, the engine has a handler for it; the document, the table of roles and the tests read the same list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, TypeAdapter
+
+from keeps_client.checked import validated
+from keeps_client.errors import ValidationFailedError
+
+AnswerT = TypeVar("AnswerT")
+ModelT = TypeVar("ModelT", bound=BaseModel)
+Verb = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Role = Literal["reader", "writer", "admin", "operator"]
+BODY = "body"
+VERSION = "if_version"
+"""A parameter of this name is the version that must be stored: over HTTP the header If-Match."""
+
+
+@dataclass(frozen=True, eq=False)
+class Endpoint(Generic[AnswerT]):
+    """`params`: what stands in the path and the query. `body`: what is sent. `created`: of which answers `status` is said, where
+    others get 200. `bare`: a page goes as the list of its items, and its cursor in a header. `repeatable`: whether the client
+    may send it again; not so where the answer holds a secret, which is not kept."""
+
+    name: str
+    verb: Verb
+    path: str
+    role: Role
+    tag: str
+    answer: type[AnswerT]
+    doc: str
+    params: type[BaseModel] | None = None
+    body: type[BaseModel] | None = None
+    status: int = 200
+    created: Callable[[Any], bool] | None = None
+    bare: bool = False
+    repeatable: bool = True
+
+    @cached_property
+    def path_names(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"{(\w+)}", self.path))
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[AnswerT]:
+        return TypeAdapter(self.answer)
+
+    @cached_property
+    def items(self) -> TypeAdapter[list[Any]]:
+        """Of a page that goes bare."""
+        return TypeAdapter(getattr(self.answer, "model_fields")["items"].annotation)  # noqa: B009  a Page, by `bare`
+
+    @cached_property
+    def takes_version(self) -> bool:
+        """Whether it may be asked for a version that must be stored."""
+        given = VERSION if self.params and VERSION in self.params.model_fields else "expected_version"
+        return any(given in each.model_fields for each in (self.params, self.body) if each)
+
+    @cached_property
+    def has_version(self) -> bool:
+        """Whether its answer has one, which goes into the header ETag."""
+        return "version" in getattr(self.answer, "model_fields", {})
+
+    def split(self, fields: Mapping[str, Any]) -> tuple[Any, Any]:
+        """The parameters and the body from the arguments of a method. What is None is left out;
+        `body` is one that is meant as it is. Raises ValidationFailedError, which names what is wrong."""
+        known = self.params.model_fields if self.params else {}
+        mine = {name: value for name, value in fields.items() if name in known}
+        rest = {name: value for name, value in fields.items() if name not in known}
+        params = None
+        if self.params is not None:
+            meant = _meant(self.params, mine)
+            _check_plain(self.params, meant)
+            params = validated(self.params, meant)
+        if self.body is None:
+            if rest:
+                raise TypeError(f"{self.name} takes no {', '.join(rest)}")
+            return params, None
+        whole = rest.get(BODY)
+        return params, validated(self.body, _meant(self.body, rest) if whole is None else whole)
+
+
+def _check_plain(model: type[BaseModel], fields: Mapping[str, Any]) -> None:
+    """In a query numbers and truth are text; an argument is what it is: "no" is not False, and True is not 1."""
+    for name, value in fields.items():
+        kind = model.model_fields[name].annotation
+        if (kind is bool and not isinstance(value, bool)) or (kind is int and type(value) is not int):
+            raise ValidationFailedError(f"{name}: must be {'true or false' if kind is bool else 'a whole number'}")
+
+
+def _meant(model: type[BaseModel], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """None means absent, where something may be."""
+    known = model.model_fields
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None or (name in known and known[name].is_required())
+    }
+
+
+def is_default(model: type[BaseModel], name: str, value: object) -> bool:
+    """Whether a value says no more than leaving it out."""
+    default: object = model.model_fields[name].get_default(call_default_factory=True)
+    return value is None or (type(value) is type(default) and value == default)

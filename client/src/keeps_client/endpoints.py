@@ -1,0 +1,35 @@
+"""Every operation there is, by name: what the server mounts, the engine does, and the document and its tests read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keeps_client.endpoint import Endpoint
+from keeps_client.models import (
+    access,
+    coala,
+    context,
+    events,
+    exchanges,
+    graph,
+    insights,
+    memories,
+    operations,
+    plans,
+    providers,
+    recall,
+    sessions,
+    tasks,
+    working,
+)
+
+# The busiest first: a server tries them in order.
+_NOUNS = (
+    working, memories, recall, context, exchanges, coala, tasks, plans, sessions, graph, providers, events, operations, insights, access,
+)  # fmt: skip
+ENDPOINTS: tuple[Endpoint[Any], ...] = tuple(
+    held
+    for noun in _NOUNS
+    for name, held in vars(noun).items()
+    if isinstance(held, Endpoint) and name == held.name.upper()
+)

@@ -1,0 +1,140 @@
+"""What administrators do."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from keeps_client.memory.base import Doing
+from keeps_client.models import (
+    ErasureReceipt,
+    HeldJob,
+    ImportSummary,
+    KeyInfo,
+    LogRetention,
+    MadeKey,
+    MadeWebhook,
+    QueueStatus,
+    ReplayedTable,
+    RoleName,
+    TenantInfo,
+    Verification,
+    Webhook,
+    WebhookFailure,
+)
+from keeps_client.models.access import (
+    ERASE_TENANT,
+    ERASE_USER,
+    LIST_KEYS,
+    LIST_TENANTS,
+    MAKE_KEY,
+    REVOKE_KEY,
+    SET_QUOTA,
+)
+from keeps_client.models.events import (
+    ADD_WEBHOOK,
+    LIST_WEBHOOK_FAILURES,
+    LIST_WEBHOOKS,
+    REMOVE_WEBHOOK,
+    REPLAY_EVENTS,
+    RETIRE_EVENTS,
+    RETRY_WEBHOOK,
+    VERIFY_EVENTS,
+)
+from keeps_client.models.operations import LIST_HELD_JOBS, LIST_JOBS, RETRY_JOBS
+
+
+class Admin(Doing):
+    """Keys, erasure, export and import of one's tenant (role admin); tenants and quotas (role operator)."""
+
+    async def make_key(
+        self,
+        name: str,
+        *,
+        roles: Iterable[RoleName] = ("writer",),
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> MadeKey:
+        """A new key with its secret, which is shown this once."""
+        return await self._do(
+            MAKE_KEY, name=name, roles=tuple(roles), user_id=user_id, agent_id=agent_id, expires_at=expires_at
+        )
+
+    async def list_keys(self) -> list[KeyInfo]:
+        """The tenant's keys, newest first."""
+        return await self._do(LIST_KEYS)
+
+    async def revoke_key(self, key_id: UUID | str) -> KeyInfo:
+        """Refused everywhere within 10 seconds."""
+        return await self._do(REVOKE_KEY, key_id=key_id)
+
+    async def erase_user(self, user_id: str) -> ErasureReceipt:
+        """Erase a user of the tenant, for good. The receipt is counted."""
+        return await self._do(ERASE_USER, user_id=user_id)
+
+    async def erase_tenant(self, tenant_id: str) -> ErasureReceipt:
+        """Erase one's own tenant, or as operator any, for good."""
+        return await self._do(ERASE_TENANT, tenant_id=tenant_id)
+
+    async def list_tenants(self, *, after: str = "", limit: int = 100) -> list[TenantInfo]:
+        """Tenants by id, with what they hold."""
+        return await self._do(LIST_TENANTS, after=after, limit=limit)
+
+    async def set_quota(self, tenant_id: str, **limits: int | None) -> TenantInfo:
+        """What a tenant may hold: `max_memories`, `max_bytes`. What is not given stays; None: no limit."""
+        return await self._do(SET_QUOTA, tenant_id=tenant_id, body=limits)
+
+    async def verify_events(self) -> Verification:
+        """Whether the tenant's rows are, to the byte, what its events tell."""
+        return await self._do(VERIFY_EVENTS)
+
+    async def replay_events(self, *, until: datetime | None = None) -> list[ReplayedTable]:
+        """How many rows of each table the tenant's events tell, up to a time."""
+        return await self._do(REPLAY_EVENTS, until=until)
+
+    async def retire_events(self, older_than_days: float) -> LogRetention:
+        """Remove old events of all tenants that replay does not need. For operators."""
+        return await self._do(RETIRE_EVENTS, older_than_days=older_than_days)
+
+    async def add_webhook(self, url: str, *, types: Iterable[str] = ("*",)) -> MadeWebhook:
+        """Send the tenant's events to a URL, signed with the secret in the answer, which is shown this once."""
+        return await self._do(ADD_WEBHOOK, url=url, types=types)
+
+    async def list_webhooks(self) -> list[Webhook]:
+        """The tenant's webhooks, newest first."""
+        return await self._do(LIST_WEBHOOKS)
+
+    async def remove_webhook(self, webhook_id: UUID | str) -> Webhook:
+        """Send no more to it."""
+        return await self._do(REMOVE_WEBHOOK, webhook_id=webhook_id)
+
+    async def list_webhook_failures(self, webhook_id: UUID | str) -> list[WebhookFailure]:
+        """Events that it did not take after all attempts."""
+        return await self._do(LIST_WEBHOOK_FAILURES, webhook_id=webhook_id)
+
+    async def retry_webhook(self, webhook_id: UUID | str) -> Webhook:
+        """Send those again, and what came after the first of them."""
+        return await self._do(RETRY_WEBHOOK, webhook_id=webhook_id)
+
+    async def list_jobs(self) -> list[QueueStatus]:
+        """What the worker's queue holds: counts (role operator)."""
+        return await self._do(LIST_JOBS)
+
+    async def list_held_jobs(self) -> list[HeldJob]:
+        """Dead letters: jobs that failed after all attempts (role operator)."""
+        return await self._do(LIST_HELD_JOBS)
+
+    async def retry_jobs(self, job_id: int | None = None) -> int:
+        """Queue one dead letter again, or all of them; how many (role operator)."""
+        return await self._do(RETRY_JOBS, job_id=job_id)
+
+    @abstractmethod
+    async def export_lines(self, *, user_id: str | None = None) -> list[str]:
+        """The tenant's data, or one user's, as JSON lines."""
+
+    @abstractmethod
+    async def import_lines(self, lines: Iterable[str]) -> ImportSummary:
+        """Store exported lines with their ids. What is there already stays as it is."""

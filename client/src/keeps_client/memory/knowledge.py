@@ -1,0 +1,99 @@
+"""Memories under their CoALA names: knowledge, interactions, skills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from keeps_client.memory.base import Doing
+from keeps_client.models import EpisodicItem, ProceduralItem, SemanticItem, Upserted
+from keeps_client.models.coala import (
+    GET_RECENT_HISTORY,
+    GET_RELEVANT_SKILLS,
+    LOG_INTERACTION,
+    QUERY_KNOWLEDGE,
+    SEARCH_INTERACTIONS,
+    SEARCH_KNOWLEDGE,
+    STORE_KNOWLEDGE,
+    STORE_SKILL,
+    UPSERT_KNOWLEDGE,
+)
+from keeps_client.models.memories import ProcedureType, Role
+
+
+class Knowledge(Doing):
+    """What is known, what happened, how things are done. Where no agent is named, the one who asks is meant."""
+
+    async def store_knowledge(
+        self,
+        content: str,
+        *,
+        external_id: str | None = None,
+        is_public: bool = False,
+        metadata: dict[str, Any] | None = None,
+        tags: Sequence[str] | None = None,
+        source: str | None = None,
+    ) -> SemanticItem:
+        """Store a fact. `is_public` shows it to the whole tenant; under an `external_id` it replaces what was there."""
+        return await self._do(
+            STORE_KNOWLEDGE,
+            content=content,
+            external_id=external_id,
+            is_public=is_public,
+            metadata=metadata,
+            tags=tags,
+            source=source,
+        )
+
+    async def upsert_knowledge(
+        self, content: str, *, metadata: dict[str, Any] | None = None, dedupe_threshold: float = 0.95
+    ) -> Upserted:
+        """Store a fact, or put it in place of one's own nearest that is at least `dedupe_threshold` similar (cosine) and
+        says the same: the left knee is not the right one, however near the sentences are."""
+        return await self._do(UPSERT_KNOWLEDGE, content=content, metadata=metadata, dedupe_threshold=dedupe_threshold)
+
+    async def query_knowledge(self, query: str, *, limit: int = 5, include_public: bool = True) -> list[SemanticItem]:
+        """The facts that best answer, best first: one's own, and what the tenant shares."""
+        return await self._do(QUERY_KNOWLEDGE, query=query, limit=limit, include_public=include_public)
+
+    async def search_knowledge(self, query: str, *, limit: int = 5) -> list[SemanticItem]:
+        """The facts that best answer, best first."""
+        return await self._do(SEARCH_KNOWLEDGE, q=query, limit=limit)
+
+    async def log_interaction(
+        self,
+        agent_id: str | None,
+        role: Role,
+        content: str,
+        *,
+        metadata: dict[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> EpisodicItem:
+        """Store what was said or done, private to this user and agent."""
+        return await self._do(
+            LOG_INTERACTION, agent_id=agent_id, role=role, content=content, metadata=metadata, session_id=session_id
+        )
+
+    async def get_recent_history(self, agent_id: str | None = None, *, limit: int = 10) -> list[EpisodicItem]:
+        """What this agent logged last, newest first."""
+        return await self._do(GET_RECENT_HISTORY, agent_id=agent_id, limit=limit)
+
+    async def search_interactions(self, agent_id: str | None, query: str, *, limit: int = 5) -> list[EpisodicItem]:
+        """What this agent logged that best answers, best first."""
+        return await self._do(SEARCH_INTERACTIONS, agent_id=agent_id, q=query, limit=limit)
+
+    async def store_skill(
+        self, agent_id: str | None, content: str, *, procedure_type: ProcedureType, trigger_condition: str | None = None
+    ) -> ProceduralItem:
+        """Store a prompt or example for an agent, and when it applies."""
+        return await self._do(
+            STORE_SKILL,
+            agent_id=agent_id,
+            content=content,
+            procedure_type=procedure_type,
+            trigger_condition=trigger_condition,
+        )
+
+    async def get_relevant_skills(self, agent_id: str | None, context: str, *, limit: int = 3) -> list[ProceduralItem]:
+        """The skills of an agent that best fit, best first."""
+        return await self._do(GET_RELEVANT_SKILLS, agent_id=agent_id, q=context, limit=limit)

@@ -1,0 +1,26 @@
+"""A memory, whatever it is behind: the type that helpers and integrations take."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from keeps_client.memory.admin import Admin
+from keeps_client.memory.context import Context
+from keeps_client.memory.events import Events
+from keeps_client.memory.graph import Graph
+from keeps_client.memory.knowledge import Knowledge
+from keeps_client.memory.memories import Memories
+from keeps_client.memory.operations import Operations
+from keeps_client.memory.plans import Plans
+from keeps_client.memory.providers import Providers
+from keeps_client.memory.sessions import Sessions
+from keeps_client.memory.tasks import Tasks
+from keeps_client.memory.working import Working
+
+
+class Memory(Memories, Knowledge, Working, Tasks, Plans, Sessions, Graph, Context, Events, Providers, Operations):
+    """Everything that a user can ask. `admin`: what an administrator can ask besides."""
+
+    @property
+    @abstractmethod
+    def admin(self) -> Admin: ...

@@ -1,0 +1,89 @@
+"""Working memory: the key-value state of plans, shared by the agents of a tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from keeps_client.errors import NotFoundError
+from keeps_client.memory.base import Doing
+from keeps_client.models import Page, WorkingCleared, WorkingDeleted, WorkingItem
+from keeps_client.models.working import (
+    APPEND_TO_LIST,
+    DELETE_PLAN_KEY,
+    DELETE_PLAN_STATE,
+    EXTEND_LIST,
+    GET_PLAN_STATE,
+    INCREMENT,
+    LIST_PLAN_STATE,
+    SET_PLAN_STATE,
+    UPDATE_OBJECT,
+)
+
+
+class Working(Doing):
+    """Nothing is lost when two agents write at once."""
+
+    async def store(self, key: str, value: Any, plan_id: str, *, ttl_seconds: float | None = None) -> WorkingItem:
+        """Store a value in the working memory of a plan, shared with the agents of the tenant."""
+        return await self._do(SET_PLAN_STATE, plan_id=plan_id, key=key, value=value, ttl_seconds=ttl_seconds)
+
+    async def store_if_version_matches(
+        self, key: str, value: Any, plan_id: str, expected_version: int, *, ttl_seconds: float | None = None
+    ) -> WorkingItem:
+        """Store a value if the key still has this version (0: is not there). Raises ConflictError, which carries what is."""
+        fields = {"value": value, "expected_version": expected_version, "ttl_seconds": ttl_seconds}
+        return await self._do(SET_PLAN_STATE, plan_id=plan_id, key=key, **fields)
+
+    async def retrieve(self, key: str, plan_id: str) -> Any | None:
+        """The value of a key, or None."""
+        return (await self.retrieve_with_version(key, plan_id))[0]
+
+    async def retrieve_with_version(self, key: str, plan_id: str) -> tuple[Any | None, int]:
+        """The value and version of a key; (None, 0) where there is none."""
+        try:
+            item = await self.get_plan_state(plan_id, key)
+        except NotFoundError:
+            return None, 0
+        return item.value, item.version
+
+    async def append_to_list(self, key: str, value: Any, plan_id: str, *, whole: bool = False) -> list[Any]:
+        """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then. `whole`: points in
+        the key are part of it."""
+        done = await self._do(APPEND_TO_LIST, plan_id=plan_id, path=key, value=value, whole=whole)
+        return done.value  # type: ignore[return-value]
+
+    async def extend_list(self, key: str, values: Sequence[Any], plan_id: str, *, whole: bool = False) -> list[Any]:
+        """Append all of `values` to the list at `key`, next to each other, atomically; returns the list as it is then."""
+        done = await self._do(EXTEND_LIST, plan_id=plan_id, path=key, values=values, whole=whole)
+        return done.value  # type: ignore[return-value]
+
+    async def update_object(
+        self, key: str, changes: dict[str, Any], plan_id: str, *, whole: bool = False
+    ) -> dict[str, Any]:
+        """Set entries of the object at `key`, whose others stay, atomically; returns the object as it is then."""
+        done = await self._do(UPDATE_OBJECT, plan_id=plan_id, path=key, changes=changes, whole=whole)
+        return done.value  # type: ignore[return-value]
+
+    async def increment(self, key: str, plan_id: str, delta: float = 1, *, whole: bool = False) -> float:
+        """Add to the number at `key` or `key.sub.path`, atomically; returns the number as it is then."""
+        done = await self._do(INCREMENT, plan_id=plan_id, path=key, delta=delta, whole=whole)
+        return done.value  # type: ignore[return-value]
+
+    async def set_plan_state(self, plan_id: str, key: str, value: Any) -> WorkingItem:
+        """The same as `store`."""
+        return await self.store(key, value, plan_id)
+
+    async def get_plan_state(self, plan_id: str, key: str) -> WorkingItem:
+        """One key with its version. Raises NotFoundError."""
+        return await self._do(GET_PLAN_STATE, plan_id=plan_id, key=key)
+
+    async def list_plan_state(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> Page[WorkingItem]:
+        """The keys of a plan, by key, a page at a time."""
+        return await self._do(LIST_PLAN_STATE, plan_id=plan_id, limit=limit, cursor=cursor)
+
+    async def delete_plan_state(self, plan_id: str, key: str | None = None) -> WorkingDeleted | WorkingCleared:
+        """Remove a key (NotFoundError where there is none), or all; values go from the table and from the log, now."""
+        if key is None:
+            return await self._do(DELETE_PLAN_STATE, plan_id=plan_id)
+        return await self._do(DELETE_PLAN_KEY, plan_id=plan_id, key=key)

@@ -1,0 +1,1 @@
+"""Memories under the names of CoALA: what is known, what happened, how things are done."""

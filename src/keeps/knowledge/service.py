@@ -1,0 +1,149 @@
+"""Knowledge, interactions and skills: each a memory of a kind, as agents' frameworks speak of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keeps.knowledge.items import EXTERNAL, episodic_item, procedural_item, semantic_item
+from keeps.lifecycle.duplicates import canonical, same_words
+from keeps.memories.service import MemoryService
+from keeps.recall.service import RecallService
+from keeps.scope import Scope
+from keeps_client.checked import validated
+from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.models import (
+    EpisodicItem,
+    Hit,
+    KnowledgeUpsert,
+    Memory,
+    MemoryChange,
+    NewInteraction,
+    NewKnowledge,
+    NewMemory,
+    NewSkill,
+    ProceduralItem,
+    RecallRequest,
+    SemanticItem,
+    Upserted,
+)
+from keeps_client.validation import one_of
+
+
+class KnowledgeService:
+    """Where no agent is named, the one who asks is meant."""
+
+    def __init__(self, memories: MemoryService, recall: RecallService) -> None:
+        self._memories = memories
+        self._recall = recall
+
+    async def store(self, scope: Scope, new: NewKnowledge) -> SemanticItem:
+        """Store a fact; under an `external_id` in place of what was there."""
+        _check_owner(scope, new.user_id)
+        public = new.is_public if new.public is None else new.public
+        fields: dict[str, Any] = {
+            "content": new.content,
+            "metadata": new.metadata,
+            "tags": new.tags,
+            "source": new.source,
+            "visibility": "tenant" if public else "private",
+            "namespace": EXTERNAL if new.external_id else None,
+            "key": new.external_id,
+        }
+        return semantic_item(await self._stored(scope, fields))
+
+    async def upsert(self, scope: Scope, new: KnowledgeUpsert) -> Upserted:
+        """Store a fact, or put it in place of one's own nearest that is similar enough and says the same."""
+        _check_owner(scope, new.user_id)
+        nearest = await self._recall.most_similar(scope, new.content)
+        if (
+            nearest is not None
+            and nearest[1] >= new.dedupe_threshold
+            and same_words(canonical(nearest[0].content), canonical(new.content))
+        ):
+            changed: dict[str, Any] = {"content": new.content} | ({"metadata": new.metadata} if new.metadata else {})
+            receipt = await self._memories.update(
+                scope, nearest[0].memory_id, validated(MemoryChange, changed), if_version=None, index_now=True
+            )
+        else:
+            fact = validated(NewMemory, {"content": new.content, "metadata": new.metadata})
+            receipt = await self._memories.remember(scope, fact, index_now=True)
+        # From the receipt, not from the way taken: sent again with its key, a request that created finds its own fact.
+        return Upserted(status="created" if receipt.status == "created" else "updated", id=str(receipt.memory_id))
+
+    async def query(self, scope: Scope, query: str, *, limit: int, public: bool = True) -> list[SemanticItem]:
+        """The facts that best answer, best first."""
+        found = await self._found(
+            scope, query=query, limit=limit, kinds=("semantic",), scope="all" if public else "own"
+        )
+        return [semantic_item(hit.memory, hit) for hit in found]
+
+    async def log(self, scope: Scope, new: NewInteraction) -> EpisodicItem:
+        """Store what was said or done, private to this user and agent."""
+        _check_owner(scope, new.user_id)
+        fields: dict[str, Any] = {
+            "content": new.content,
+            "kind": "episodic",
+            "content_type": "interaction",
+            "role": new.role,
+            "agent_id": _agent(scope, new.agent_id),
+            "metadata": new.metadata,
+            "session_id": new.session_id,
+            "valid_from": self._memories.now(),
+        }
+        return episodic_item(await self._stored(scope, fields))
+
+    async def recent(self, scope: Scope, agent_id: str | None, limit: int) -> list[EpisodicItem]:
+        """What an agent logged last, newest first."""
+        wanted: list[Any] = [
+            {"kind": {"eq": "episodic"}},
+            {"agent_id": {"eq": _agent(scope, agent_id)}},
+            {"user_id": {"eq": scope.user_id}},
+        ]
+        page = await self._memories.list(scope, filters={"AND": wanted}, limit=limit, cursor=None)
+        return [episodic_item(memory) for memory in page.items]
+
+    async def search_log(self, scope: Scope, query: str, agent_id: str | None, limit: int) -> list[EpisodicItem]:
+        """What an agent logged that best answers, best first."""
+        agent = _agent(scope, agent_id)
+        found = await self._found(scope, query=query, limit=limit, kinds=("episodic",), agent_id=agent, scope="own")
+        return [episodic_item(hit.memory, hit) for hit in found]
+
+    async def store_skill(self, scope: Scope, new: NewSkill) -> ProceduralItem:
+        """Store a prompt or example for an agent, and when it applies."""
+        _check_owner(scope, new.user_id)
+        fields: dict[str, Any] = {
+            "content": new.content,
+            "kind": "procedural",
+            "content_type": "skill",
+            "agent_id": _agent(scope, new.agent_id),
+            "procedure_type": new.procedure_type,
+            "trigger_condition": new.trigger_condition,
+        }
+        return procedural_item(await self._stored(scope, fields))
+
+    async def skills(self, scope: Scope, query: str, agent_id: str | None, limit: int) -> list[ProceduralItem]:
+        """The skills of an agent that best fit, best first."""
+        agent = _agent(scope, agent_id)
+        found = await self._found(scope, query=query, limit=limit, kinds=("procedural",), agent_id=agent, scope="own")
+        return [procedural_item(hit.memory, hit) for hit in found]
+
+    async def _found(self, asked: Scope, **wanted: object) -> list[Hit]:
+        return (await self._recall.recall(asked, validated(RecallRequest, wanted))).hits
+
+    async def _stored(self, scope: Scope, fields: dict[str, Any]) -> Memory:
+        receipt = await self._memories.remember(scope, validated(NewMemory, fields), index_now=True)
+        return one_of(receipt.memory, "it is not there any more")
+
+
+def _agent(scope: Scope, agent_id: str | None) -> str:
+    """The agent that is named, else the one who asks. Raises ValidationFailedError where there is neither."""
+    found = scope.agent_id if agent_id is None else agent_id
+    if found is None:
+        raise ValidationFailedError("agent_id: say which agent, or ask as one (X-Agent-ID, or a token of an agent)")
+    return found
+
+
+def _check_owner(scope: Scope, user_id: str | None) -> None:
+    """A body never chooses its owner; one that names somebody else meant something else than it would get."""
+    if user_id not in (None, scope.user_id):
+        raise NotFoundError("the body names another user than the token; leave user_id out")

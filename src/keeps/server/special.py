@@ -1,0 +1,86 @@
+"""What is no plain question and answer: the log as it grows, export, import; and health, for those who run it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from keeps.handlers import split_names
+from keeps.scope import check_id
+from keeps.server.deps import ADMITTING, Caller
+from keeps.server.lean import LeanRoute, reads_its_body
+from keeps.server.streams import EventStream
+from keeps_client.errors import KeepsError, ValidationFailedError
+from keeps_client.models import ImportSummary
+from keeps_client.models.events import Names
+from keeps_client.validation import event_types, memory_kinds
+
+router = APIRouter(prefix="/v1", route_class=LeanRoute)
+health = APIRouter(tags=["operations"])
+JSON_LINES = ("application/x-ndjson", "application/jsonl", "application/json")
+Reader = Annotated[Caller, Depends(ADMITTING["reader"])]
+Admin = Annotated[Caller, Depends(ADMITTING["admin"])]
+Position = Annotated[int | None, Query(ge=0, lt=2**63)]
+User = Annotated[str | None, Query(min_length=1, max_length=255, description="Only this user's data")]
+
+
+@router.get("/events/stream", tags=["events"], response_class=Response)
+async def stream_events(
+    caller: Reader,
+    types: Annotated[Names, Query()] = None,
+    kinds: Annotated[Names, Query()] = None,
+    after: Position = None,
+    last_event_id: Annotated[int | None, Header(ge=0, lt=2**63)] = None,
+) -> Response:
+    """Events as they happen, as server-sent events. `Last-Event-ID` (or `after`) resumes; without it: those to come."""
+    start = after if last_event_id is None else last_event_id
+    names, of_kinds = event_types(split_names(types)), memory_kinds(split_names(kinds))
+    return EventStream(caller.keeps.events.subscription(caller.scope, after=start, types=names, kinds=of_kinds))
+
+
+@router.get("/admin/export", tags=["administration"], response_class=StreamingResponse)
+async def export(caller: Admin, user_id: User = None) -> StreamingResponse:
+    """The tenant's data, or one user's, as JSON lines."""
+    if user_id is not None:
+        check_id("user_id", user_id)
+    return StreamingResponse(caller.keeps.transfer.export(caller.scope, user_id), media_type="application/x-ndjson")
+
+
+@router.post("/admin/import", tags=["administration"], response_model=ImportSummary)
+@reads_its_body
+async def import_data(request: Request, caller: Admin) -> Response:
+    """Store the JSON lines of an export in the tenant, with their ids. What is there already stays as it is."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in JSON_LINES:
+        raise ValidationFailedError(f"the body must be JSON lines, with the header Content-Type: {JSON_LINES[0]}")
+    body = await request.body()
+    lines = body.decode("utf-8", errors="replace").split("\n")
+    done = await caller.keeps.transfer.import_lines(caller.scope, lines)
+    return Response(done.model_dump_json(), media_type="application/json")
+
+
+@health.get("/health", name="health")
+async def alive() -> dict[str, str]:
+    """Whether the process answers. Never touches the database."""
+    return {"status": "ok"}
+
+
+@health.get("/ready")
+async def ready(request: Request) -> Response:
+    """Whether requests can be served: asks the database. 503 where it does not answer."""
+    try:
+        await request.app.state.keeps.server_version()
+    except KeepsError as error:
+        return JSONResponse({"status": "unavailable", "detail": error.detail}, 503)
+    return JSONResponse({"status": "ready"})
+
+
+@health.get("/metrics", response_class=Response)
+async def metrics(request: Request) -> Response:
+    """Prometheus metrics."""
+    state: Any = request.app.state
+    await state.gauges.refresh()
+    text = state.keeps.metrics.text() + state.metrics.text()
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
