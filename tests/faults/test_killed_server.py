@@ -86,7 +86,7 @@ async def test_no_acknowledged_write_is_lost(new_home: Callable[..., Path]) -> N
         await writers
         stored = {memory_id: version for ledger in ledgers for memory_id, version in ledger.written.items()}
         erased = set[UUID]().union(*(ledger.erased for ledger in ledgers))
-        connection = await asyncpg.connect(keeps._closing[-1].url("postgres"))
+        connection = await asyncpg.connect(keeps.admin_url)
         versions = {
             row["memory_id"]: row["version"]
             for row in await connection.fetch("SELECT memory_id, version FROM keeps.memories")

@@ -30,13 +30,13 @@ class KeyService:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self.on_change: Callable[[], None] | None = None
-        """Told when keys are gone, by whoever remembers them."""
+        self.listeners: list[Callable[[], None]] = []
+        """Called when keys may be gone, by those who remember them."""
 
     def changed(self) -> None:
         """Keys may be gone: what is remembered of them must be forgotten."""
-        if self.on_change is not None:
-            self.on_change()
+        for forget in self.listeners:
+            forget()
 
     async def make(self, scope: Scope, new: NewKey) -> MadeKey:
         """A new key with its secret. Raises ForbiddenError for roles beyond the caller's own."""

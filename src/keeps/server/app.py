@@ -65,12 +65,14 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
             if app.state.rates is not None and keeps.cache is not None:
                 app.state.rates.breaker = keeps.cache.breaker
             app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
-            keeps.keys.on_change = app.state.authenticator.forget_keys
+            forget_keys = app.state.authenticator.forget_keys
+            keeps.keys.listeners.append(forget_keys)
             app.state.gauges = Gauges(keeps)
             keeps.webhooks.start()
             if work:
                 keeps.worker.start()
             yield
+            keeps.keys.listeners.remove(forget_keys)
             await keeps.worker.close()
             await keeps.webhooks.close()
         if app.state.rates is not None:
