@@ -26,8 +26,8 @@ from rich.progress import track
 
 from benchmarks import quality, temporary_folder
 from keeps import Keeps, Scope
+from keeps.ai.tokens import choose_counter
 from keeps.context.fences import shown
-from keeps.models.tokens import choose_counter
 
 RAW = "SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 AND audience = $2 AND life = 'current' ORDER BY embedding <=> $3::halfvec LIMIT $4"
 

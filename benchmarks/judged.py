@@ -18,9 +18,9 @@ from uuid import uuid4
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
+from keeps.ai.minilm import MiniLM
 from keeps.context.signals import foreign_span, looks_foreign, read_signals
 from keeps.lifecycle.duplicates import LEAST_SIMILARITY, same_fact
-from keeps.models.minilm import MiniLM
 from keeps.text.importance import estimate_importance
 
 SETS = Path(__file__).parent / "sets"

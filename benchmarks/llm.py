@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import temporary_folder
+from keeps.ai.chat import OpenAIChat
 from keeps.bootstrap import open_keeps
-from keeps.extraction import llm
-from keeps.models.chat import OpenAIChat
+from keeps.conversations import llm
 from keeps.scope import Scope
 from keeps.settings import load_settings
 from keeps_client.errors import KeepsError, NotConfiguredError

@@ -28,8 +28,8 @@ from rich.table import Table
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
+from keeps.ai.embedder import Embedder, Embedding, QueryEmbedding
 from keeps.bootstrap import choose_embedder
-from keeps.models.embedder import Embedder, Embedding, QueryEmbedding
 from keeps.recall import fusion
 from keeps.settings import load_settings
 

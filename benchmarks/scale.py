@@ -29,8 +29,8 @@ from rich.progress import Progress
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
+from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.jobs.worker import queue_on
-from keeps.models.embedder import Embedding, QueryEmbedding
 
 HOURLY = ("sessions", "promotion", "decay", "storage")
 START = datetime(2026, 1, 5, tzinfo=UTC)

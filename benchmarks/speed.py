@@ -30,12 +30,12 @@ from rich.table import Table
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
+from keeps.ai.embedder import Embedding, QueryEmbedding
+from keeps.ai.token_vectors import TOKEN_BYTES
 from keeps.clock import new_id, utc_now
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.memories.store import Written, written
 from keeps.memories.types import new_row
-from keeps.models.embedder import Embedding, QueryEmbedding
-from keeps.models.token_vectors import TOKEN_BYTES
 from keeps.recall import store as recall_store
 from keeps.recall.service import first_pass_for
 from keeps_client.models import NewMemory
@@ -374,7 +374,7 @@ def _process_costs() -> list[dict[str, Any]]:
 
     bare = took("pass")
     model = (
-        "import asyncio, psutil\nfrom keeps.models.minilm import MiniLM\n"
+        "import asyncio, psutil\nfrom keeps.ai.minilm import MiniLM\n"
         "async def main():\n    model = MiniLM(); await model.embed(['some words of a usual length, as people write them'] * 64)\n"
         "    print(psutil.Process().memory_info().rss >> 20)\nasyncio.run(main())"
     )

@@ -14,11 +14,11 @@ import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
 
+from keeps.ai.minilm import MiniLM
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
 from keeps.db.session import Database
 from keeps.engine import Keeps, LocalMemory
-from keeps.models.minilm import MiniLM
 from keeps.scope import Scope
 from tests import watchdog
 from tests.serving import JWT_SECRET, serving

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from keeps.ai.minilm import MiniLM
 from keeps.lifecycle.meaning import DATA, LEAST
-from keeps.models.minilm import MiniLM
 
 ROOT = Path(__file__).parents[1]
 SET = ROOT / "benchmarks" / "sets" / "lasting.jsonl"

@@ -9,10 +9,16 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from keeps.access.keys import KeyService
+from keeps.ai.chat import ChatModel
+from keeps.ai.counted import CountedEmbedder, counted_chat
+from keeps.ai.embedder import Embedder
+from keeps.ai.tokens import choose_counter
 from keeps.cache.redis import RedisCache
 from keeps.clock import Clock, utc_now
 from keeps.context.router import ContextRouter
 from keeps.context.sources import SourceService
+from keeps.conversations.consolidation import SessionConsolidation
+from keeps.conversations.service import ConversationService
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
 from keeps.db.probe import probe
@@ -20,8 +26,6 @@ from keeps.db.session import Database
 from keeps.engine import Keeps
 from keeps.events.feed import Feed
 from keeps.events.service import EventService
-from keeps.exchanges.consolidation import SessionConsolidation
-from keeps.exchanges.service import ExchangeService
 from keeps.forgetting import Forgetting
 from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
@@ -30,13 +34,9 @@ from keeps.indexing.service import Indexer
 from keeps.insights.service import InsightService
 from keeps.jobs.worker import JobQueue, Worker
 from keeps.knowledge.service import KnowledgeService
-from keeps.lifecycle.operations import OperationService, Run
 from keeps.lifecycle.service import Lifecycle, UserJob
 from keeps.memories.service import MemoryService
-from keeps.models.chat import ChatModel
-from keeps.models.counted import CountedEmbedder, counted_chat
-from keeps.models.embedder import Embedder
-from keeps.models.tokens import choose_counter
+from keeps.operations.service import OperationService, Run
 from keeps.plans.service import PlanService
 from keeps.providers.builtin import GraphProvider, PostgresProvider, VectorProvider
 from keeps.providers.contract import ProviderFactory
@@ -133,14 +133,16 @@ async def open_keeps(
         operations = OperationService(database, clock)
         sessions = SessionService(database, introducer, clock)
         kept = timedelta(hours=settings.session_hours)
-        exchanges = ExchangeService(database, introducer, memories, sessions, cache, clock, kept)
-        conversations = SessionConsolidation(
-            database, exchanges, memories, counted_chat(chat, metrics, "sessions"), settings.llm_tokens_per_day
+        conversations = ConversationService(database, introducer, memories, sessions, cache, clock, kept)
+        summing = SessionConsolidation(
+            database, conversations, memories, counted_chat(chat, metrics, "sessions"), settings.llm_tokens_per_day
         )
-        jobs: dict[str, UserJob] = {"index": partial(_index, indexer), "sessions": conversations.consolidate_user}
+        jobs: dict[str, UserJob] = {"index": partial(_index, indexer), "sessions": summing.consolidate_user}
         lifecycle = Lifecycle(database, operations, clock, jobs, metrics, settings.cleanup_interval_hours)
         sources = SourceService(database, memories, clock)
-        router = opened(ContextRouter(database, asked, exchanges, sources, choose_counter(), access, clock, metrics))
+        router = opened(
+            ContextRouter(database, asked, conversations, sources, choose_counter(), access, clock, metrics)
+        )
         opened(asked)
         events = opened(EventService(database, Feed(database), clock))
         webhooks = opened(WebhookService(database, clock, metrics, allow_private=settings.webhooks_allow_private))
@@ -153,7 +155,7 @@ async def open_keeps(
             admin_url=server.url("postgres") if server else None,
             access=access,
             memories=memories,
-            forgetting=Forgetting(database, memories, exchanges, graph, asked),
+            forgetting=Forgetting(database, memories, conversations, graph, asked),
             recall=recall,
             knowledge=KnowledgeService(memories, recall),
             indexer=indexer,
@@ -169,7 +171,7 @@ async def open_keeps(
             keys=KeyService(database, clock),
             tenants=TenantService(database, asked, cache, clock),
             transfer=TransferService(database, introducer, indexer),
-            exchanges=exchanges,
+            conversations=conversations,
             sources=sources,
             router=router,
             insights=InsightService(database, clock),
@@ -193,7 +195,7 @@ def choose_chat(settings: Settings) -> ChatModel | None:
     """The LLM that the settings name; None without one: everything works by rules."""
     if settings.llm_base_url is None:
         return None
-    from keeps.models.chat import OpenAIChat
+    from keeps.ai.chat import OpenAIChat
 
     return OpenAIChat(settings.llm_model, base_url=settings.llm_base_url, api_key=settings.llm_api_key)
 
@@ -202,11 +204,11 @@ def choose_embedder(settings: Settings) -> Embedder | None:
     """The embedder that the settings name; None for text search only."""
     match settings.embedder:
         case "local":
-            from keeps.models.minilm import MiniLM
+            from keeps.ai.minilm import MiniLM
 
             return MiniLM(settings.model_dir)
         case "openai":
-            from keeps.models.openai import OpenAIEmbedder
+            from keeps.ai.openai import OpenAIEmbedder
 
             return OpenAIEmbedder(
                 settings.embedding_model,

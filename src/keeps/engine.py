@@ -13,9 +13,9 @@ from keeps.access.keys import KeyService
 from keeps.cache.redis import RedisCache
 from keeps.context.router import ContextRouter
 from keeps.context.sources import SourceService
+from keeps.conversations.service import ConversationService
 from keeps.db.session import Database
 from keeps.events.service import EventService
-from keeps.exchanges.service import ExchangeService
 from keeps.forgetting import Forgetting
 from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
@@ -23,9 +23,9 @@ from keeps.indexing.service import Indexer, IndexStatus
 from keeps.insights.service import InsightService
 from keeps.jobs.worker import JobQueue, Worker
 from keeps.knowledge.service import KnowledgeService
-from keeps.lifecycle.operations import OperationService
 from keeps.lifecycle.service import Lifecycle
 from keeps.memories.service import MemoryService
+from keeps.operations.service import OperationService
 from keeps.plans.service import PlanService
 from keeps.providers.contract import MemoryProvider
 from keeps.providers.service import ProviderService
@@ -82,7 +82,7 @@ class Keeps:
     keys: KeyService
     tenants: TenantService
     transfer: TransferService
-    exchanges: ExchangeService
+    conversations: ConversationService
     sources: SourceService
     router: ContextRouter
     insights: InsightService

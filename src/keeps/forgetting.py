@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from keeps.conversations.service import ConversationService
 from keeps.db.session import Database, Tx
-from keeps.exchanges.service import ExchangeService
 from keeps.graph.service import GraphService
 from keeps.memories.answers import RECEIPT
 from keeps.memories.service import MemoryService
@@ -26,7 +26,7 @@ class Forgetting:
         self,
         database: Database,
         memories: MemoryService,
-        exchanges: ExchangeService,
+        exchanges: ConversationService,
         graph: GraphService,
         providers: ProviderService,
     ) -> None:

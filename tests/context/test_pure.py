@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keeps.ai.tokens import WordPieceCounter
 from keeps.context.budget import SHARES, Offer, allocate, shares
 from keeps.context.fences import one_line, reads_like_an_instruction, shown
 from keeps.context.signals import foreign_span, looks_foreign, read_signals, time_span
-from keeps.models.tokens import WordPieceCounter
 from keeps.text.trust import origin_of
 
 NOW = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)  # a Sunday

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from keeps.ai.tokens import WordPieceCounter
 from keeps.context.router import NOTHING_KNOWN
 from keeps.engine import Keeps
-from keeps.models.tokens import WordPieceCounter
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from tests.lifecycle.conftest import MovingClock

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from keeps.ai.chat import OpenAIChat
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
-from keeps.models.chat import OpenAIChat
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import NotConfiguredError, UnavailableError

@@ -10,7 +10,7 @@ import pytest
 from keeps.db.session import Tx
 from keeps.db.statements import Statement
 from keeps.engine import Keeps, LocalMemory
-from keeps.lifecycle.operations import QUERIES
+from keeps.operations.service import QUERIES
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import Memory

@@ -14,8 +14,8 @@ from keeps.db.pool import open_pool
 from keeps.db.probe import probe
 from keeps.db.session import Database
 from keeps.engine import Keeps
-from keeps.lifecycle.operations import Change, Run, record
 from keeps.memories.types import MemoryRow
+from keeps.operations.service import Change, Run, record
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 from tests.schema.test_catalogue import STATEMENTS

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.models.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack_tokens, unpack_tokens
+from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack_tokens, unpack_tokens
 from keeps.recall import cues, fusion
 from keeps.recall.bm25 import inverse_frequencies, read_matches, score
 from keeps.text.packing import EVERY_MEMORY, PACKED, hash_term, pack, salt_of

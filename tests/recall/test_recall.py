@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
-from keeps.models.embedder import Embedding, QueryEmbedding
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 

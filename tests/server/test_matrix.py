@@ -17,8 +17,8 @@ import pytest
 
 from keeps.clock import new_id, utc_now
 from keeps.engine import Keeps
-from keeps.lifecycle.operations import Run
 from keeps.lifecycle.promotion import promote_user
+from keeps.operations.service import Run
 from keeps.scope import Scope
 from keeps.server.app import create_app
 from keeps.settings import Settings

@@ -12,9 +12,9 @@ import promql_parser
 import pytest
 import yaml
 
+from keeps.ai.chat import OpenAIChat
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
-from keeps.models.chat import OpenAIChat
 from keeps.scope import Scope
 from keeps.server.gauges import Gauges, serving_metrics
 from keeps.settings import Settings

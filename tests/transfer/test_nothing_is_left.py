@@ -14,7 +14,7 @@ import redis
 
 from keeps.db.session import Tx
 from keeps.engine import Keeps
-from keeps.lifecycle.operations import Run
+from keeps.operations.service import Run
 from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client._requests import Call

@@ -7,12 +7,12 @@ from typing import Any
 from keeps_client.endpoint import Endpoint
 from keeps_client.models import (
     access,
-    coala,
     context,
+    conversations,
     events,
-    exchanges,
     graph,
     insights,
+    knowledge,
     memories,
     operations,
     plans,
@@ -25,7 +25,7 @@ from keeps_client.models import (
 
 # The busiest first: a server tries them in order.
 _NOUNS = (
-    working, memories, recall, context, exchanges, coala, tasks, plans, sessions, graph, providers, events, operations, insights, access,
+    working, memories, recall, context, conversations, knowledge, tasks, plans, sessions, graph, providers, events, operations, insights, access,
 )  # fmt: skip
 ENDPOINTS: tuple[Endpoint[Any], ...] = tuple(
     held

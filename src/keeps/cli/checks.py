@@ -86,7 +86,7 @@ def _embedded(settings: Settings) -> list[Check]:
 
 
 def _model(settings: Settings) -> Check:
-    from keeps.models.artifacts import find_model, read_tokenizer
+    from keeps.ai.artifacts import find_model, read_tokenizer
 
     match settings.embedder:
         case "none":

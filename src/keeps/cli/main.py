@@ -14,15 +14,15 @@ import typer
 from keeps.cli import (
     administration,
     bench,
+    conversations,
     demo,
     graph,
     importing,
     jobs,
-    layers,
     log,
     memories,
-    operations,
     providers,
+    running,
     serving,
 )
 from keeps.cli.context import err
@@ -54,14 +54,14 @@ for module in (
     demo,
     serving,
     memories,
-    layers,
+    conversations,
     importing,
     graph,
     providers,
     log,
     jobs,
     administration,
-    operations,
+    running,
     bench,
 ):
     module.register(app)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
+from keeps.ai.tokens import TokenCounter
 from keeps.clock import Clock
 from keeps.context import sections, signals
 from keeps.context.budget import Offer, allocate, shares
@@ -20,9 +21,8 @@ from keeps.context.cache import AnswerCache
 from keeps.context.sections import TITLES, Gathered, Item, Last
 from keeps.context.signals import Signals
 from keeps.context.sources import QUERIES, SourceService
+from keeps.conversations.service import CONTEXT_BEGIN, CONTEXT_END, ConversationService
 from keeps.db.session import Database
-from keeps.exchanges.service import CONTEXT_BEGIN, CONTEXT_END, ExchangeService
-from keeps.models.tokens import TokenCounter
 from keeps.providers.service import ProviderService
 from keeps.recall import fusion
 from keeps.recall.access import AccessBuffer
@@ -83,7 +83,7 @@ class ContextRouter:
         self,
         database: Database,
         providers: ProviderService,
-        exchanges: ExchangeService,
+        exchanges: ConversationService,
         sources: SourceService,
         counter: TokenCounter,
         access: AccessBuffer,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from keeps.models.chat import ChatModel
+from keeps.ai.chat import ChatModel
 from keeps_client.models.common import NAME_PATTERN
 
 BATCH = 20

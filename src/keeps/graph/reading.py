@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
+from keeps.ai.chat import ChatModel
 from keeps.clock import Clock, new_id
 from keeps.db.session import Database, Row, Tx
 from keeps.graph import extraction, store
 from keeps.graph.extraction import Told
 from keeps.graph.finding import find_known, find_names, new_names, words_of_name
-from keeps.models.chat import ChatModel
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
 from keeps.tenants.service import Introducer

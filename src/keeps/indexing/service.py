@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from keeps.ai.embedder import Embedder
 from keeps.clock import Clock
 from keeps.db.session import Database, taking_long
 from keeps.indexing import store
 from keeps.indexing.store import Counts, PendingUser
-from keeps.models.embedder import Embedder
 from keeps.scope import Scope
 from keeps.turns import acting_for
 from keeps_client.errors import KeepsError

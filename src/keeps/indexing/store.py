@@ -11,13 +11,13 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
+from keeps.ai.embedder import Embedding
 from keeps.clock import new_id
 from keeps.db.session import Database, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.memories.types import embedded_text
-from keeps.models.embedder import Embedding
 
 QUERIES = Statements("keeps.indexing")
 

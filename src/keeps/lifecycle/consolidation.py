@@ -12,11 +12,13 @@ from typing import Any
 from keeps.clock import new_id
 from keeps.db.session import Database, Tx
 from keeps.lifecycle.duplicates import richer, same_fact
-from keeps.lifecycle.operations import BATCH, NOWHERE, QUERIES, Change, Run, record
+from keeps.lifecycle.statements import QUERIES
 from keeps.memories import store
 from keeps.memories.changes import Changes
 from keeps.memories.store import Written, written
 from keeps.memories.types import Json, MemoryRow, new_row
+from keeps.operations.service import BATCH, NOWHERE, Change, Run, record
+from keeps.operations.service import QUERIES as RECEIPTS
 from keeps.scope import Scope
 from keeps.sessions.notes import summarise
 from keeps.text.trust import origin_of
@@ -66,7 +68,7 @@ async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Any) -> int:
     if not same:
         return 0
     rows = await tx.fetch(
-        QUERIES["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [row["memory_id"], *same]
+        RECEIPTS["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [row["memory_id"], *same]
     )
     held = [
         each

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from keeps.ai.minilm import MODEL
 from keeps.clock import new_id
 from keeps.db.session import Database, Row, Tx
 from keeps.lifecycle.gist import gists_of
 from keeps.lifecycle.meaning import lasting
-from keeps.lifecycle.operations import BATCH, QUERIES, Change, Run, record
 from keeps.lifecycle.promotion import promote
+from keeps.lifecycle.statements import QUERIES
 from keeps.memories import store
 from keeps.memories.store import Written
 from keeps.memories.types import MemoryRow, new_row
-from keeps.models.minilm import MODEL
+from keeps.operations.service import BATCH, Change, Run, record
 from keeps.scope import Scope
 from keeps.text.importance import estimate_importance
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from keeps.db.session import Database, Tx
-from keeps.lifecycle.operations import BATCH, QUERIES, UNDO_WINDOW, Change, Run, record
+from keeps.lifecycle.statements import QUERIES
 from keeps.memories import store
 from keeps.memories.changes import Changes
 from keeps.memories.store import Written
 from keeps.memories.types import MemoryRow
+from keeps.operations.service import BATCH, UNDO_WINDOW, Change, Run, record
 from keeps.scope import Scope
 
 RECEIPTS_KEPT = timedelta(days=90)

@@ -15,11 +15,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from keeps.db.session import Database, Row, Tx
-from keeps.lifecycle.operations import BATCH, NOWHERE, QUERIES, Change, Run, record
+from keeps.lifecycle.statements import QUERIES
 from keeps.memories import store
 from keeps.memories.retention import retention
 from keeps.memories.store import Written
 from keeps.memories.types import MemoryRow
+from keeps.operations.service import BATCH, NOWHERE, Change, Run, record
 from keeps.scope import Scope
 
 GATE = 0.8

@@ -16,8 +16,10 @@ from keeps.clock import Clock, new_id
 from keeps.db.errors import UserGoneError
 from keeps.db.session import Database, taking_long
 from keeps.lifecycle import consolidation, decay, expiry, promotion
-from keeps.lifecycle.operations import JOB_USER, QUERIES, OperationService, Run
+from keeps.lifecycle.statements import QUERIES
 from keeps.memories.changes import Changes
+from keeps.operations.service import JOB_USER, OperationService, Run
+from keeps.operations.service import QUERIES as RECEIPTS
 from keeps.scope import Scope
 from keeps.telemetry.metrics import Metrics
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
@@ -110,7 +112,7 @@ class Lifecycle:
         scope = Scope(run.tenant_id, JOB_USER)
         while not run.is_over:
             async with self._database.scoped(scope) as tx:
-                rows = await tx.fetch(QUERIES["users_due"], run.job, run.now, after, USERS_AT_ONCE)
+                rows = await tx.fetch(RECEIPTS["users_due"], run.job, run.now, after, USERS_AT_ONCE)
             for row in rows:
                 await job(Scope(run.tenant_id, row["user_id"]), run)
                 if progress:

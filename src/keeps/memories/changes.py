@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from keeps.ai.embedder import Embedding
 from keeps.clock import Clock, new_id
 from keeps.db.session import Tx
 from keeps.events import store as events
@@ -15,7 +16,6 @@ from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, r
 from keeps.memories.store import Written, written
 from keeps.memories.types import MemoryRow
 from keeps.memories.writer import Write
-from keeps.models.embedder import Embedding
 from keeps_client.errors import ConflictError, KeepsError
 from keeps_client.models import Receipt
 from keeps_client.models.memories import ReceiptStatus

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, get_args
 from uuid import UUID
 
+from keeps.ai.embedder import Embedder, Embedding
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, read_place, write_cursor, write_place
 from keeps.db.errors import UserGoneError
@@ -21,7 +22,6 @@ from keeps.memories.reconcile import Keep, Replace, check_version, revise
 from keeps.memories.store import Written, written
 from keeps.memories.types import MemoryRow, embedded_text, new_row
 from keeps.memories.writer import Write, Writer
-from keeps.models.embedder import Embedder, Embedding
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
 from keeps.turns import TextWorker, acting_for

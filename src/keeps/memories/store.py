@@ -11,13 +11,13 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
+from keeps.ai.embedder import Embedding
 from keeps.clock import new_id
 from keeps.cursors import Place
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.retention import fades_at, retention
 from keeps.memories.types import MEMORY, MemoryRow, searched_terms
-from keeps.models.embedder import Embedding
 from keeps.text.packing import EVERY_MEMORY, hash_term, pack, salt_of
 from keeps_client.errors import PayloadTooLargeError
 from keeps_client.models import Memory

@@ -13,12 +13,12 @@ from uuid import UUID
 
 import numpy as np
 
+from keeps.ai.embedder import Embedder, QueryEmbedding
+from keeps.ai.token_vectors import TOKEN_BYTES, max_similarity
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
 from keeps.memories.retention import retention
-from keeps.models.embedder import Embedder, QueryEmbedding
-from keeps.models.token_vectors import TOKEN_BYTES, max_similarity
 from keeps.recall import bm25, cues, fusion, store
 from keeps.recall.access import AccessBuffer
 from keeps.recall.bm25 import TextMatches

@@ -10,11 +10,11 @@ from uuid import UUID
 import numpy as np
 from pgvector import HalfVector
 
+from keeps.ai.embedder import Floats
 from keeps.db.session import Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.store import memory_from_row
 from keeps.memories.types import MEMORY
-from keeps.models.embedder import Floats
 from keeps.recall.bm25 import TextMatches, read_matches
 from keeps.text.packing import EVERY_MEMORY, hash_term, salt_of
 from keeps_client.models import Memory

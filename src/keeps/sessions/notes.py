@@ -14,7 +14,7 @@ from typing import Any
 
 from keeps.text.importance import estimate_importance
 from keeps_client.models import Note, SessionNotes
-from keeps_client.models.exchanges import NoteKind
+from keeps_client.models.conversations import NoteKind
 
 SUMMARISED_EVERY = 5
 MAX_ITEMS = 50

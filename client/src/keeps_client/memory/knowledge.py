@@ -7,7 +7,7 @@ from typing import Any
 
 from keeps_client.memory.base import Doing
 from keeps_client.models import EpisodicItem, ProceduralItem, SemanticItem, Upserted
-from keeps_client.models.coala import (
+from keeps_client.models.knowledge import (
     GET_RECENT_HISTORY,
     GET_RELEVANT_SKILLS,
     LOG_INTERACTION,

@@ -10,16 +10,6 @@ from keeps_client.models.access import (
     RoleName,
     TenantInfo,
 )
-from keeps_client.models.coala import (
-    EpisodicItem,
-    KnowledgeUpsert,
-    NewInteraction,
-    NewKnowledge,
-    NewSkill,
-    ProceduralItem,
-    SemanticItem,
-    Upserted,
-)
 from keeps_client.models.common import Page
 from keeps_client.models.context import (
     ContextItem,
@@ -29,6 +19,15 @@ from keeps_client.models.context import (
     LeftOut,
     NewSource,
     Source,
+)
+from keeps_client.models.conversations import (
+    ActivityKind,
+    ExchangeReceipt,
+    Message,
+    NewActivity,
+    NewExchange,
+    Note,
+    SessionNotes,
 )
 from keeps_client.models.events import (
     Difference,
@@ -40,15 +39,6 @@ from keeps_client.models.events import (
     Verification,
     Webhook,
     WebhookFailure,
-)
-from keeps_client.models.exchanges import (
-    ActivityKind,
-    ExchangeReceipt,
-    Message,
-    NewActivity,
-    NewExchange,
-    Note,
-    SessionNotes,
 )
 from keeps_client.models.graph import (
     Direction,
@@ -65,6 +55,16 @@ from keeps_client.models.graph import (
     TraverseRequest,
 )
 from keeps_client.models.insights import Insights, JunkAudit
+from keeps_client.models.knowledge import (
+    EpisodicItem,
+    KnowledgeUpsert,
+    NewInteraction,
+    NewKnowledge,
+    NewSkill,
+    ProceduralItem,
+    SemanticItem,
+    Upserted,
+)
 from keeps_client.models.memories import Memory, MemoryChange, NewMemory, Receipt
 from keeps_client.models.operations import HeldJob, Operation, OperationChange, OperationDetail, QueueStatus
 from keeps_client.models.plans import (

@@ -7,17 +7,8 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 
 from keeps_client.models.access import ErasureReceipt, KeyInfo, MadeKey, NewKey, Quota, TenantInfo
-from keeps_client.models.coala import (
-    EpisodicItem,
-    KnowledgeUpsert,
-    NewInteraction,
-    NewKnowledge,
-    NewSkill,
-    ProceduralItem,
-    SemanticItem,
-    Upserted,
-)
 from keeps_client.models.context import ContextRequest, ContextResult, NewSource, Source
+from keeps_client.models.conversations import ExchangeReceipt, NewActivity, NewExchange, SessionNotes
 from keeps_client.models.events import (
     Event,
     LogRetention,
@@ -28,7 +19,6 @@ from keeps_client.models.events import (
     Webhook,
     WebhookFailure,
 )
-from keeps_client.models.exchanges import ExchangeReceipt, NewActivity, NewExchange, SessionNotes
 from keeps_client.models.graph import (
     Entity,
     Mention,
@@ -43,6 +33,16 @@ from keeps_client.models.graph import (
     TraverseRequest,
 )
 from keeps_client.models.insights import Insights, JunkAudit
+from keeps_client.models.knowledge import (
+    EpisodicItem,
+    KnowledgeUpsert,
+    NewInteraction,
+    NewKnowledge,
+    NewSkill,
+    ProceduralItem,
+    SemanticItem,
+    Upserted,
+)
 from keeps_client.models.memories import Memory, MemoryChange, NewMemories, NewMemory, Receipt
 from keeps_client.models.operations import HeldJob, Operation, OperationDetail, QueueStatus
 from keeps_client.models.plans import NewPlan, NewPlanContext, Plan, PlanChange, PlanContext, PlanContextChange

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Cursor, Hundred, Page, Wire
-from keeps_client.models.exchanges import SessionId
+from keeps_client.models.conversations import SessionId
 from keeps_client.models.memories import Label
 from keeps_client.models.tasks import Deleted, Document
 from keeps_client.models.working import ExpectedVersion, StateId

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from keeps.ai.chat import ChatModel
 from keeps.clock import Clock, new_id
 from keeps.db.session import Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
-from keeps.models.chat import ChatModel
 from keeps.providers.markdown.folder import Edit
 from keeps.providers.markdown.provider import MarkdownProvider, entry_data
 from keeps.scope import Scope

@@ -15,8 +15,8 @@ from uuid import UUID, uuid5
 
 from pydantic import JsonValue
 
+from keeps.ai.chat import ChatModel
 from keeps.clock import Clock, new_id
-from keeps.models.chat import ChatModel
 from keeps.providers.contract import Filters, Match, text_of
 from keeps.providers.markdown import pipeline
 from keeps.providers.markdown.folder import Edit, MarkdownFolder

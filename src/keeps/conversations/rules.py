@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from keeps.extraction.facts import USER, Fact
+from keeps.conversations.facts import USER, Fact
 
 MAX_CHARACTERS = 8_000
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")

@@ -45,7 +45,7 @@ class WordPieceCounter:
         if self._tokenizer is None:
             from tokenizers import Tokenizer
 
-            from keeps.models.artifacts import read_tokenizer
+            from keeps.ai.artifacts import read_tokenizer
 
             self._tokenizer = Tokenizer.from_str(read_tokenizer())
             self._tokenizer.no_truncation()

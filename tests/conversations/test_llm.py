@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from keeps.ai.chat import OpenAIChat
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
-from keeps.models.chat import OpenAIChat
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import UnavailableError
@@ -146,7 +146,7 @@ async def test_the_budget_of_the_day_stops_jobs_and_not_requests(
 
 
 async def test_a_server_without_structured_output_is_asked_for_json(script: Script) -> None:
-    from keeps.extraction.llm import Answer
+    from keeps.conversations.llm import Answer
 
     script.answers = [400, {"facts": []}, {"facts": []}]
     chat = OpenAIChat("m", base_url=script.url)

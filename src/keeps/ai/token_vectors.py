@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from keeps.models.embedder import Floats
+from keeps.ai.embedder import Floats
 
 DIMENSIONS = 128
 HALF = DIMENSIONS // 2

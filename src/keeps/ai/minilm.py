@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from keeps.ai.artifacts import DATA, find_model, read_tokenizer
+from keeps.ai.embedder import Embedding, Floats, QueryEmbedding
+from keeps.ai.token_vectors import pack_tokens
 from keeps.db.session import forbid_inside_transaction
-from keeps.models.artifacts import DATA, find_model, read_tokenizer
-from keeps.models.embedder import Embedding, Floats, QueryEmbedding
-from keeps.models.token_vectors import pack_tokens
 from keeps.text.words import MAX_WORD_CHARACTERS, is_cjk
 from keeps.turns import FairQueue, current_tenant
 from keeps_client.errors import KeepsError, UnavailableError
@@ -192,7 +192,7 @@ class _Runtime:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._input_names = {each.name for each in self._session.get_inputs()}
-        with files("keeps.models").joinpath(f"{DATA}/projection.npz").open("rb") as file:
+        with files("keeps.ai").joinpath(f"{DATA}/projection.npz").open("rb") as file:
             self._projection: Floats = np.load(file)["projection"].astype(np.float32)
 
     def embed(self, texts: list[str], max_windows: int) -> list[_Answer]:

@@ -15,11 +15,11 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
+from keeps.ai import artifacts
+from keeps.ai.minilm import MiniLM
+from keeps.ai.openai import OpenAIEmbedder
+from keeps.ai.token_vectors import TOKEN_BYTES
 from keeps.db.session import Database
-from keeps.models import artifacts
-from keeps.models.minilm import MiniLM
-from keeps.models.openai import OpenAIEmbedder
-from keeps.models.token_vectors import TOKEN_BYTES
 from keeps.scope import Scope
 from keeps_client.errors import NotConfiguredError, UnavailableError
 

@@ -12,10 +12,10 @@ from uuid import UUID
 
 from keeps.cache.redis import RedisCache, session_key
 from keeps.clock import Clock
+from keeps.conversations import rules
+from keeps.conversations.facts import NAMESPACE, Fact, as_memory
 from keeps.db.answers import Answer, Kept
 from keeps.db.session import Database, Tx
-from keeps.extraction import rules
-from keeps.extraction.facts import NAMESPACE, Fact, as_memory
 from keeps.memories import answers
 from keeps.memories import store as memories
 from keeps.memories.answers import RECEIPT
@@ -60,7 +60,7 @@ class _Said:
     memory: NewMemory | None
 
 
-class ExchangeService:
+class ConversationService:
     """Conversations as they happen. `kept`: how long notes stay after the last exchange."""
 
     def __init__(

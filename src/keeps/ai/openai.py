@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from keeps.ai.embedder import Embedding, Floats, QueryEmbedding
 from keeps.db.session import forbid_inside_transaction
-from keeps.models.embedder import Embedding, Floats, QueryEmbedding
 from keeps_client.errors import NotConfiguredError, UnavailableError
 
 BATCH = 128

@@ -27,7 +27,7 @@ from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Operation, OperationChange, OperationDetail, Page
 
-QUERIES = Statements("keeps.lifecycle", MEMORY)
+QUERIES = Statements("keeps.operations", MEMORY)
 UNDO_WINDOW = timedelta(days=30)
 JOB_USER = "keeps.jobs"
 """Who acts where a job touches what belongs to the tenant and not to a user. No user can be called so."""

@@ -6,8 +6,8 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from keeps.models.chat import ChatModel, ModelT, Spend
-from keeps.models.embedder import Embedder, Embedding, QueryEmbedding
+from keeps.ai.chat import ChatModel, ModelT, Spend
+from keeps.ai.embedder import Embedder, Embedding, QueryEmbedding
 from keeps.telemetry.metrics import Metrics
 
 

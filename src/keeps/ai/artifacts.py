@@ -45,7 +45,7 @@ def find_model(model_dir: Path | None = None) -> Path:
 
 def read_tokenizer() -> str:
     """The tokenizer, kept in this package (Apache-2.0; see NOTICE)."""
-    data = files("keeps.models").joinpath(f"{DATA}/tokenizer.json").read_bytes()
+    data = files("keeps.ai").joinpath(f"{DATA}/tokenizer.json").read_bytes()
     if hashlib.sha256(data).hexdigest() != TOKENIZER_SHA256:
         raise NotConfiguredError("the tokenizer file of Keeps is damaged; reinstall keeps")
     return data.decode("utf-8")

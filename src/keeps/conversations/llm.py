@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from keeps.extraction.facts import USER, Fact
-from keeps.models.chat import ChatModel
+from keeps.ai.chat import ChatModel
+from keeps.conversations.facts import USER, Fact
 from keeps_client.models import Note
 
 MAX_MESSAGES, MAX_CHARACTERS = 60, 1_500

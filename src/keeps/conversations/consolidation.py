@@ -10,24 +10,24 @@ import json
 from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
+from keeps.ai.chat import ChatModel
+from keeps.conversations import llm
+from keeps.conversations.facts import NAMESPACE, Fact
+from keeps.conversations.llm import Read
+from keeps.conversations.service import ConversationService, summary_memory
 from keeps.db.session import Database, Tx
 from keeps.db.statements import Statements
-from keeps.exchanges.service import ExchangeService, summary_memory
-from keeps.extraction import llm
-from keeps.extraction.facts import NAMESPACE, Fact
-from keeps.extraction.llm import Read
 from keeps.lifecycle import promotion
-from keeps.lifecycle.operations import Change, Run, record
 from keeps.memories import store as memories
 from keeps.memories.service import MemoryService
-from keeps.models.chat import ChatModel
+from keeps.operations.service import Change, Run, record
 from keeps.scope import Scope
 from keeps.sessions import store as sessions
 from keeps.telemetry.logs import log
 from keeps_client.errors import KeepsError
 from keeps_client.models import Note, Receipt, SessionNotes
 
-QUERIES = Statements("keeps.exchanges")
+QUERIES = Statements("keeps.conversations")
 AT_ONCE = 20
 READ_MESSAGES, KNOWN_FACTS = 60, 40
 ASKED_AGAIN = timedelta(minutes=30)
@@ -41,7 +41,7 @@ class SessionConsolidation:
     def __init__(
         self,
         database: Database,
-        exchanges: ExchangeService,
+        exchanges: ConversationService,
         memory: MemoryService,
         chat: ChatModel | None,
         tokens_a_day: int,

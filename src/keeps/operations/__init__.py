@@ -1,0 +1,1 @@
+"""Operations: receipts of what jobs did, and taking it back as one."""
