@@ -1,8 +1,9 @@
-"""Retention and promotion, as DESIGN.md says them."""
+"""Retention and promotion, as docs/layers.md says them."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import asyncpg
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from keeps.lifecycle.promotion import is_promoted, promotion_score
 from keeps.memories.retention import fades_at, retention
+from keeps.operations.jobs import JOBS
+from keeps_client.models.operations import JobName
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 importances = st.floats(0, 1)
@@ -53,3 +56,7 @@ async def test_sql_says_the_same(raw: asyncpg.Connection) -> None:
     for importance, count in ((0.0, 0), (0.5, 0), (0.5, 3), (0.9, 10), (1.0, 100_000)):
         told = await raw.fetchval("SELECT keeps.fades_at($1, $2, $3)", importance, count, START)
         assert abs(told - fades_at(importance, count, START)) < timedelta(milliseconds=1)
+
+
+def test_every_job_is_written_down() -> None:
+    assert [job.name for job in JOBS] == list(get_args(JobName))

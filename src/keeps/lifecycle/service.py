@@ -18,6 +18,7 @@ from keeps.db.session import Database, taking_long
 from keeps.lifecycle import consolidation, decay, expiry, promotion
 from keeps.lifecycle.statements import QUERIES
 from keeps.memories.changes import Changes
+from keeps.operations.jobs import PERIODS
 from keeps.operations.service import JOB_USER, OperationService, Run
 from keeps.operations.service import QUERIES as RECEIPTS
 from keeps.scope import Scope
@@ -31,15 +32,6 @@ Progress = Callable[[int], None]
 UserJob = Callable[[Scope, Run], Awaitable[None]]
 
 CLEANUP_HOURS = 24
-PERIODS: dict[str, timedelta] = {
-    "sessions": timedelta(hours=1),
-    "promotion": timedelta(hours=1),
-    "decay": timedelta(hours=1),
-    "storage": timedelta(hours=1),
-    "consolidation": timedelta(days=7),
-}
-"""How often each job of a tenant is due. `expiry` is set (KEEPS_CLEANUP_INTERVAL_HOURS); `index` is due whenever something waits
-for a vector."""
 
 
 class Lifecycle:

@@ -18,6 +18,7 @@ from uuid import UUID
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from keeps.db.statements import Condition
+from keeps.memories.types import MEMORY
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Filters
 from keeps_client.models.common import UtcTime
@@ -29,18 +30,8 @@ _MAX_CONDITIONS = 100
 
 _TEXT, _TIME, _NUMBER, _UUID, _TAGS, _JSON = "text", "timestamptz", "double precision", "uuid", "text[]", "jsonb"
 COLUMNS: dict[str, str] = {
-    **dict.fromkeys(
-        ("tenant_id", "user_id", "agent_id", "session_id", "kind", "layer", "namespace", "key", "content", "content_type", "role",
-         "trigger_condition", "procedure_type", "source", "visibility"),
-        _TEXT,
-    ),
-    **dict.fromkeys(("valid_from", "valid_to", "expires_at", "archived_at", "deleted_at", "created_at", "updated_at"), _TIME),
-    **dict.fromkeys(("importance", "version"), _NUMBER),
-    **dict.fromkeys(("memory_id", "superseded_by", "document_id"), _UUID),
-    "tags": _TAGS,
-    "value": _JSON,
-    "metadata": _JSON,
-}  # fmt: skip
+    name: _NUMBER if kind == "integer" else kind for name, kind in MEMORY.types.items() if name != "content_hash"
+}
 _TIMES: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
 

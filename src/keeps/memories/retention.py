@@ -1,4 +1,4 @@
-"""How well a short-term memory is still retained. Pure; DESIGN.md section 4, after Ebbinghaus' curve of forgetting.
+"""How well a short-term memory is still retained. Pure; after Ebbinghaus' curve of forgetting.
 
     retention = exp(-0.1 · hours since it was last used / S)
     S         = 14 · (0.5 + importance) · (1 + ln(1 + times it was recalled))

@@ -23,6 +23,7 @@ from keeps.memories import store
 from keeps.memories.changes import Changes
 from keeps.memories.store import Written
 from keeps.memories.types import MEMORY, Json, MemoryRow
+from keeps.operations.jobs import UNDOABLE
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Operation, OperationChange, OperationDetail, Page
@@ -32,7 +33,6 @@ UNDO_WINDOW = timedelta(days=30)
 JOB_USER = "keeps.jobs"
 """Who acts where a job touches what belongs to the tenant and not to a user. No user can be called so."""
 BATCH = 200
-UNDOABLE = {"promotion", "decay", "consolidation", "sessions", "expiry"}
 NOWHERE = UUID(int=0)
 RESTORED = {"layer", "archived_at", "deleted_at", "superseded_by", "valid_to", "importance", "tags", "metadata"}
 """What jobs change, and so all that undoing writes; whatever else a row of changes may say is not heard."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-HEAD = "0006"
-"""The newest revision; a test compares it with the revision files."""
+HEAD = max(each.name[:4] for each in files("keeps.schema.migrations.versions").iterdir() if each.name[:4].isdecimal())
+"""The newest revision: the last of the files."""
 
 
 def read_sql_file(name: str) -> str:
