@@ -77,7 +77,7 @@ def call_of(endpoint: Endpoint[Any], fields: Mapping[str, Any]) -> Call:
     version = given.pop(VERSION, None)
     path = endpoint.path
     for name in endpoint.path_names:
-        path = path.replace("{" + name + "}", _segment(_text(given.pop(name))))
+        path = path.replace(f"{{{name}}}", _segment(_text(given.pop(name))))
     return Call(
         endpoint.verb,
         path + _query(given),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
@@ -71,40 +71,50 @@ class Endpoint(Generic[AnswerT]):
         return "version" in getattr(self.answer, "model_fields", {})
 
     def split(self, fields: Mapping[str, Any]) -> tuple[Any, Any]:
-        """The parameters and the body from the arguments of a method. What is None is left out;
-        `body` is one that is meant as it is. Raises ValidationFailedError, which names what is wrong."""
-        known = self.params.model_fields if self.params else {}
-        mine = {name: value for name, value in fields.items() if name in known}
-        rest = {name: value for name, value in fields.items() if name not in known}
-        params = None
-        if self.params is not None:
-            meant = _meant(self.params, mine)
-            _check_plain(self.params, meant)
-            params = validated(self.params, meant)
+        """The parameters and the body from the arguments of a method. What is None is left out; `body` is one that is meant
+        as it is. Raises ValidationFailedError, which names what is wrong."""
+        if self.params is None:
+            params, rest = None, fields
+        else:
+            taken = _taken(self.params)
+            params = validated(
+                self.params, taken.chosen({each: fields[each] for each in fields if each in taken.kinds})
+            )
+            rest = {name: value for name, value in fields.items() if name not in taken.kinds}
         if self.body is None:
             if rest:
                 raise TypeError(f"{self.name} takes no {', '.join(rest)}")
             return params, None
         whole = rest.get(BODY)
-        return params, validated(self.body, _meant(self.body, rest) if whole is None else whole)
+        return params, validated(self.body, _taken(self.body).chosen(rest) if whole is None else whole)
 
 
-def _check_plain(model: type[BaseModel], fields: Mapping[str, Any]) -> None:
-    """In a query numbers and truth are text; an argument is what it is: "no" is not False, and True is not 1."""
-    for name, value in fields.items():
-        kind = model.model_fields[name].annotation
-        if (kind is bool and not isinstance(value, bool)) or (kind is int and type(value) is not int):
-            raise ValidationFailedError(f"{name}: must be {'true or false' if kind is bool else 'a whole number'}")
+@dataclass(frozen=True)
+class _Taken:
+    """What a model takes: its fields with their kinds, and those that must be there."""
+
+    kinds: Mapping[str, Any]
+    required: frozenset[str]
+
+    def chosen(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """None means absent, where something may be. In a query numbers and truth are text; an argument is what it is: "no" is
+        not False, and True is not 1."""
+        found: dict[str, Any] = {}
+        for name, value in fields.items():
+            if value is None and name not in self.required:
+                continue
+            kind = self.kinds.get(name)
+            if (kind is bool and not isinstance(value, bool)) or (kind is int and type(value) is not int):
+                raise ValidationFailedError(f"{name}: must be {'true or false' if kind is bool else 'a whole number'}")
+            found[name] = value
+        return found
 
 
-def _meant(model: type[BaseModel], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """None means absent, where something may be."""
-    known = model.model_fields
-    return {
-        name: value
-        for name, value in fields.items()
-        if value is not None or (name in known and known[name].is_required())
-    }
+@cache
+def _taken(model: type[BaseModel]) -> _Taken:
+    fields = model.model_fields
+    kinds = {name: field.annotation for name, field in fields.items()}
+    return _Taken(kinds, frozenset(name for name, field in fields.items() if field.is_required()))
 
 
 def is_default(model: type[BaseModel], name: str, value: object) -> bool:
