@@ -2,7 +2,8 @@
 
     keeps bench behaviour --data ../shared/bench
 
-Each scenario gets a tenant of its own; what it says of a user is that user's. Keys are keys, so writing one again replaces it.
+Each scenario gets a tenant of its own; what it says of a user is that user's. Keys are keys, so writing one again
+replaces it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class _Adapter:
         return [hit.memory.content for hit in result.hits]
 
     def read(self, key: str) -> str:
-        """Where nothing is, an empty text: the scenarios ask what a read holds, and take None for a failure of the reader."""
+        """Where nothing is, an empty text: the scenarios ask what a read holds, and take None for a failure of the
+        reader."""
         found = self._call(self._memory(self._owners.get(key, DEFAULT_USER)).find("scenario", key))
         return found.content if found else ""
 

@@ -76,8 +76,13 @@ async def _measure(folder: Path, seconds: float) -> dict[str, Any]:
         await asyncio.gather(*callers)
     valkey.stop()
     phases = {
-        name: {"requests": len(each), "p50_ms": round(statistics.median(each), 2), "p95_ms": round(sorted(each)[int(len(each) * 0.95)], 2),
-               "worst_ms": round(max(each), 1)}
-        for name, each in took.items() if name != "warming up"
-    }  # fmt: skip
+        name: {
+            "requests": len(each),
+            "p50_ms": round(statistics.median(each), 2),
+            "p95_ms": round(sorted(each)[int(len(each) * 0.95)], 2),
+            "worst_ms": round(max(each), 1),
+        }
+        for name, each in took.items()
+        if name != "warming up"
+    }
     return {"phases": phases, "failed": failed}

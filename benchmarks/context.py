@@ -2,8 +2,9 @@
 
     keeps bench context --data ../shared/bench [--questions 300] [--budget 4000]
 
-Beside it, of the same size: plain top-k (nearest by one vector, as most stores do it), and the hits of our own recall in
-their order. All three are packed into the same number of tokens as the router's text had for that question. Times are of
+Beside it, of the same size: plain top-k (nearest by one vector, as most stores do it), and the hits of our own recall
+in their order. All three are packed into the same number of tokens as the router's text had for that question. Times
+are of
 a second asking, beside one raw SQL query of the same run.
 """
 
@@ -29,7 +30,10 @@ from keeps import Keeps, Scope
 from keeps.ai.tokens import choose_counter
 from keeps.context.fences import shown
 
-RAW = "SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 AND audience = $2 AND life = 'current' ORDER BY embedding <=> $3::halfvec LIMIT $4"
+RAW = (
+    "SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 AND audience = $2 AND life = 'current' ORDER BY"
+    " embedding <=> $3::halfvec LIMIT $4"
+)
 
 
 def run(data: Path, *, questions: int, budget: int, as_json: bool, home: Path | None) -> int:
@@ -97,9 +101,11 @@ async def _measure(keeps: Keeps, bench: Any, questions: int, budget: int) -> dic
     told: dict[str, Any] = {"questions": len(asked), "budget": budget}
     for name, each in hits.items():
         told[name] = {
-            "all": statistics.mean(found[0] for found in each), "any": statistics.mean(found[1] for found in each),
-            "share": statistics.mean(found[2] for found in each), "tokens": statistics.mean(found[3] for found in each),
-        }  # fmt: skip
+            "all": statistics.mean(found[0] for found in each),
+            "any": statistics.mean(found[1] for found in each),
+            "share": statistics.mean(found[2] for found in each),
+            "tokens": statistics.mean(found[3] for found in each),
+        }
     for name, each in times.items():
         told[name] = {"p50": statistics.median(each), "p95": sorted(each)[int(len(each) * 0.95)]}
     return told
@@ -154,7 +160,8 @@ def _print(found: dict[str, Any]) -> None:
     ):
         each = found[name]
         print(
-            f"  {what:<24} all evidence {each['all']:.3f}  any {each['any']:.3f}  share {each['share']:.3f}  tokens {each['tokens']:.0f}"
+            f"  {what:<24} all evidence {each['all']:.3f}  any {each['any']:.3f}  share {each['share']:.3f}  tokens"
+            f" {each['tokens']:.0f}"
         )
     raw = found["raw_ms"]["p50"]
     for name in ("router_ms", "took_ms", "cold_ms", "raw_ms", "raw_and_embedding_ms"):

@@ -1,9 +1,10 @@
-"""The log: random operations by several writers, then whether the rows are what the events tell, and how fast that is found.
+"""The log: random operations by several writers, then whether the rows are what the events tell, and how fast that is
+found.
 
     keeps bench events [--operations 20000] [--writers 8] [--json]
 
-Beside it, how much one tenant writes with 1 and 16 writers, and how much four tenants write with 16: numbers without gaps keep
-writers of one tenant in turn, but not those of others.
+Beside it, how much one tenant writes with 1 and 16 writers, and how much four tenants write with 16: numbers without
+gaps keep writers of one tenant in turn, but not those of others.
 """
 
 from __future__ import annotations
@@ -60,10 +61,17 @@ async def _measured(operations: int, writers: int) -> dict[str, Any]:
                 for tenants, at_once in ((1, 1), (1, 16), (4, 16))
             }
     return {
-        "operations": operations, "writers": writers, "done": sum(each.done for each in histories), "refused": sum(each.refused for each in histories),
-        "operations_per_second": round(operations / took), "events": verified.events, "rows": verified.compared,
-        "differences": len(verified.differences), "verified_events_per_second": round(verified.events / seconds), "writes_per_second": rates,
-    }  # fmt: skip
+        "operations": operations,
+        "writers": writers,
+        "done": sum(each.done for each in histories),
+        "refused": sum(each.refused for each in histories),
+        "operations_per_second": round(operations / took),
+        "events": verified.events,
+        "rows": verified.compared,
+        "differences": len(verified.differences),
+        "verified_events_per_second": round(verified.events / seconds),
+        "writes_per_second": rates,
+    }
 
 
 async def _rate(keeps: Keeps, tenants: int, at_once: int) -> int:

@@ -2,8 +2,8 @@
 
     keeps bench graph [--entities 100000] [--relations 1000000] [--json]
 
-The graph lies in PostgreSQL under row security and is asked as keeps_app; NetworkX holds it in the memory of this process. Half of
-the edges are of one type, a quarter of each of two others; targets are skewed, so that there are hubs.
+The graph lies in PostgreSQL under row security and is asked as keeps_app; NetworkX holds it in the memory of this
+process. Half of the edges are of one type, a quarter of each of two others; targets are skewed, so that there are hubs.
 """
 
 from __future__ import annotations
@@ -47,8 +47,13 @@ def run(*, entities: int, relations: int, as_json: bool) -> int:
         for name, row in found.items():
             ratio = f"{row['keeps_ms'] / row['networkx_ms']:.1f}"
             table.add_row(
-                name, f"{row['keeps_ms']:.2f}", f"{row['networkx_ms']:.2f}", ratio, str(row["reached"]), str(row["equal"])
-            )  # fmt: skip
+                name,
+                f"{row['keeps_ms']:.2f}",
+                f"{row['networkx_ms']:.2f}",
+                ratio,
+                str(row["reached"]),
+                str(row["equal"]),
+            )
         Console().print(table)
     return 0 if all(row["equal"] for row in found.values()) else 1
 
@@ -138,9 +143,11 @@ async def _compared(memory: Any, graph: Any, ids: list[UUID], random: Any) -> di
             equal = equal and mine == expected
             sizes.append(len(mine) if isinstance(mine, dict) else mine)
         found[name] = {
-            "keeps_ms": 1e3 * statistics.median(times[0]), "networkx_ms": 1e3 * statistics.median(times[1]),
-            "reached": int(statistics.median(sizes)), "equal": equal,
-        }  # fmt: skip
+            "keeps_ms": 1e3 * statistics.median(times[0]),
+            "networkx_ms": 1e3 * statistics.median(times[1]),
+            "reached": int(statistics.median(sizes)),
+            "equal": equal,
+        }
     return found
 
 
@@ -148,18 +155,24 @@ async def _plant(url: str, ids: list[UUID], sources: Any, targets: Any, kinds: A
     connection = await asyncpg.connect(url)
     now = utc_now()
     await connection.execute(
-        "INSERT INTO keeps.entities (tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility, source, version, created_at, updated_at)"
-        " SELECT 'bench', id, 'alice', 'entity ' || id, 'thing', '{}', '{}', 'private', 'user', 1, $2, $2 FROM unnest($1::uuid[]) AS id",
-        ids, now,
-    )  # fmt: skip
+        "INSERT INTO keeps.entities (tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility,"
+        " source, version, created_at, updated_at) SELECT 'bench', id, 'alice', 'entity ' || id, 'thing', '{}', '{}',"
+        " 'private', 'user', 1, $2, $2 FROM unnest($1::uuid[]) AS id",
+        ids,
+        now,
+    )
     for start in range(0, len(sources), 50_000):
         part = slice(start, start + 50_000)
         await connection.execute(
-            "INSERT INTO keeps.relations (tenant_id, relation_id, user_id, source_id, target_id, relation_type, properties, weight, visibility, valid_from,"
-            " event_id, version, created_at, updated_at) SELECT 'bench', gen_random_uuid(), 'alice', s, t, k, '{}', 1, 'private', $4, gen_random_uuid(), 1, $4, $4"
-            " FROM unnest($1::uuid[], $2::uuid[], $3::text[]) AS edge(s, t, k)",
-            [ids[each] for each in sources[part]], [ids[each] for each in targets[part]], [KINDS[each] for each in kinds[part]], now,
-        )  # fmt: skip
+            "INSERT INTO keeps.relations (tenant_id, relation_id, user_id, source_id, target_id, relation_type,"
+            " properties, weight, visibility, valid_from, event_id, version, created_at, updated_at) SELECT 'bench',"
+            " gen_random_uuid(), 'alice', s, t, k, '{}', 1, 'private', $4, gen_random_uuid(), 1, $4, $4 FROM"
+            " unnest($1::uuid[], $2::uuid[], $3::text[]) AS edge(s, t, k)",
+            [ids[each] for each in sources[part]],
+            [ids[each] for each in targets[part]],
+            [KINDS[each] for each in kinds[part]],
+            now,
+        )
     await connection.execute("VACUUM ANALYZE keeps.entities")
     await connection.execute("VACUUM ANALYZE keeps.relations")
     await connection.close()

@@ -2,10 +2,10 @@
 
     keeps bench http [--json]
 
-Each service is a process of its own (uvicorn, uvloop, httptools) and so is the load, a client of bare sockets. Embedding
-is excluded: vectors come from a table. The least possible service is raw ASGI and asyncpg: one transaction that names
-its tenant, an insert of a row with its vector, or an exact search; no events, no words, no checks. One user has 1,000
-memories. Medians in milliseconds, one at a time; rates a second, 16 at once.
+Each service is a process of its own (uvicorn, uvloop, httptools) and so is the load, a client of bare sockets.
+Embedding is excluded: vectors come from a table. The least possible service is raw ASGI and asyncpg: one transaction
+that names its tenant, an insert of a row with its vector, or an exact search; no events, no words, no checks. One user
+has 1,000 memories. Medians in milliseconds, one at a time; rates a second, 16 at once.
 """
 
 from __future__ import annotations
@@ -107,8 +107,12 @@ async def _run() -> list[dict[str, str]]:
 
 def _row(what: str, ours: float, beside: str, theirs: float, form: str) -> dict[str, str]:
     return {
-        "what": what, "keeps": form.format(ours), "beside": beside, "other": form.format(theirs), "ratio": f"{ours / theirs:.2f}"
-    }  # fmt: skip
+        "what": what,
+        "keeps": form.format(ours),
+        "beside": beside,
+        "other": form.format(theirs),
+        "ratio": f"{ours / theirs:.2f}",
+    }
 
 
 def _get(path: str) -> Request:
@@ -290,15 +294,17 @@ def _raw_app(url: str) -> Any:
     state: dict[str, Any] = {}
     enter = "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true)"
     search = (
-        "SELECT m.memory_id, m.content, v.embedding <=> $2 AS distance FROM (SELECT memory_id, embedding FROM keeps.memory_vectors"
-        " WHERE tenant_id = $1 ORDER BY embedding <=> $2 LIMIT 10) AS v JOIN keeps.memories AS m ON m.tenant_id = $1 AND m.memory_id = v.memory_id"
+        "SELECT m.memory_id, m.content, v.embedding <=> $2 AS distance FROM (SELECT memory_id, embedding FROM"
+        " keeps.memory_vectors WHERE tenant_id = $1 ORDER BY embedding <=> $2 LIMIT 10) AS v JOIN keeps.memories AS m"
+        " ON m.tenant_id = $1 AND m.memory_id = v.memory_id"
     )
     add = (
-        "WITH m AS (INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type, metadata, tags, importance, visibility,"
-        " content_hash, valid_from, version, created_at, updated_at) VALUES ($1, gen_random_uuid(), $2, 'semantic', 'long_term', $3, 'fact', '{}', '{}', 0.5,"
-        " 'private', sha256(convert_to($3, 'UTF8')), now(), 1, now(), now()) RETURNING memory_id)"
-        " INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits)"
-        " SELECT $1, memory_id, 'raw', $2, $2, 'current', $4, binary_quantize($4::halfvec)::varbit FROM m RETURNING memory_id::text"
+        "WITH m AS (INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type,"
+        " metadata, tags, importance, visibility, content_hash, valid_from, version, created_at, updated_at) VALUES"
+        " ($1, gen_random_uuid(), $2, 'semantic', 'long_term', $3, 'fact', '{}', '{}', 0.5, 'private',"
+        " sha256(convert_to($3, 'UTF8')), now(), 1, now(), now()) RETURNING memory_id) INSERT INTO keeps.memory_vectors"
+        " (tenant_id, memory_id, model, user_id, audience, life, embedding, bits) SELECT $1, memory_id, 'raw', $2, $2,"
+        " 'current', $4, binary_quantize($4::halfvec)::varbit FROM m RETURNING memory_id::text"
     )
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

@@ -1,9 +1,10 @@
 """What Keeps makes of people's words, judged on sets of our own: keeps bench judged [--held-out]
 
-`benchmarks/sets` was written for this, a fifth of it (`heldout`) by somebody who had not seen the rules. Merging and upsert:
+`benchmarks/sets` was written for this, a fifth of it (`heldout`) by somebody who had not seen the rules. Merging and
+upsert:
 pairs that say the same or not. Facts: statements that change one or only seem to. Importance: what must not fade within
-30 days. Signals: prompts in four languages. Continuity: facts told in passing, asked for after 1, 7, 30 and 90 days with the
-jobs running. Nothing: questions that the memories do not answer.
+30 days. Signals: prompts in four languages. Continuity: facts told in passing, asked for after 1, 7, 30 and 90 days
+with the jobs running. Nothing: questions that the memories do not answer.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ async def statements(keeps: Keeps, *, held_out: bool = False) -> dict[str, Any]:
 
 
 async def importance(home: Path, *, held_out: bool = False) -> dict[str, Any]:
-    """What is told once, and never asked for: what must be there after 30 days of jobs and is not; how much of the rest is."""
+    """What is told once, and never asked for: what must be there after 30 days of jobs and is not; how much of the rest
+    is."""
     found = Counter[str]()
     wrong: list[str] = []
     texts = load("importance.jsonl", held_out=held_out)
@@ -138,7 +140,8 @@ def signals(*, held_out: bool = False) -> dict[str, Any]:
         found[f"{language}, right"] += right
         if not right:
             wrong.append(
-                f"{language}: {each['prompt']} | {sorted(names)} {since}..{until} instead of {each['signals']} {each['since']}..{each['until']}"
+                f"{language}: {each['prompt']} | {sorted(names)} {since}..{until} instead of {each['signals']}"
+                f" {each['since']}..{each['until']}"
             )
     return {**found, "wrong": wrong}
 
@@ -208,9 +211,14 @@ async def nothing(keeps: Keeps, *, held_out: bool = False) -> dict[str, Any]:
     ]
     loud = [each for each in general if not (await memory.context(each)).nothing_known]
     return {
-        "answerable": len(data["answerable"]), "answerable, silenced": len(silenced), "near misses": len(data["unanswerable"]), "near misses, told": len(told),
-        "about nothing": len(general), "about nothing, told": len(loud), "silenced": silenced,
-    }  # fmt: skip
+        "answerable": len(data["answerable"]),
+        "answerable, silenced": len(silenced),
+        "near misses": len(data["unanswerable"]),
+        "near misses, told": len(told),
+        "about nothing": len(general),
+        "about nothing, told": len(loud),
+        "silenced": silenced,
+    }
 
 
 async def _run(only: list[str], *, held_out: bool) -> dict[str, Any]:

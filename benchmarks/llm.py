@@ -1,9 +1,11 @@
-"""The protocol with a real model on this machine: SmolLM2-135M, served over HTTP by llama.cpp (too weak to judge quality).
+"""The protocol with a real model on this machine: SmolLM2-135M, served over HTTP by llama.cpp (too weak to judge
+quality).
 
     pip install 'keeps[llm-bench]' && keeps bench llm
 
-A conversation is stored, ended and consolidated. What the model says is counted: whether it fitted the schema, how many facts it claimed, and how
-many of them stand in the messages. Exit code 1 where something was lost, or a fact was kept that no message says.
+A conversation is stored, ended and consolidated. What the model says is counted: whether it fitted the schema, how many
+facts it claimed, and how many of them stand in the messages. Exit code 1 where something was lost, or a fact was kept
+that no message says.
 """
 
 from __future__ import annotations
@@ -65,11 +67,17 @@ async def _measure(home: Path) -> dict[str, Any]:
         said = " ".join(text for _, text in SAID).casefold()
         facts = [each for each in everything if each.namespace == "facts" and each.metadata.get("read_by") == "llm"]
         return {
-            "seconds": round(seconds, 1), "tokens": sum(chat.tokens), "tokens_per_second": round(sum(chat.tokens) / seconds, 1),
-            "answers_that_fit_the_schema": chat.fitted, "failures": chat.failed, "facts_claimed": chat.claimed, "facts_kept": [each.content for each in facts],
+            "seconds": round(seconds, 1),
+            "tokens": sum(chat.tokens),
+            "tokens_per_second": round(sum(chat.tokens) / seconds, 1),
+            "answers_that_fit_the_schema": chat.fitted,
+            "failures": chat.failed,
+            "facts_claimed": chat.claimed,
+            "facts_kept": [each.content for each in facts],
             "kept_facts_that_no_message_says": sum(str(each.value["value"]).casefold() not in said for each in facts),
-            "messages_kept": sum(each.content_type == "message" for each in everything), "job": done.counts if done else {},
-        }  # fmt: skip
+            "messages_kept": sum(each.content_type == "message" for each in everything),
+            "job": done.counts if done else {},
+        }
 
 
 class _Counting:

@@ -1,4 +1,5 @@
-"""A noisy neighbour: one tenant with 64 callers of the worst requests that are allowed; what another tenant notices of it."""
+"""A noisy neighbour: one tenant with 64 callers of the worst requests that are allowed; what another tenant notices of
+it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from benchmarks import served, temporary_folder
 
 CALLERS, SECONDS = 64, 30.0
 TARGET = 3.0
-WORDS = "harvest field morning rain book farm weight tomato river bridge lamp winter copper garden letter signal orchard engine".split()
+WORDS = (
+    "harvest field morning rain book farm weight tomato river bridge lamp winter copper garden letter signal orchard"
+    " engine".split()
+)
 Call = Callable[[aiohttp.ClientSession, int], Awaitable[int]]
 
 
@@ -55,15 +59,32 @@ async def _stream(http: aiohttp.ClientSession, _: int) -> int:
 
 
 LOUD: dict[str, Call] = {
-    "batch": _post("/v1/memories/batch", lambda n: {"items": [{"content": _text(n * 1_000 + each, 60)} for each in range(200)], "index": "now"}),
-    "traverse": _post("/v1/graph/traverse", lambda n: {"start": f"n{n % 15}", "path_pattern": "* -e-> * -e-> * -e-> * -e-> *", "limit": 1_000}),
+    "batch": _post(
+        "/v1/memories/batch",
+        lambda n: {"items": [{"content": _text(n * 1_000 + each, 60)} for each in range(200)], "index": "now"},
+    ),
+    "traverse": _post(
+        "/v1/graph/traverse",
+        lambda n: {"start": f"n{n % 15}", "path_pattern": "* -e-> * -e-> * -e-> * -e-> *", "limit": 1_000},
+    ),
     "stream": _stream,
     "recall": _post("/v1/recall", lambda n: {"query": _text(n, 1_200)[:9_000], "limit": 200}),
-    "append": _post("/v1/providers/markdown/append", lambda n: {"text": "\n".join(f"- {_text(n * 1_000 + each, 20)}" for each in range(100))}),
-    "exchange": _post("/v1/exchanges", lambda n: {"session_id": f"s{n}", "messages": [{"role": "user", "content": _text(n * 100 + each, 400)} for each in range(50)]}),
-    "state": _post("/v1/memory/atomic/append", lambda n: {"plan_id": "p", "path": f"list{n % 8}", "value": _text(n, 400)}),
+    "append": _post(
+        "/v1/providers/markdown/append",
+        lambda n: {"text": "\n".join(f"- {_text(n * 1_000 + each, 20)}" for each in range(100))},
+    ),
+    "exchange": _post(
+        "/v1/exchanges",
+        lambda n: {
+            "session_id": f"s{n}",
+            "messages": [{"role": "user", "content": _text(n * 100 + each, 400)} for each in range(50)],
+        },
+    ),
+    "state": _post(
+        "/v1/memory/atomic/append", lambda n: {"plan_id": "p", "path": f"list{n % 8}", "value": _text(n, 400)}
+    ),
     "context": _post("/v1/context", lambda n: {"query": _text(n, 300), "budget_tokens": 32_000}),
-}  # fmt: skip
+}
 
 
 class Noise:
@@ -169,12 +190,18 @@ class Quiet:
 
 @asynccontextmanager
 async def apart(url: str, tenant: str) -> AsyncGenerator[dict[str, dict[str, int]]]:
-    """Inside, it is loud, made so by another process: what it costs to ask is not measured. Afterwards the answers are in what
-    was given."""
+    """Inside, it is loud, made so by another process: what it costs to ask is not measured. Afterwards the answers are
+    in what was given."""
     statuses: dict[str, dict[str, int]] = {}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.neighbour", url, tenant, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "benchmarks.neighbour",
+        url,
+        tenant,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
     assert process.stdout is not None
     assert await process.stdout.readline() == b"loud\n", "the loud tenant could not begin"
     try:

@@ -2,10 +2,11 @@
 
     keeps bench population [--users 10000]
 
-A synthetic population: most of what is said is small talk, some is ordinary, little defines or binds somebody, and a guess at
-importance is often wrong. What truly matters is asked for again and again, at first soon, then ever more rarely; the rest
-hardly ever. Asking for what is archived is a loss that decay is to blame for. The gates must be gates: the test fails where
-nobody or everybody passes.
+A synthetic population: most of what is said is small talk, some is ordinary, little defines or binds somebody, and a
+guess at importance is often wrong. What truly matters is asked for again and again, at first soon, then ever more
+rarely; the rest
+hardly ever. Asking for what is archived is a loss that decay is to blame for. The gates must be gates: the test fails
+where nobody or everybody passes.
 """
 
 from __future__ import annotations
@@ -78,9 +79,12 @@ def simulate(users: int, *, memories_a_day: float = 2.0, seed: int = 1) -> dict[
     def fate(chosen: Any) -> Fate:
         questions = int(asked[chosen].sum())
         return Fate(
-            memories=int(chosen.sum()), promoted=float(promoted[chosen].mean()), archived=float(archived[chosen].mean()), asked=questions,
+            memories=int(chosen.sum()),
+            promoted=float(promoted[chosen].mean()),
+            archived=float(archived[chosen].mean()),
+            asked=questions,
             lost=float(lost[chosen].sum() / questions) if questions else 0.0,
-        )  # fmt: skip
+        )
 
     told = {name: fate(kind == number) for number, name in enumerate(names)}
     return {**told, "all": fate(np.ones(count, dtype=bool))}
@@ -110,6 +114,7 @@ def run(*, users: int, as_json: bool) -> int:
         print(f"{users:,} users, a year, {found['all'].memories:,} short-term memories")
         for name, each in found.items():
             print(
-                f"  {name:<12} promoted {each.promoted:6.1%}  archived {each.archived:6.1%}  asked for {each.asked:>9,} times, of it lost {each.lost:5.1%}"
+                f"  {name:<12} promoted {each.promoted:6.1%}  archived {each.archived:6.1%}  asked for {each.asked:>9,}"
+                f" times, of it lost {each.lost:5.1%}"
             )
     return 0 if is_a_gate(found) else 1

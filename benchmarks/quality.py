@@ -2,8 +2,8 @@
 
     keeps bench quality --data ../shared/bench [--only locomo,beam,prefeval,scifact] [--arms]
 
-No data is copied: items are loaded by the scorers, stored in a database of their own, and asked. `--arms` repeats it with
-parts of recall switched off: what each arm and stage is worth.
+No data is copied: items are loaded by the scorers, stored in a database of their own, and asked. `--arms` repeats it
+with parts of recall switched off: what each arm and stage is worth.
 """
 
 from __future__ import annotations
@@ -53,13 +53,45 @@ VARIANTS: dict[str, dict[str, float]] = {
     "without newer first": {"NEWER_FIRST_MARGIN": -1},
     "without importance and recency": {"IMPORTANCE_WEIGHT": 0, "RECENCY_WEIGHT": 0},
     "without late interaction": {"TOKENS_WEIGHT": 0, "VECTOR_WEIGHT": 0.5, "TEXT_WEIGHT": 0.5},
-    "late interaction only": {"VECTOR_WEIGHT": 0, "TEXT_WEIGHT": 0, "NEXT_TURN_WEIGHT": 0, "SECOND_TURN_WEIGHT": 0, "SESSION_WEIGHT": 0,
-                              "SPEAKER_WEIGHT": 0, "DATE_WEIGHT": 0, "IMPORTANCE_WEIGHT": 0, "RECENCY_WEIGHT": 0, "NEWER_FIRST_MARGIN": -1},
-    "vector only": {"TOKENS_WEIGHT": 0, "VECTOR_WEIGHT": 1, "TEXT_WEIGHT": 0, "NEXT_TURN_WEIGHT": 0, "SECOND_TURN_WEIGHT": 0, "SESSION_WEIGHT": 0,
-                    "SPEAKER_WEIGHT": 0, "DATE_WEIGHT": 0, "IMPORTANCE_WEIGHT": 0, "RECENCY_WEIGHT": 0, "NEWER_FIRST_MARGIN": -1},
-    "text only": {"TOKENS_WEIGHT": 0, "VECTOR_WEIGHT": 0, "TEXT_WEIGHT": 1, "NEXT_TURN_WEIGHT": 0, "SECOND_TURN_WEIGHT": 0, "SESSION_WEIGHT": 0,
-                  "SPEAKER_WEIGHT": 0, "DATE_WEIGHT": 0, "IMPORTANCE_WEIGHT": 0, "RECENCY_WEIGHT": 0, "NEWER_FIRST_MARGIN": -1},
-}  # fmt: skip
+    "late interaction only": {
+        "VECTOR_WEIGHT": 0,
+        "TEXT_WEIGHT": 0,
+        "NEXT_TURN_WEIGHT": 0,
+        "SECOND_TURN_WEIGHT": 0,
+        "SESSION_WEIGHT": 0,
+        "SPEAKER_WEIGHT": 0,
+        "DATE_WEIGHT": 0,
+        "IMPORTANCE_WEIGHT": 0,
+        "RECENCY_WEIGHT": 0,
+        "NEWER_FIRST_MARGIN": -1,
+    },
+    "vector only": {
+        "TOKENS_WEIGHT": 0,
+        "VECTOR_WEIGHT": 1,
+        "TEXT_WEIGHT": 0,
+        "NEXT_TURN_WEIGHT": 0,
+        "SECOND_TURN_WEIGHT": 0,
+        "SESSION_WEIGHT": 0,
+        "SPEAKER_WEIGHT": 0,
+        "DATE_WEIGHT": 0,
+        "IMPORTANCE_WEIGHT": 0,
+        "RECENCY_WEIGHT": 0,
+        "NEWER_FIRST_MARGIN": -1,
+    },
+    "text only": {
+        "TOKENS_WEIGHT": 0,
+        "VECTOR_WEIGHT": 0,
+        "TEXT_WEIGHT": 1,
+        "NEXT_TURN_WEIGHT": 0,
+        "SECOND_TURN_WEIGHT": 0,
+        "SESSION_WEIGHT": 0,
+        "SPEAKER_WEIGHT": 0,
+        "DATE_WEIGHT": 0,
+        "IMPORTANCE_WEIGHT": 0,
+        "RECENCY_WEIGHT": 0,
+        "NEWER_FIRST_MARGIN": -1,
+    },
+}
 CONVERSATIONS = {"locomo", "beam"}
 
 
@@ -93,9 +125,11 @@ def run(data: Path, only: list[str], *, arms: bool, as_json: bool, home: Path | 
     else:
         _print_table(rows)
     missed = [
-        row for row in rows for key, target in TARGETS.items()
+        row
+        for row in rows
+        for key, target in TARGETS.items()
         if row["variant"] == "whole" and row["bench"] == key[0] and row.get(key[1], 1) < target
-    ]  # fmt: skip
+    ]
     return 1 if missed else 0
 
 
@@ -115,7 +149,8 @@ def _load(name: str) -> Any:
             return importlib.import_module("factconsolidation_bench").load(name.removeprefix("facts-"))
         case _:
             raise SystemExit(
-                f"unknown benchmark {name!r}; there are locomo, beam, prefeval, prefeval-all, scifact, facts-6k, facts-32k"
+                f"unknown benchmark {name!r}; there are locomo, beam, prefeval, prefeval-all, scifact, facts-6k,"
+                " facts-32k"
             )
 
 
@@ -157,7 +192,8 @@ class _Engine:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def store(self, name: str, bench: Any) -> Callable[..., list[str]]:
-        """Store all items of a benchmark, one tenant for it and its users as users; returns the search that scorers call."""
+        """Store all items of a benchmark, one tenant for it and its users as users; returns the search that scorers
+        call."""
         names: dict[tuple[str, UUID], str] = {}
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task(f"storing {name}", total=len(bench.items))

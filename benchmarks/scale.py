@@ -2,9 +2,9 @@
 
     keeps bench scale [--tenants 10000] [--rows 1000000]
 
-Rows are written by the real engine (vectors are random: nothing is searched). Then every hourly job of every tenant is due
-at once, after weeks in which nothing ran: the worst hour there is; and an hour later once more, as any other hour. One
-tenant's decay is undone, and its rows are compared with those before, and with its events. Exit code 1 where an
+Rows are written by the real engine (vectors are random: nothing is searched). Then every hourly job of every tenant is
+due at once, after weeks in which nothing ran: the worst hour there is; and an hour later once more, as any other hour.
+One tenant's decay is undone, and its rows are compared with those before, and with its events. Exit code 1 where an
 hour was not enough, or something differs.
 """
 
@@ -34,7 +34,10 @@ from keeps.jobs.worker import queue_on
 
 HOURLY = ("sessions", "promotion", "decay", "storage")
 START = datetime(2026, 1, 5, tzinfo=UTC)
-WORDS = "harbour boat morning coffee ticket meeting garden budget train letter window invoice recipe holiday kitchen engine market report".split()
+WORDS = (
+    "harbour boat morning coffee ticket meeting garden budget train letter window invoice recipe holiday kitchen engine"
+    " market report".split()
+)
 
 
 class _Clock:
@@ -105,7 +108,8 @@ async def _measure(home: Path, tenants: int, rows: int) -> dict[str, Any]:
 
 
 async def _fill(keeps: Keeps, clock: _Clock, tenants: int, rows: int) -> None:
-    """As many rows for each tenant, written on random days of two weeks; one tenant in a hundred has twenty times as many."""
+    """As many rows for each tenant, written on random days of two weeks; one tenant in a hundred has twenty times as
+    many."""
     choose = random.Random(7)
     weights = [20 if number % 100 == 0 else 1 for number in range(tenants)]
     share = rows / sum(weights)
@@ -118,11 +122,13 @@ async def _fill(keeps: Keeps, clock: _Clock, tenants: int, rows: int) -> None:
             while left > 0:
                 batch = [
                     {
-                        "content": f"{' '.join(choose.choices(WORDS, k=12))} {number} {left} {position}", "kind": "episodic", "role": "user",
+                        "content": f"{' '.join(choose.choices(WORDS, k=12))} {number} {left} {position}",
+                        "kind": "episodic",
+                        "role": "user",
                         "importance": choose.choice((0.2, 0.3, 0.4, 0.4, 0.5, 0.5, 0.6, 0.7, 0.8)),
                     }
                     for position in range(min(left, 500))
-                ]  # fmt: skip
+                ]
                 clock.now = START + timedelta(days=choose.random() * 14)
                 await memory.remember_many(batch, index="now")
                 left -= len(batch)
@@ -150,13 +156,17 @@ async def _hour(keeps: Keeps, admin: asyncpg.Connection, clock: _Clock) -> tuple
     seconds = time.perf_counter() - started
     await worker.close()
     counts = await admin.fetch(
-        "SELECT job, key, sum(value::bigint) AS done FROM keeps.operations CROSS JOIN jsonb_each_text(counts) WHERE started_at = $1 GROUP BY 1, 2",
+        "SELECT job, key, sum(value::bigint) AS done FROM keeps.operations CROSS JOIN jsonb_each_text(counts) WHERE"
+        " started_at = $1 GROUP BY 1, 2",
         clock.now,
     )
     return round(seconds, 1), {
-        "jobs": worker.done - done_before, "jobs_per_second": round((worker.done - done_before) / seconds, 1), "peak_mb": peak >> 20,
-        "held": len(await keeps.queue.held()), **{f"{row['job']}.{row['key']}": int(row["done"]) for row in counts},
-    }  # fmt: skip
+        "jobs": worker.done - done_before,
+        "jobs_per_second": round((worker.done - done_before) / seconds, 1),
+        "peak_mb": peak >> 20,
+        "held": len(await keeps.queue.held()),
+        **{f"{row['job']}.{row['key']}": int(row["done"]) for row in counts},
+    }
 
 
 async def _picture(admin: asyncpg.Connection, tenant: str) -> str:

@@ -1,7 +1,7 @@
 """Half an hour of mixed load on a real `keeps serve`, restarted twice: keeps bench soak [--minutes 30] [--clients 32]
 
-Every client is a user of one of four tenants: it remembers, recalls, appends, counts, plans, forgets, and notes what was
-acknowledged. One restart is a SIGTERM, the other a kill -9. At the end everything acknowledged must be there, once.
+Every client is a user of one of four tenants: it remembers, recalls, appends, counts, plans, forgets, and notes what
+was acknowledged. One restart is a SIGTERM, the other a kill -9. At the end everything acknowledged must be there, once.
 """
 
 from __future__ import annotations
@@ -200,9 +200,19 @@ async def soak(minutes: float, clients: int) -> dict[str, Any]:
         for low, high in ((minutes * 0.7, minutes * 0.8), (minutes * 0.9, minutes + 1))
     ]
     return {
-        "minutes": minutes, "clients": clients, "done": dict(done), "operations": done.total(), "failed": dict(failed), "defects": service.defects,
-        "lost_or_doubled": wrong[:20], "memory_megabytes": {"after the last restart": _mean(parts[0]), "at the end": _mean(parts[1]), "most": max(m for _, m in memory)},
-    }  # fmt: skip
+        "minutes": minutes,
+        "clients": clients,
+        "done": dict(done),
+        "operations": done.total(),
+        "failed": dict(failed),
+        "defects": service.defects,
+        "lost_or_doubled": wrong[:20],
+        "memory_megabytes": {
+            "after the last restart": _mean(parts[0]),
+            "at the end": _mean(parts[1]),
+            "most": max(m for _, m in memory),
+        },
+    }
 
 
 def _mean(values: list[float]) -> float:

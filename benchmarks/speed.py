@@ -2,9 +2,11 @@
 
     keeps bench speed [--sizes 10000,100000] [--1m] [--json]
 
-Embedding is excluded: vectors come from a table. They have 32 hidden dimensions and noise, a spectrum near that of real text;
-each memory brings 25 token vectors. Medians; every ratio compares two things measured in the same minute. `many` is a tenant
-of 20 users, `large` one user with a quarter of the rows; a peer's store is measured at 10,000 rows where it is installed.
+Embedding is excluded: vectors come from a table. They have 32 hidden dimensions and noise, a spectrum near that of real
+text;
+each memory brings 25 token vectors. Medians; every ratio compares two things measured in the same minute. `many` is a
+tenant of 20 users, `large` one user with a quarter of the rows; a peer's store is measured at 10,000 rows where it is
+installed.
 """
 
 from __future__ import annotations
@@ -162,23 +164,37 @@ class _Raw:
                 images,
             )
             await connection.execute(
-                "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)"
-                " SELECT $1, $2 + position, id, 'memory.written', 'raw', id::text, now(), $3, 'private', image"
-                " FROM ROWS FROM (unnest($4::uuid[]), jsonb_array_elements($5::jsonb)) WITH ORDINALITY AS item(id, image, position)",
-                scope.tenant_id, start, scope.user_id, ids, images,
-            )  # fmt: skip
+                "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id,"
+                " visibility, data) SELECT $1, $2 + position, id, 'memory.written', 'raw', id::text, now(), $3,"
+                " 'private', image FROM ROWS FROM (unnest($4::uuid[]), jsonb_array_elements($5::jsonb)) WITH ORDINALITY"
+                " AS item(id, image, position)",
+                scope.tenant_id,
+                start,
+                scope.user_id,
+                ids,
+                images,
+            )
             await connection.execute(
-                "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed)"
-                " SELECT $1, id, $2, $2, 'current', 18, terms::int[], packed FROM unnest($3::uuid[], $4::text[], $5::bytea[]) AS item(id, terms, packed)",
-                scope.tenant_id, scope.user_id, ids, ["{" + ",".join(map(str, row.terms)) + "}" for row in rows], [row.packed for row in rows],
-            )  # fmt: skip
+                "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms,"
+                " packed) SELECT $1, id, $2, $2, 'current', 18, terms::int[], packed FROM unnest($3::uuid[],"
+                " $4::text[], $5::bytea[]) AS item(id, terms, packed)",
+                scope.tenant_id,
+                scope.user_id,
+                ids,
+                ["{" + ",".join(map(str, row.terms)) + "}" for row in rows],
+                [row.packed for row in rows],
+            )
             await connection.execute(
-                "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)"
-                " SELECT $1, id, 'synthetic', $2, $2, 'current', embedding, binary_quantize(embedding)::varbit, tokens"
-                " FROM unnest($3::uuid[], $4::halfvec[], $5::bytea[]) AS item(id, embedding, tokens)",
-                scope.tenant_id, scope.user_id, ids, [HalfVector(row.embedding.sentence) for row in rows if row.embedding],
+                "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding,"
+                " bits, tokens) SELECT $1, id, 'synthetic', $2, $2, 'current', embedding,"
+                " binary_quantize(embedding)::varbit, tokens FROM unnest($3::uuid[], $4::halfvec[], $5::bytea[]) AS"
+                " item(id, embedding, tokens)",
+                scope.tenant_id,
+                scope.user_id,
+                ids,
+                [HalfVector(row.embedding.sentence) for row in rows if row.embedding],
                 [row.embedding.tokens for row in rows if row.embedding],
-            )  # fmt: skip
+            )
 
     async def close(self) -> None:
         await self._pool.close()
@@ -277,8 +293,10 @@ async def _recalls(size: int, keeps: Keeps, url: str, embedder: _Table) -> list[
             found.append(len(truth[number] & set(best)) / 10)
         exact = "SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 ORDER BY embedding <=> $2 LIMIT 10"
         bits = (
-            "WITH near AS MATERIALIZED (SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 ORDER BY bits <~> (SELECT binary_quantize($2::halfvec)::varbit) LIMIT 200)"
-            " SELECT v.memory_id FROM near JOIN keeps.memory_vectors AS v ON v.tenant_id = $1 AND v.memory_id = near.memory_id ORDER BY v.embedding <=> $2 LIMIT 10"
+            "WITH near AS MATERIALIZED (SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 ORDER BY bits"
+            " <~> (SELECT binary_quantize($2::halfvec)::varbit) LIMIT 200) SELECT v.memory_id FROM near JOIN"
+            " keeps.memory_vectors AS v ON v.tenant_id = $1 AND v.memory_id = near.memory_id ORDER BY v.embedding <=>"
+            " $2 LIMIT 10"
         )
         ours, *both = await _medians(arm, lambda n: floor(n, exact), lambda n: floor(n, bits))
         floors = dict(zip(("exact", "bits"), both, strict=True))
@@ -356,9 +374,19 @@ async def _peer(
             200, 1, lambda n: store.aput(("many", "user-3"), f"x{n}", {"text": text_of(20_000_000 + n)})
         )
     return [
-        {"size": f"{size:,}", "what": f"LangGraph: nearest 10 of {len(mine):,}, ms", "floor": f"{median:.2f}", "note": f"recall@10 {np.mean(found):.4f}, relaxed iterative scan"},
-        {"size": f"{size:,}", "what": "LangGraph: single writes, /s", "floor": f"{writes:.0f}", "note": f"stored {counted / stored:.0f}/s in batches of 100"},
-    ]  # fmt: skip
+        {
+            "size": f"{size:,}",
+            "what": f"LangGraph: nearest 10 of {len(mine):,}, ms",
+            "floor": f"{median:.2f}",
+            "note": f"recall@10 {np.mean(found):.4f}, relaxed iterative scan",
+        },
+        {
+            "size": f"{size:,}",
+            "what": "LangGraph: single writes, /s",
+            "floor": f"{writes:.0f}",
+            "note": f"stored {counted / stored:.0f}/s in batches of 100",
+        },
+    ]
 
 
 def _process_costs() -> list[dict[str, Any]]:
@@ -374,9 +402,9 @@ def _process_costs() -> list[dict[str, Any]]:
 
     bare = took("pass")
     model = (
-        "import asyncio, psutil\nfrom keeps.ai.minilm import MiniLM\n"
-        "async def main():\n    model = MiniLM(); await model.embed(['some words of a usual length, as people write them'] * 64)\n"
-        "    print(psutil.Process().memory_info().rss >> 20)\nasyncio.run(main())"
+        "import asyncio, psutil\nfrom keeps.ai.minilm import MiniLM\nasync def main():\n    model = MiniLM(); await"
+        " model.embed(['some words of a usual length, as people write them'] * 64)\n   "
+        " print(psutil.Process().memory_info().rss >> 20)\nasyncio.run(main())"
     )
     memory = subprocess.run([sys.executable, "-c", model], check=True, capture_output=True, text=True).stdout.strip()
     return [

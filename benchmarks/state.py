@@ -76,10 +76,13 @@ async def drive(url: str, tenant: str, processes: int, operations: int) -> tuple
         started = [
             subprocess.Popen(
                 [sys.executable, "-c", WORKER, url, tenant, str(me), str(operations)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
             )
             for me in range(processes)
-        ]  # fmt: skip
+        ]
         problems: list[str] = []
         times: list[float] = []
         for each in started:

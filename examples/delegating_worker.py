@@ -18,8 +18,12 @@ from keeps_client.workflow import TaskContext
 async def start(memory: MemoryClient) -> None:
     """A task comes in; part of it goes to somebody else."""
     task = TaskContext(
-        memory, "research-1", event_type="research.requested", response_event="research.completed", data={"topic": "bees"}
-    )  # fmt: skip
+        memory,
+        "research-1",
+        event_type="research.requested",
+        response_event="research.completed",
+        data={"topic": "bees"},
+    )
     await task.delegate("search-1", event_type="web.search.requested", data={"query": "bees"})
     print("delegated search-1", flush=True)  # here it would publish web.search.requested
     await asyncio.Event().wait()

@@ -99,7 +99,8 @@ class SqliteProvider:
                     self._connection = sqlite3.connect(self._file, check_same_thread=False, timeout=30)
                     self._connection.execute(
                         "CREATE VIRTUAL TABLE IF NOT EXISTS entries USING fts5"
-                        " (key UNINDEXED, value UNINDEXED, metadata UNINDEXED, updated_at UNINDEXED, text, tokenize = 'unicode61')"
+                        " (key UNINDEXED, value UNINDEXED, metadata UNINDEXED, updated_at UNINDEXED, text,"
+                        " tokenize = 'unicode61')"
                     )
                 with self._connection:
                     return work(self._connection)

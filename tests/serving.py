@@ -39,7 +39,8 @@ async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncG
     async def opening() -> AsyncGenerator[Keeps]:
         yield keeps
 
-    # Named TCP: else asyncio sets no TCP_NODELAY, and the second part of each answer waits 40 ms for an acknowledgement.
+    # Named TCP: else asyncio sets no TCP_NODELAY, and the second part of each answer waits 40 ms for an
+    # acknowledgement.
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     app = create_app(Settings(home=Path("unused"), **settings), opening, clock=clock)

@@ -1,7 +1,7 @@
 """Whoever holds the event loop stops everybody: a test fails in which one step of it takes too long.
 
-Measured is the processor time of the loop's own thread, so a busy machine does not decide. What a test does itself, such
-as making large input, it does before the loop or in `unwatched`.
+Measured is the processor time of the loop's own thread, so a busy machine does not decide. What a test does itself,
+such as making large input, it does before the loop or in `unwatched`.
 """
 
 from __future__ import annotations

@@ -15,10 +15,17 @@ from pathlib import Path
 
 LINE = 120
 METHOD_LISTS = (
-    "src/keeps/scoped*.py", "src/keeps/services.py", "src/keeps/server/examples.py", "src/keeps/server/routes/*.py",
-    "src/keeps/server/special.py", "src/keeps/server/handlers/*.py", "src/keeps/handlers/*.py",
-    "client/src/keeps_client/_async/*.py", "client/src/keeps_client/memory/*.py", "client/src/keeps_client/endpoints.py",
-)  # fmt: skip
+    "src/keeps/scoped*.py",
+    "src/keeps/services.py",
+    "src/keeps/server/examples.py",
+    "src/keeps/server/routes/*.py",
+    "src/keeps/server/special.py",
+    "src/keeps/server/handlers/*.py",
+    "src/keeps/handlers/*.py",
+    "client/src/keeps_client/_async/*.py",
+    "client/src/keeps_client/memory/*.py",
+    "client/src/keeps_client/endpoints.py",
+)
 GENERATED = ("client/src/keeps_client/_sync/*.py",)
 NO_METHODS = {"transport.py", "workflow.py", "health.py", "__init__.py"}
 """Of the SDK: how bytes are sent, and helpers that stand on the methods."""
@@ -66,9 +73,12 @@ def signatures_with_any(root: Path) -> int:
 def kept_by_hand(root: Path) -> float:
     """In how many files the name of a method stands that must be there for it to exist, of a sample."""
     places = [
-        *found(root, METHOD_LISTS), *root.glob("src/keeps/**/service.py"), *root.glob("client/src/keeps_client/models/*.py"),
-        *root.glob("tests/server/test_matrix.py"), *root.glob("docs/access.md"),
-    ]  # fmt: skip
+        *found(root, METHOD_LISTS),
+        *root.glob("src/keeps/**/service.py"),
+        *root.glob("client/src/keeps_client/models/*.py"),
+        *root.glob("tests/server/test_matrix.py"),
+        *root.glob("docs/access.md"),
+    ]
     texts = [path.read_text(encoding="utf-8") for path in places]
     return sum(bool(re.search(rf"\b{name}\b", text)) for name in SAMPLE for text in texts) / len(SAMPLE)
 

@@ -2,8 +2,9 @@
 
     python tools/fit_lasting.py
 
-A logistic regression over the sentence vectors of the built-in model, fitted on benchmarks/sets/lasting.jsonl; the regularisation
-is the one that a ten-fold cross-validation finds best. Prints what that validation says, so that a change can be judged.
+A logistic regression over the sentence vectors of the built-in model, fitted on benchmarks/sets/lasting.jsonl; the
+regularisation is the one that a ten-fold cross-validation finds best. Prints what that validation says, so that a
+change can be judged.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def main() -> None:
         losses[penalty] = float(-np.mean(truth * np.log(found) + (1 - truth) * np.log(1 - found)))
         stays = found >= LEAST
         print(
-            f"{penalty}: log loss {losses[penalty]:.3f}, lasting stays {stays[truth == 1].mean():.3f}, passing stays {stays[truth == 0].mean():.3f}"
+            f"{penalty}: log loss {losses[penalty]:.3f}, lasting stays {stays[truth == 1].mean():.3f}, passing stays"
+            f" {stays[truth == 0].mean():.3f}"
         )
     weights = fit(vectors, truth, min(losses, key=lambda each: losses[each]))
     TARGET.parent.mkdir(exist_ok=True)

@@ -77,8 +77,8 @@ async def open_keeps(
 ) -> Keeps:
     """Open the database, refuse it unless it keeps tenants apart, and put the engine together.
 
-    `embedder` and `chat` replace those that the settings name. `providers` come beside those of installed packages; each answers
-    a recall within `provider_timeout_seconds`, or is left out.
+    `embedder` and `chat` replace those that the settings name. `providers` come beside those of installed packages;
+    each answers a recall within `provider_timeout_seconds`, or is left out.
     """
     async with AsyncExitStack() as stack:
 

@@ -143,7 +143,8 @@ class LocalMemory(Memory):
 
     @property
     def admin(self) -> LocalAdmin:
-        """What administrators do. Whoever holds the library holds the database: roles are asked of callers over HTTP."""
+        """What administrators do. Whoever holds the library holds the database: roles are asked of callers over
+        HTTP."""
         return LocalAdmin(self.keeps, self.scope)
 
     async def subscribe(

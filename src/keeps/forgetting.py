@@ -1,4 +1,5 @@
-"""Forgetting: in every provider beside the database first, then in one transaction for a memory and all that was made of it.
+"""Forgetting: in every provider beside the database first, then in one transaction for a memory and all that was made
+of it.
 
 Killed in between, the database still holds all of it, so the request that is sent again finds it and does the rest.
 """
@@ -41,8 +42,8 @@ class Forgetting:
     ) -> Receipt:
         """Forget in the database and in every provider that holds the key; the receipt names them.
 
-        Soft hides the memory for 30 days. `hard` removes it, its older truths, what was made of them, their vectors, and what
-        the log and kept answers say of them. Raises NotFoundError where nobody holds it.
+        Soft hides the memory for 30 days. `hard` removes it, its older truths, what was made of them, their vectors,
+        and what the log and kept answers say of them. Raises NotFoundError where nobody holds it.
         """
         known = await self._memories.known(scope, memory_id, namespace, key)
         name = joined_key(known) if known is not None else _named(namespace, key)

@@ -188,7 +188,8 @@ def _check_pairs(environment: Mapping[str, str], file: Mapping[str, object], pat
         ]
         if None not in places and places[0] != places[1]:
             raise ValidationFailedError(
-                f"KEEPS_{url.upper()} is set in {places[0]} and KEEPS_{secret.upper()} in {places[1]}; set both in one place"
+                f"KEEPS_{url.upper()} is set in {places[0]} and KEEPS_{secret.upper()} in {places[1]}; set both in one"
+                " place"
             )
 
 

@@ -93,8 +93,8 @@ class TenantLocks:
 
 
 class FairSlots:
-    """Places that tenants share. Who waits is served in turn, one of each tenant. A tenant that is alone may have `alone` of
-    them at once, and `beside` while others ask, too."""
+    """Places that tenants share. Who waits is served in turn, one of each tenant. A tenant that is alone may have
+    `alone` of them at once, and `beside` while others ask, too."""
 
     def __init__(self, size: int, *, alone: int, beside: int) -> None:
         self.size = size
@@ -110,7 +110,8 @@ class FairSlots:
         return self._held.total()
 
     async def take(self, tenant_id: str, timeout_seconds: float) -> bool:
-        """Have a place, until `leave`; whether one had to wait for it. Raises TimeoutError. The empty tenant is Keeps itself:
+        """Have a place, until `leave`; whether one had to wait for it. Raises TimeoutError. The empty tenant is Keeps
+        itself:
         only `size` bounds it."""
         if tenant_id:
             if self._latest[0] != tenant_id:

@@ -1,7 +1,7 @@
 """A page of another origin, in Chromium: no route writes or reads for it, in any mode of KEEPS_AUTH.
 
-The routes are those of the cross-tenant matrix. The page tries all that pages can: fetch with and without CORS, beacons, forms,
-frames, scripts, images, streams; also with a token that is good.
+The routes are those of the cross-tenant matrix. The page tries all that pages can: fetch with and without CORS,
+beacons, forms, frames, scripts, images, streams; also with a token that is good.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`keeps` as processes of their own, without the half second that each would take to load: forked from one that has loaded it."""
+"""`keeps` as processes of their own, without the half second that each would take to load: forked from one that has
+loaded it."""
 
 from __future__ import annotations
 
@@ -38,9 +39,13 @@ class Forks:
         if self._server is None:
             clean = {name: value for name, value in os.environ.items() if not name.startswith("KEEPS_")}
             self._server = subprocess.Popen(
-                [sys.executable, "-m", "tests.cli.forks"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                env=clean | {"COLUMNS": "150"}, cwd=Path(__file__).parents[2],
-            )  # fmt: skip
+                [sys.executable, "-m", "tests.cli.forks"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=clean | {"COLUMNS": "150"},
+                cwd=Path(__file__).parents[2],
+            )
             atexit.register(self.close)
         return self._server
 

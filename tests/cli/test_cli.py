@@ -112,9 +112,19 @@ def test_doctor_and_status_tell_the_truth(cli: Cli, server: object) -> None:
 
 def test_a_killed_server_is_seen_and_comes_back(cli: Cli) -> None:
     opener = subprocess.Popen(
-        [sys.executable, "-c", "import asyncio, sys; from keeps import Keeps\nasync def main():\n    async with Keeps.open():\n        print('open', flush=True); sys.stdin.read()\nasyncio.run(main())"],
-        env=cli.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            (
+                "import asyncio, sys; from keeps import Keeps\nasync def main():\n    async with Keeps.open():\n       "
+                " print('open', flush=True); sys.stdin.read()\nasyncio.run(main())"
+            ),
+        ],
+        env=cli.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert opener.stdout is not None
     assert opener.stdout.readline() == "open\n"
     status = cli.json("status")

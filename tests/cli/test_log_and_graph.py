@@ -67,8 +67,11 @@ def test_events_are_listed_verified_and_replayed(cli: Cli) -> None:
 def test_follow_prints_what_happens(cli: Cli) -> None:
     following = subprocess.Popen(
         [sys.executable, "-c", "from keeps.cli.main import main; main()", "events", "follow", "--after", "0", "--json"],
-        env=os.environ | cli.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+        env=os.environ | cli.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     assert following.stdout is not None
     cli("remember", "Tea at five.", "--tenant", "another")
     assert '"sequence":1' in following.stdout.readline().replace(" ", "")
@@ -79,10 +82,10 @@ def test_follow_prints_what_happens(cli: Cli) -> None:
 
 def test_verification_says_where_rows_differ(cli: Cli) -> None:
     tampering = (
-        "import asyncio, asyncpg\nfrom keeps import Keeps\n"
-        "async def main():\n    async with Keeps.open() as keeps:\n        connection = await asyncpg.connect(keeps.admin_url)\n"
-        "        await connection.execute(\"UPDATE keeps.memories SET importance = 0.1 WHERE tenant_id = 'tampered'\")\n"
-        "        await connection.close()\nasyncio.run(main())\n"
+        "import asyncio, asyncpg\nfrom keeps import Keeps\nasync def main():\n    async with Keeps.open() as keeps:\n  "
+        '      connection = await asyncpg.connect(keeps.admin_url)\n        await connection.execute("UPDATE'
+        " keeps.memories SET importance = 0.1 WHERE tenant_id = 'tampered'\")\n        await"
+        " connection.close()\nasyncio.run(main())\n"
     )
     cli("remember", "The code is swordfish.", "--tenant", "tampered")
     subprocess.run([sys.executable, "-c", tampering], env=os.environ | cli.environment, check=True, timeout=100)

@@ -33,8 +33,10 @@ class Served:
     def __init__(self, cli: Cli, *arguments: str, **environment: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", "from keeps.cli.main import main; main()", "serve", "--port", "0", *arguments],
-            env=cli.environment | environment, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            env=cli.environment | environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         assert self.process.stderr is not None
         self.banner = ""
         while "embedder" not in self.banner:
@@ -198,9 +200,15 @@ def test_spans_and_logs_say_what_happened_and_nothing_of_what_was_said(cli: Cli)
     )
     trace = "0af7651916cd43dd8448eb211c80319c"
     request = urllib.request.Request(
-        f"{service.url}/v1/memory/working/plan/swordfish-key", data=b'{"value": "swordfish"}', method="PUT",
-        headers={"Content-Type": "application/json", "traceparent": f"00-{trace}-b7ad6b7169203331-01", "X-Request-ID": "my-request"},
-    )  # fmt: skip
+        f"{service.url}/v1/memory/working/plan/swordfish-key",
+        data=b'{"value": "swordfish"}',
+        method="PUT",
+        headers={
+            "Content-Type": "application/json",
+            "traceparent": f"00-{trace}-b7ad6b7169203331-01",
+            "X-Request-ID": "my-request",
+        },
+    )
     with urllib.request.urlopen(request) as answer:
         assert answer.status == 200
     service.process.terminate()

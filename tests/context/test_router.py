@@ -1,4 +1,5 @@
-"""What goes into the prompt: within the budget, nothing twice, nothing of others, and still something when a source fails."""
+"""What goes into the prompt: within the budget, nothing twice, nothing of others, and still something when a source
+fails."""
 
 from __future__ import annotations
 

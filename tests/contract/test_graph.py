@@ -18,9 +18,12 @@ async def people(memory: Any) -> dict[str, Any]:
     kinds = {"Alice": "person", "Bob": "person", "Carol": "person", "Acme": "org", "Globex": "org", "Lisbon": "city"}
     made = {name: await memory.add_entity(name, entity_type=kind) for name, kind in kinds.items()}
     for source, kind, target in (
-        ("Alice", "works_at", "Acme"), ("Bob", "works_at", "Acme"), ("Carol", "works_at", "Globex"), ("Acme", "lies_in", "Lisbon"),
+        ("Alice", "works_at", "Acme"),
+        ("Bob", "works_at", "Acme"),
+        ("Carol", "works_at", "Globex"),
+        ("Acme", "lies_in", "Lisbon"),
         ("Alice", "knows", "Carol"),
-    ):  # fmt: skip
+    ):
         await memory.add_relation(made[source], target, kind)
     return made
 
@@ -55,9 +58,18 @@ async def test_an_entity_is_found_by_type_and_name_and_alias_and_brought_up_to_d
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"name": ""}, {"name": "x" * 256}, {"name": "a\x00b"}, {"name": " "}, {"name": "x", "entity_type": "two words"}, {"name": "x", "properties": {"x": float("nan")}},
-     {"name": "x", "entity_id": "no"}, {"name": "x", "aliases": ["a"] * 51}, {"name": 5}],
-)  # fmt: skip
+    [
+        {"name": ""},
+        {"name": "x" * 256},
+        {"name": "a\x00b"},
+        {"name": " "},
+        {"name": "x", "entity_type": "two words"},
+        {"name": "x", "properties": {"x": float("nan")}},
+        {"name": "x", "entity_id": "no"},
+        {"name": "x", "aliases": ["a"] * 51},
+        {"name": 5},
+    ],
+)
 async def test_wrong_entities_are_refused(memory: Any, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationFailedError):
         await memory.add_entity(**wrong)

@@ -36,8 +36,11 @@ async def test_events_are_paged_and_filtered(memory: Any) -> None:
     await memory.store("k", 1, "p")
     every = await memory.events()
     assert [(event.sequence, event.type) for event in every] == [
-        (1, "memory.written"), (2, "memory.written"), (3, "session.created"), (4, "plan.state.written"),
-    ]  # fmt: skip
+        (1, "memory.written"),
+        (2, "memory.written"),
+        (3, "session.created"),
+        (4, "plan.state.written"),
+    ]
     assert [event.sequence for event in await memory.events(after=1, limit=2)] == [2, 3]
     assert [event.sequence for event in await memory.events(types=["memory.*", "session.created"])] == [1, 2, 3]
     assert [event.sequence for event in await memory.events(types=["memory.written"], kinds=["episodic"])] == [2]

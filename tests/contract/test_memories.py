@@ -16,9 +16,15 @@ from keeps_client.models import NewMemory
 
 async def test_a_memory_is_remembered_changed_forgotten_and_restored(memory: Any) -> None:
     receipt = await memory.remember(
-        "Alice likes tea.", namespace="taste", key="drink", tags=["taste"], importance=0.9, metadata={"a": [1, None]}, value={"drink": "tea"},
+        "Alice likes tea.",
+        namespace="taste",
+        key="drink",
+        tags=["taste"],
+        importance=0.9,
+        metadata={"a": [1, None]},
+        value={"drink": "tea"},
         valid_from=datetime(2024, 1, 1, tzinfo=UTC),
-    )  # fmt: skip
+    )
     assert (receipt.status, receipt.indexed, receipt.memory.version) == ("created", True, 1)
     assert (await memory.remember("Alice likes tea.", namespace="taste", key="drink")).status == "unchanged"
     stored = await memory.get(receipt.memory_id)
@@ -71,18 +77,34 @@ async def test_recall_answers_and_explains(memory: Any) -> None:
 
 @pytest.mark.parametrize(
     ("method", "arguments", "error"),
-    [("remember", {"content": ""}, ValidationFailedError), ("remember", {"content": "x", "importance": 2}, ValidationFailedError),
-     ("remember", {"content": "x", "tags": "abc"}, ValidationFailedError), ("recall", {"query": ""}, ValidationFailedError),
-     ("recall", {"query": "x", "limit": 0}, ValidationFailedError), ("recall", {"query": "x", "filters": {"nope": {"eq": 1}}}, ValidationFailedError),
-     ("list", {"limit": 0}, ValidationFailedError), ("list", {"cursor": "bogus"}, ValidationFailedError), ("get", {"memory_id": "bogus"}, ValidationFailedError),
-     ("get", {"memory_id": str(uuid4())}, NotFoundError), ("forget", {}, ValidationFailedError), ("forget", {"memory_id": str(uuid4())}, NotFoundError),
-     ("history", {"memory_id": str(uuid4())}, NotFoundError), ("restore", {"memory_id": str(uuid4())}, NotFoundError),
-     ("store_task_context", {"task_id": "", "event_type": "e"}, ValidationFailedError), ("create_plan", {"goal_event": ""}, ValidationFailedError),
-     ("get_plan", {"plan_id": "x" * 256}, ValidationFailedError), ("log_interaction", {"agent_id": "a", "role": "robot", "content": "x"}, ValidationFailedError),
-     ("store_skill", {"agent_id": "a", "content": "x", "procedure_type": "magic"}, ValidationFailedError),
-     ("store_if_version_matches", {"key": "k", "value": 1, "plan_id": "p", "expected_version": -1}, ValidationFailedError),
-     ("increment", {"key": "k", "plan_id": "p", "delta": "x"}, ValidationFailedError)],
-)  # fmt: skip
+    [
+        ("remember", {"content": ""}, ValidationFailedError),
+        ("remember", {"content": "x", "importance": 2}, ValidationFailedError),
+        ("remember", {"content": "x", "tags": "abc"}, ValidationFailedError),
+        ("recall", {"query": ""}, ValidationFailedError),
+        ("recall", {"query": "x", "limit": 0}, ValidationFailedError),
+        ("recall", {"query": "x", "filters": {"nope": {"eq": 1}}}, ValidationFailedError),
+        ("list", {"limit": 0}, ValidationFailedError),
+        ("list", {"cursor": "bogus"}, ValidationFailedError),
+        ("get", {"memory_id": "bogus"}, ValidationFailedError),
+        ("get", {"memory_id": str(uuid4())}, NotFoundError),
+        ("forget", {}, ValidationFailedError),
+        ("forget", {"memory_id": str(uuid4())}, NotFoundError),
+        ("history", {"memory_id": str(uuid4())}, NotFoundError),
+        ("restore", {"memory_id": str(uuid4())}, NotFoundError),
+        ("store_task_context", {"task_id": "", "event_type": "e"}, ValidationFailedError),
+        ("create_plan", {"goal_event": ""}, ValidationFailedError),
+        ("get_plan", {"plan_id": "x" * 256}, ValidationFailedError),
+        ("log_interaction", {"agent_id": "a", "role": "robot", "content": "x"}, ValidationFailedError),
+        ("store_skill", {"agent_id": "a", "content": "x", "procedure_type": "magic"}, ValidationFailedError),
+        (
+            "store_if_version_matches",
+            {"key": "k", "value": 1, "plan_id": "p", "expected_version": -1},
+            ValidationFailedError,
+        ),
+        ("increment", {"key": "k", "plan_id": "p", "delta": "x"}, ValidationFailedError),
+    ],
+)
 async def test_wrong_arguments_raise_the_same_errors_everywhere(
     memory: Any, method: str, arguments: dict[str, Any], error: type[Exception]
 ) -> None:

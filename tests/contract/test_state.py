@@ -99,8 +99,14 @@ async def test_a_key_with_points_that_is_there_is_meant_whole(memory: Any) -> No
 
 @pytest.mark.parametrize(
     ("value", "path", "says"),
-    [("text", "key", "not a list"), ({"a": 1}, "key", "not a list"), ([1], "key.5", "no item 5"), ("text", "key.a", "which has no a"), (3, "key", "not a list")],
-)  # fmt: skip
+    [
+        ("text", "key", "not a list"),
+        ({"a": 1}, "key", "not a list"),
+        ([1], "key.5", "no item 5"),
+        ("text", "key.a", "which has no a"),
+        (3, "key", "not a list"),
+    ],
+)
 async def test_appending_to_something_else_is_a_clear_error(memory: Any, value: Any, path: str, says: str) -> None:
     await memory.store("key", value, "plan")
     with pytest.raises(ValidationFailedError, match=says):
@@ -142,8 +148,12 @@ async def test_text_that_cannot_be_stored_is_refused(memory: Any, bad: str) -> N
 
 async def test_a_task_context_is_found_by_its_sub_task(memory: Any) -> None:
     stored = await memory.store_task_context(
-        "task", event_type="research.requested", plan_id="plan", response_event="research.completed", data={"topic": "bees"},
-    )  # fmt: skip
+        "task",
+        event_type="research.requested",
+        plan_id="plan",
+        response_event="research.completed",
+        data={"topic": "bees"},
+    )
     assert (stored.version, stored.response_topic, stored.sub_tasks, stored.state) == (1, "action-results", [], {})
     changed = await memory.update_task_context(
         "task", sub_tasks=["sub-1", {"sub_task_id": "sub-2", "event": "x"}], state={"progress": 0.5}
@@ -227,8 +237,12 @@ async def test_a_plan_takes_its_tree_tasks_and_state_along(memory: Any, log_of: 
 
 async def test_a_plan_context_is_a_state_machine_under_a_version(memory: Any) -> None:
     stored = await memory.store_plan_context(
-        "plan", goal_event="goal", state={"start": {"next": "search"}}, current_state="start", correlation_ids=["c-1", "c-2"]
-    )  # fmt: skip
+        "plan",
+        goal_event="goal",
+        state={"start": {"next": "search"}},
+        current_state="start",
+        correlation_ids=["c-1", "c-2"],
+    )
     assert (stored.version, stored.current_state, stored.status) == (1, "start", "running")
     assert (await memory.get_plan_by_correlation("c-2")).plan_id == "plan"
     moved = await memory.store_plan_context(
@@ -332,8 +346,11 @@ async def test_who_asks_as_an_agent_need_not_name_it(keeps: Keeps, server_url: s
     async with MemoryClient(server_url, tenant_id=tenant, user_id="alice") as nobody:
         for memory in (keeps.memory(Scope(tenant, "alice")), nobody):
             for attempt in (
-                memory.log_interaction(None, "user", "x"), memory.get_recent_history(), memory.search_interactions(None, "x"),
-                memory.store_skill(None, "x", procedure_type="system_prompt"), memory.get_relevant_skills(None, "x"),
-            ):  # fmt: skip
+                memory.log_interaction(None, "user", "x"),
+                memory.get_recent_history(),
+                memory.search_interactions(None, "x"),
+                memory.store_skill(None, "x", procedure_type="system_prompt"),
+                memory.get_relevant_skills(None, "x"),
+            ):
                 with pytest.raises(ValidationFailedError, match="agent_id"):
                     await attempt

@@ -38,9 +38,13 @@ async def test_a_workflow_keeps_values_and_actions(memory: Any) -> None:
     assert await state.get("with.points") == 1
     assert (await state.delete("empty"), await state.delete("empty")) == (True, False)
     assert await state.get_all() == {
-        "action_history": ["research.requested"], "data": {"a": 1, "b": 2}, "count": 3, "list": ["x", "y", "z"],
-        "with.points": 1, "also.with.points": [1],
-    }  # fmt: skip
+        "action_history": ["research.requested"],
+        "data": {"a": 1, "b": 2},
+        "count": 3,
+        "list": ["x", "y", "z"],
+        "with.points": 1,
+        "also.with.points": [1],
+    }
     with pytest.raises(ValidationFailedError):
         await state.extend("count", [1])
     await state.clear()

@@ -19,9 +19,12 @@ def said(*texts: str, role: str = "user") -> list[dict[str, str]]:
 async def test_an_exchange_is_stored_as_memories_facts_and_notes(living: Keeps, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice", "concierge"))
     receipt = await alice.store_exchange(
-        [*said("I moved to Leeds last month. I'm allergic to peanuts."), *said("Noted! We decided on Thai food.", role="assistant")],
+        [
+            *said("I moved to Leeds last month. I'm allergic to peanuts."),
+            *said("Noted! We decided on Thai food.", role="assistant"),
+        ],
         session_id="s1",
-    )  # fmt: skip
+    )
     assert [each.status for each in receipt.messages] == ["created", "created"]
     assert [each.memory.content for each in receipt.facts] == [
         "The user lives in Leeds.",
@@ -76,12 +79,15 @@ async def test_what_keeps_put_into_the_prompt_is_not_stored_again(living: Keeps,
     await alice.remember("The office closes at six.")
     receipt = await alice.store_exchange(
         [
-            {"role": "system", "content": "<!-- keeps:context v1 -->\n- The office closes at six.\n<!-- /keeps:context -->"},
+            {
+                "role": "system",
+                "content": "<!-- keeps:context v1 -->\n- The office closes at six.\n<!-- /keeps:context -->",
+            },
             {"role": "user", "content": "When does it close? <!-- keeps:context v1 -->secret<!-- /keeps:context -->"},
             {"role": "assistant", "content": "The office closes at six."},
         ],
         session_id="s1",
-    )  # fmt: skip
+    )
     assert [each.status for each in receipt.messages] == ["unchanged", "created", "unchanged"]
     assert receipt.messages[1].memory.content == "When does it close?"
     assert (receipt.recalled, receipt.notes.message_count) == (2, 1)
@@ -94,9 +100,11 @@ async def test_notes_roll_on_and_can_be_made_again_from_the_messages(
     for number in range(12):
         clock.forward(minutes=1)
         await alice.store_exchange(
-            said(f"We must pay the harbour fee number {number} by Friday." if number % 3 else "Nice weather, is it not?"),
+            said(
+                f"We must pay the harbour fee number {number} by Friday." if number % 3 else "Nice weather, is it not?"
+            ),
             session_id="s1",
-        )  # fmt: skip
+        )
     notes = await alice.session_notes("s1")
     assert notes.message_count == 12
     assert "harbour fee number 1" in notes.summary
@@ -112,8 +120,12 @@ async def test_notes_roll_on_and_can_be_made_again_from_the_messages(
 async def test_two_agents_that_talk_at_once_lose_nothing(living: Keeps, tenant: str) -> None:
     agents = [living.memory(Scope(tenant, "alice", f"agent-{number}")) for number in range(4)]
     await asyncio.gather(
-        *(agent.store_exchange(said(f"Remark {number} of {agent.scope.agent_id}."), session_id="s1") for agent in agents for number in range(5))
-    )  # fmt: skip
+        *(
+            agent.store_exchange(said(f"Remark {number} of {agent.scope.agent_id}."), session_id="s1")
+            for agent in agents
+            for number in range(5)
+        )
+    )
     assert (await agents[0].session_notes("s1")).message_count == 20
 
 
@@ -122,9 +134,15 @@ async def test_ending_a_session_keeps_its_summary_and_an_hour_later_what_matters
 ) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     first = await alice.store_exchange(
-        said("You must never give me peanuts: I am allergic to them.", "Lovely morning.", "We decided to sail on Friday.", "Ok.", "Bye!"),
+        said(
+            "You must never give me peanuts: I am allergic to them.",
+            "Lovely morning.",
+            "We decided to sail on Friday.",
+            "Ok.",
+            "Bye!",
+        ),
         session_id="s1",
-    )  # fmt: skip
+    )
     ended = await alice.end_session("s1")
     assert ended.memory.content_type == "session_summary"
     assert "peanuts" in ended.memory.content
@@ -206,8 +224,9 @@ async def test_an_agents_token_has_notes_of_what_it_took_part_in_only(
     await living.lifecycle.run(tenant, "sessions")
     summaries = (await user.list(filters={"content_type": {"eq": "session_summary"}})).items
     assert {(each.agent_id, "party" in each.content, "invoice" in each.content) for each in summaries} == {
-        (None, True, False), ("billing", False, True),
-    }  # fmt: skip
+        (None, True, False),
+        ("billing", False, True),
+    }
     assert [
         each.agent_id for each in (await bound.list(filters={"content_type": {"eq": "session_summary"}})).items
     ] == ["billing"]

@@ -78,9 +78,14 @@ async def test_what_no_message_says_is_dropped_and_no_id_can_be_made_up(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str
 ) -> None:
     lies = [
-        fact(1, "hometown", "Paris"), fact(9, "hometown", "Whitby"), fact(0, "pets", "two hens"), fact(1, "", "Whitby"),
-        fact(1, "pets", "two hens", confidence=0.1), {**fact(1, "mother", "Whitby"), "entity": "Queen Ann"}, fact(1, "sea", "Whitby", same_as=77),
-    ]  # fmt: skip
+        fact(1, "hometown", "Paris"),
+        fact(9, "hometown", "Whitby"),
+        fact(0, "pets", "two hens"),
+        fact(1, "", "Whitby"),
+        fact(1, "pets", "two hens", confidence=0.1),
+        {**fact(1, "mother", "Whitby"), "entity": "Queen Ann"},
+        fact(1, "sea", "Whitby", same_as=77),
+    ]
     script.answers = [{"facts": lies, "summary": ""}]
     facts, _ = await consolidated(keeps, clock, tenant)
     assert facts == ["The user's sea is Whitby."], "a number that names no known fact names a new one"

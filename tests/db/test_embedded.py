@@ -86,7 +86,8 @@ async def test_it_is_private_durable_and_in_a_fixed_locale(server: EmbeddedPostg
     connection = await asyncpg.connect(server.url("postgres"))
     settings = {row["name"]: row["setting"] for row in await connection.fetch("SELECT name, setting FROM pg_settings")}
     database = await connection.fetchrow(
-        "SELECT datlocprovider::text, datlocale, pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = 'keeps'"
+        "SELECT datlocprovider::text, datlocale, pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE"
+        " datname = 'keeps'"
     )
     lower = await connection.fetchval("SELECT lower('ÄÉΣ')")
     await connection.close()

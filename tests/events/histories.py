@@ -1,4 +1,5 @@
-"""Random histories: every operation that changes something durable, by several users, on few names, so that they meet."""
+"""Random histories: every operation that changes something durable, by several users, on few names, so that they
+meet."""
 
 from __future__ import annotations
 
@@ -62,9 +63,17 @@ class History:
             self._clock.now += timedelta(days=pick.choice((0.1, 1, 40)))
         memory = self._keeps.memory(Scope(self._tenant, pick.choice(USERS), pick.choice((None, "agent"))))
         operations: list[tuple[int, Callable[[LocalMemory], Awaitable[Any]]]] = [
-            (10, self._remember), (4, self._update), (3, self._forget), (2, self._restore), (2, self._session), (4, self._plan), (8, self._working),
-            (3, self._task), (8, self._graph), (0 if pick.random() < 0.8 else 1, self._erase),
-        ]  # fmt: skip
+            (10, self._remember),
+            (4, self._update),
+            (3, self._forget),
+            (2, self._restore),
+            (2, self._session),
+            (4, self._plan),
+            (8, self._working),
+            (3, self._task),
+            (8, self._graph),
+            (0 if pick.random() < 0.8 else 1, self._erase),
+        ]
         (operation,) = pick.choices([each for _, each in operations], [weight for weight, _ in operations])
         await operation(memory)
 
@@ -90,9 +99,15 @@ class History:
     async def _update(self, memory: LocalMemory) -> None:
         pick = self._random
         changes = pick.choice(
-            ({"content": pick.choice(WORDS)}, {"importance": pick.random()}, {"visibility": pick.choice(("private", "tenant"))},
-             {"metadata": {"x": pick.choice(VALUES)}}, {"expires_at": None}, {"value": pick.choice(VALUES)})
-        )  # fmt: skip
+            (
+                {"content": pick.choice(WORDS)},
+                {"importance": pick.random()},
+                {"visibility": pick.choice(("private", "tenant"))},
+                {"metadata": {"x": pick.choice(VALUES)}},
+                {"expires_at": None},
+                {"value": pick.choice(VALUES)},
+            )
+        )
         await memory.update(self._some(), index="later", **changes)
 
     async def _forget(self, memory: LocalMemory) -> None:
@@ -118,9 +133,12 @@ class History:
         match pick.randrange(5):
             case 0 | 1:
                 await memory.create_plan(
-                    plan_id=plan, goal_event="g", goal_data={"x": pick.choice(VALUES)}, session_id=pick.choice((None, "s")),
+                    plan_id=plan,
+                    goal_event="g",
+                    goal_data={"x": pick.choice(VALUES)},
+                    session_id=pick.choice((None, "s")),
                     parent_plan_id=pick.choice((None, "p")) if plan == "q" else None,
-                )  # fmt: skip
+                )
             case 2:
                 await memory.update_plan(
                     plan, status=pick.choice(("paused", "completed")), state={"x": pick.choice(VALUES)}
@@ -148,8 +166,12 @@ class History:
         pick = self._random
         if pick.random() < 0.7:
             await memory.store_task_context(
-                "task", event_type="e", plan_id=pick.choice((None, "p")), data={"x": pick.choice(VALUES)}, sub_tasks=["a", {"sub_task_id": "b"}]
-            )  # fmt: skip
+                "task",
+                event_type="e",
+                plan_id=pick.choice((None, "p")),
+                data={"x": pick.choice(VALUES)},
+                sub_tasks=["a", {"sub_task_id": "b"}],
+            )
         else:
             await memory.delete_task_context("task")
 
@@ -159,15 +181,22 @@ class History:
         match pick.randrange(9):
             case 0 | 1:
                 made = await memory.add_entity(
-                    pick.choice(names), entity_type=pick.choice(("person", "org")), aliases=(pick.choice(names),), properties={"x": pick.choice(VALUES)},
+                    pick.choice(names),
+                    entity_type=pick.choice(("person", "org")),
+                    aliases=(pick.choice(names),),
+                    properties={"x": pick.choice(VALUES)},
                     visibility=pick.choice(("private", "tenant")),
-                )  # fmt: skip
+                )
                 self._entities.append(made.entity_id)
             case 2 | 3:
                 edge = await memory.add_relation(
-                    pick.choice(names), pick.choice(names), pick.choice(("knows", "works_at")), weight=pick.choice((1.0, 0.1)),
-                    valid_from=pick.choice((None, START + timedelta(days=pick.randrange(-9, 9)))), exclusive=pick.random() < 0.3,
-                )  # fmt: skip
+                    pick.choice(names),
+                    pick.choice(names),
+                    pick.choice(("knows", "works_at")),
+                    weight=pick.choice((1.0, 0.1)),
+                    valid_from=pick.choice((None, START + timedelta(days=pick.randrange(-9, 9)))),
+                    exclusive=pick.random() < 0.3,
+                )
                 self._relations.append(edge.relation_id)
             case 4 if self._relations:
                 await memory.delete_relation(pick.choice(self._relations), hard=pick.random() < 0.3)

@@ -57,8 +57,8 @@ async def test_a_row_that_was_changed_behind_the_log_is_found_and_named(
     await connection.execute("UPDATE keeps.memories SET importance = 0.125 WHERE memory_id = $1", kept.memory_id)
     await connection.execute("DELETE FROM keeps.memories WHERE memory_id = $1", lost.memory_id)
     await connection.execute(
-        "INSERT INTO keeps.working_memory SELECT tenant_id, plan_id, 'forged', user_id, value, version, expires_at, created_at, updated_at"
-        " FROM keeps.working_memory WHERE tenant_id = $1",
+        "INSERT INTO keeps.working_memory SELECT tenant_id, plan_id, 'forged', user_id, value, version, expires_at,"
+        " created_at, updated_at FROM keeps.working_memory WHERE tenant_id = $1",
         tenant,
     )
     await connection.close()
@@ -146,12 +146,16 @@ async def test_a_fact_corrected_twice_answers_three_ways(stepping: Any, tenant: 
     await memory.remember("Bob owns a bakery.")
     answers = [(await memory.recall("where does Alice live", as_of=moment)).hits for moment in moments]
     assert [[hit.memory.content for hit in hits] for hits in answers] == [
-        ["Alice lives in Leeds."], ["Alice lives in Lisbon."], ["Alice lives in Lagos."],
-    ]  # fmt: skip
+        ["Alice lives in Leeds."],
+        ["Alice lives in Lisbon."],
+        ["Alice lives in Lagos."],
+    ]
     assert {hit.memory.memory_id for hits in answers for hit in hits} == {first.memory_id}
     assert [(await memory.get(first.memory_id, as_of=moment)).content for moment in moments] == [
-        "Alice lives in Leeds.", "Alice lives in Lisbon.", "Alice lives in Lagos.",
-    ]  # fmt: skip
+        "Alice lives in Leeds.",
+        "Alice lives in Lisbon.",
+        "Alice lives in Lagos.",
+    ]
     tagged = await memory.recall("where does Alice live", as_of=moments[1], tags=["old"])
     assert tagged.hits == []
     with pytest.raises(NotFoundError):
@@ -223,7 +227,8 @@ async def test_retention_keeps_what_replay_needs(server: Any, fresh_database: An
         before = (await keeps.events.verify(memory.scope)).compared
         # Half a year later: rows as if a month's partition had taken them when they were recorded.
         await connection.execute(
-            "CREATE TABLE keeps.events_2026_01 PARTITION OF keeps.events FOR VALUES FROM ('2026-01-01Z') TO ('2026-02-01Z')"
+            "CREATE TABLE keeps.events_2026_01 PARTITION OF keeps.events FOR VALUES FROM ('2026-01-01Z') TO"
+            " ('2026-02-01Z')"
         )
         await connection.execute("ALTER TABLE keeps.events_2026_01 OWNER TO keeps_owner")
         await connection.execute("SELECT set_config('app.log_change', 'test', false)")

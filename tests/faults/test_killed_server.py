@@ -93,11 +93,12 @@ async def test_no_acknowledged_write_is_lost(new_home: Callable[..., Path]) -> N
         }
         events = {row["event_id"] for row in await connection.fetch("SELECT event_id FROM keeps.events")}
         orphans = await connection.fetchval(
-            "SELECT count(*) FROM keeps.memories AS m WHERE NOT EXISTS (SELECT FROM keeps.events AS e WHERE e.tenant_id = m.tenant_id"
-            " AND e.subject = m.memory_id::text AND (e.data->'memory'->>'version')::int = m.version)"
+            "SELECT count(*) FROM keeps.memories AS m WHERE NOT EXISTS (SELECT FROM keeps.events AS e WHERE e.tenant_id"
+            " = m.tenant_id AND e.subject = m.memory_id::text AND (e.data->'memory'->>'version')::int = m.version)"
         )
         wordless = await connection.fetchval(
-            "SELECT count(*) FROM keeps.memories AS m WHERE NOT EXISTS (SELECT FROM keeps.memory_terms AS t WHERE t.memory_id = m.memory_id)"
+            "SELECT count(*) FROM keeps.memories AS m WHERE NOT EXISTS (SELECT FROM keeps.memory_terms AS t WHERE"
+            " t.memory_id = m.memory_id)"
         )
         gaps = await connection.fetchval("SELECT max(sequence) - count(*) FROM keeps.events")
         await connection.close()

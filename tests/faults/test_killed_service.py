@@ -21,8 +21,15 @@ KEEPS = Path(sys.executable).parent / "keeps"
 
 async def serve(home: Path, **environment: str) -> tuple[Any, str]:
     process = await asyncio.create_subprocess_exec(
-        KEEPS, "serve", "--port", "0", "--home", str(home), env={**os.environ, **environment}, stderr=asyncio.subprocess.PIPE
-    )  # fmt: skip
+        KEEPS,
+        "serve",
+        "--port",
+        "0",
+        "--home",
+        str(home),
+        env={**os.environ, **environment},
+        stderr=asyncio.subprocess.PIPE,
+    )
     assert process.stderr is not None
     while line := (await process.stderr.readline()).decode():
         if found := re.search(r"http://\S+", line):

@@ -1,4 +1,5 @@
-"""Subscribers over kill -9 of the server, over its restart, and over kill -9 of a subscriber: none lost, none doubled."""
+"""Subscribers over kill -9 of the server, over its restart, and over kill -9 of a subscriber: none lost, none
+doubled."""
 
 from __future__ import annotations
 
@@ -37,8 +38,15 @@ asyncio.run(main())
 
 async def served(home: Path, port: int) -> Any:
     process = await asyncio.create_subprocess_exec(
-        KEEPS, "serve", "--port", str(port), "--home", str(home), env={"KEEPS_EMBEDDER": "none", "PATH": "/usr/bin:/bin"}, stderr=asyncio.subprocess.PIPE
-    )  # fmt: skip
+        KEEPS,
+        "serve",
+        "--port",
+        str(port),
+        "--home",
+        str(home),
+        env={"KEEPS_EMBEDDER": "none", "PATH": "/usr/bin:/bin"},
+        stderr=asyncio.subprocess.PIPE,
+    )
     assert process.stderr is not None
     while b"http://" not in (line := await process.stderr.readline()):
         assert line, "the server ended before it served"
@@ -116,5 +124,6 @@ async def test_no_event_is_lost_or_doubled(new_home: Callable[..., Path], tmp_pa
     assert seen_in(steady) == log
     assert seen_in(killed) == log
     print(
-        f"sent {sent}, in the log {len(log)}, received {len(seen_in(steady))} and {len(seen_in(killed))}, doubled 0, lost 0"
+        f"sent {sent}, in the log {len(log)}, received {len(seen_in(steady))} and {len(seen_in(killed))}, doubled 0,"
+        " lost 0"
     )

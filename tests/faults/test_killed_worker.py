@@ -1,4 +1,5 @@
-"""A worker is killed in the middle of its work: whole batches are done, nothing is half done, and the next one goes on."""
+"""A worker is killed in the middle of its work: whole batches are done, nothing is half done, and the next one goes
+on."""
 
 from __future__ import annotations
 

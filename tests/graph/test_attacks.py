@@ -20,7 +20,8 @@ def of(keeps: Keeps, tenant: str, *users: str) -> list[Any]:
 async def log_of(server: Any, tenant: str) -> str:
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     rows = await connection.fetch(
-        "SELECT events::text FROM keeps.events WHERE tenant_id = $1 UNION ALL SELECT answer::text FROM keeps.idempotency_keys WHERE tenant_id = $1",
+        "SELECT events::text FROM keeps.events WHERE tenant_id = $1 UNION ALL SELECT answer::text FROM"
+        " keeps.idempotency_keys WHERE tenant_id = $1",
         tenant,
     )
     await connection.close()
@@ -95,8 +96,15 @@ async def test_imported_mentions_are_of_ones_own_memories(keeps: Keeps, tenant: 
     ann, bob = of(keeps, tenant, "ann", "bob")
     shared = await ann.remember("Ann met Al.", visibility="tenant")
     entity = await bob.add_entity("Al")
-    row = {"memory_id": str(shared.memory_id), "entity_id": str(entity.entity_id), "user_id": "bob", "source": "user", "rejected": False,
-           "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}  # fmt: skip
+    row = {
+        "memory_id": str(shared.memory_id),
+        "entity_id": str(entity.entity_id),
+        "user_id": "bob",
+        "source": "user",
+        "rejected": False,
+        "created_at": "2026-01-01T00:00:00Z",
+        "updated_at": "2026-01-01T00:00:00Z",
+    }
     summary = await keeps.transfer.import_lines(bob.scope, [json.dumps({"type": "mention", "row": row})])
     assert (summary.stored, summary.failed) == (0, 1)
 
@@ -177,11 +185,15 @@ async def test_a_forged_past_convinces_nobody(keeps: Keeps, tenant: str, raw: as
         )
         for number, subject in enumerate((str(shared.memory_id), "not-a-uuid")):
             await raw.execute(
-                "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)"
-                " SELECT $1, $3, gen_random_uuid(), 'memory.written', 'keeps', $2, now(), 'bob', 'tenant',"
-                " jsonb_build_object('memory', to_jsonb(memories) || '{\"content\": \"FORGED\"}') FROM keeps.memories WHERE memory_id = $4",
-                tenant, subject, 900 + number, shared.memory_id,
-            )  # fmt: skip
+                "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id,"
+                " visibility, data) SELECT $1, $3, gen_random_uuid(), 'memory.written', 'keeps', $2, now(), 'bob',"
+                " 'tenant', jsonb_build_object('memory', to_jsonb(memories) || '{\"content\": \"FORGED\"}') FROM"
+                " keeps.memories WHERE memory_id = $4",
+                tenant,
+                subject,
+                900 + number,
+                shared.memory_id,
+            )
     now = datetime.now(UTC) + timedelta(seconds=5)
     for reader in (ann, cat):
         assert (await reader.get(shared.memory_id, as_of=now)).content == "The office closes at six."

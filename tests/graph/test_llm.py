@@ -1,4 +1,5 @@
-"""An LLM behind OpenAI's API, scripted: right, lying, cut off, refusing, away. With it better, without it nothing is lost."""
+"""An LLM behind OpenAI's API, scripted: right, lying, cut off, refusing, away. With it better, without it nothing is
+lost."""
 
 from __future__ import annotations
 
@@ -43,13 +44,20 @@ async def read(keeps: Keeps, tenant: str) -> tuple[dict[str, str], list[tuple[st
 
 async def test_a_right_answer_gives_types_and_edges(keeps: Keeps, script: Script, tenant: str) -> None:
     script.answers = [
-        {"entities": [{"text": 1, "name": "Alice", "type": "Person"}, {"text": 1, "name": "Acme", "type": "organisation"}],
-         "relations": [{"text": 1, "source": "Alice", "target": "Acme", "type": "works at"}]}
-    ]  # fmt: skip
+        {
+            "entities": [
+                {"text": 1, "name": "Alice", "type": "Person"},
+                {"text": 1, "name": "Acme", "type": "organisation"},
+            ],
+            "relations": [{"text": 1, "source": "Alice", "target": "Acme", "type": "works at"}],
+        }
+    ]
     types, edges = await read(keeps, tenant)
-    assert types == {"Alice": "person", "Acme": "organisation", "Lisbon": "name"}, (
-        "what the LLM left out, the rules found"
-    )
+    assert types == {
+        "Alice": "person",
+        "Acme": "organisation",
+        "Lisbon": "name",
+    }, "what the LLM left out, the rules found"
     assert edges == [("Alice", "works_at", "Acme")]
     assert script.asked == [f"[1] {TEXT}"], "texts have small numbers, no ids"
     memory = keeps.memory(Scope(tenant, "alice"))
@@ -60,9 +68,18 @@ async def test_a_right_answer_gives_types_and_edges(keeps: Keeps, script: Script
 
 async def test_lies_are_left_out(keeps: Keeps, script: Script, tenant: str) -> None:
     script.answers = [
-        {"entities": [{"text": 1, "name": "Mallory"}, {"text": 7, "name": "Alice"}, {"text": 1, "name": "Acme", "type": "'; DROP"}],
-         "relations": [{"text": 1, "source": "Acme", "target": "Mallory", "type": "owns"}, {"text": 1, "source": "Acme", "target": "Acme", "type": "x"}]}
-    ]  # fmt: skip
+        {
+            "entities": [
+                {"text": 1, "name": "Mallory"},
+                {"text": 7, "name": "Alice"},
+                {"text": 1, "name": "Acme", "type": "'; DROP"},
+            ],
+            "relations": [
+                {"text": 1, "source": "Acme", "target": "Mallory", "type": "owns"},
+                {"text": 1, "source": "Acme", "target": "Acme", "type": "x"},
+            ],
+        }
+    ]
     types, edges = await read(keeps, tenant)
     assert (set(types), edges) == ({"Acme", "Lisbon"}, [])
     assert types["Acme"] == "drop"

@@ -17,10 +17,21 @@ CHAT = [
     {"role": "user", "content": "I moved to Oslo.", "name": "Kari", "timestamp": 1_750_000_000},
     {"role": "assistant", "content": [{"type": "text", "text": "Noted."}], "created_at": "2026-01-01T10:00:00Z"},
 ]
-LOCOMO = [{"sample_id": "conv-1", "qa": [], "conversation": {
-    "speaker_a": "Ann", "session_1_date_time": "1:56 pm on 8 May, 2023", "session_2": [{"speaker": "Ben", "dia_id": "D2:1", "text": "Hi"}],
-    "session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": "Look!", "blip_caption": "a dog"}, {"speaker": "Ben", "dia_id": "D1:2", "text": ""}],
-}}]  # fmt: skip
+LOCOMO = [
+    {
+        "sample_id": "conv-1",
+        "qa": [],
+        "conversation": {
+            "speaker_a": "Ann",
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_2": [{"speaker": "Ben", "dia_id": "D2:1", "text": "Hi"}],
+            "session_1": [
+                {"speaker": "Ann", "dia_id": "D1:1", "text": "Look!", "blip_caption": "a dog"},
+                {"speaker": "Ben", "dia_id": "D1:2", "text": ""},
+            ],
+        },
+    }
+]
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -54,8 +65,15 @@ def test_every_shape_of_a_chat_is_read(tmp_path: Path, name: str, text: str) -> 
 
 
 def test_each_bad_line_is_named_with_its_reason(tmp_path: Path) -> None:
-    lines = ["{broken", '{"role": "user"}', '{"role": "robot", "content": "x"}', '{"role": "user", "content": "  "}', '{"role":"user","content":"good"}',
-             '{"role":"user","content":"x","timestamp":"yesterday"}', "[]"]  # fmt: skip
+    lines = [
+        "{broken",
+        '{"role": "user"}',
+        '{"role": "robot", "content": "x"}',
+        '{"role": "user", "content": "  "}',
+        '{"role":"user","content":"good"}',
+        '{"role":"user","content":"x","timestamp":"yesterday"}',
+        "[]",
+    ]
     records = list(read(write(tmp_path, "c.jsonl", "\n".join(lines)), "chat"))
     assert [record.memory["content"] for record in records if record.memory] == ["good"]
     assert sorted(record.place for record in records if record.problem) == [f"c.jsonl:{n}" for n in (1, 2, 3, 4, 6, 7)]
@@ -81,8 +99,10 @@ def test_markdown_is_cut_at_headings_and_code_is_no_heading(tmp_path: Path) -> N
     (tmp_path / "notes" / "c.md").write_bytes(b"\xff\xfe bad")
     records = list(read(tmp_path / "notes", "auto"))
     assert [record.memory["content"] for record in records if record.place.startswith("a.md")] == [
-        "intro", "One\ntext\n```\n# not a heading\n```", "One › Two\nmore",
-    ]  # fmt: skip
+        "intro",
+        "One\ntext\n```\n# not a heading\n```",
+        "One › Two\nmore",
+    ]
     assert all(
         len(record.memory["content"]) <= MAX_SECTION_CHARACTERS for record in records if record.place.startswith("b.md")
     )

@@ -24,8 +24,14 @@ async def test_out_and_in_again(memory: LocalMemory, keeps: Keeps, tenant: str, 
     await memory.remember("A paragraph.", namespace="import", key="adr/0001-sql.md#1")
     await memory.remember("Ünïcödé\n## not a heading\n---", metadata={"x": [1, {"y": None}]}, value={"a": 1})
     await memory.remember(
-        "We met Bob.", kind="episodic", content_type="event", role="user", session_id="s", valid_from=datetime(2024, 5, 1, tzinfo=UTC), metadata={"speaker": "Ann"}
-    )  # fmt: skip
+        "We met Bob.",
+        kind="episodic",
+        content_type="event",
+        role="user",
+        session_id="s",
+        valid_from=datetime(2024, 5, 1, tzinfo=UTC),
+        metadata={"speaker": "Ann"},
+    )
     held = (await memory.list(limit=200)).items
     folder = tmp_path / "out"
     assert write_folder(folder, held) == 4

@@ -181,8 +181,14 @@ async def test_forged_changes_write_nothing_else(living: Keeps, clock: MovingClo
 
     async def forge(tx: Tx) -> None:
         await tx.execute(
-            QUERIES["operation_changes_insert"], tenant, done.operation_id, [mine.memory_id], [json.dumps(forged)], [json.dumps({"layer": "long_term"})], "alice"
-        )  # fmt: skip
+            QUERIES["operation_changes_insert"],
+            tenant,
+            done.operation_id,
+            [mine.memory_id],
+            [json.dumps(forged)],
+            [json.dumps({"layer": "long_term"})],
+            "alice",
+        )
         await tx.execute(
             Statement("forge", "UPDATE keeps.operation_changes SET before = $1::jsonb"), json.dumps(forged)
         )

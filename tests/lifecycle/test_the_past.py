@@ -18,9 +18,15 @@ from tests.lifecycle.conftest import MovingClock
 
 JOBS = ("sessions", "promotion", "decay", "expiry", "consolidation", "storage")
 TEXTS = (
-    "Nina lives in Porto.", "Nina lives in Lyon.", "The gate code is 4711.", "The gate code is 4712.", "Nina likes green tea.",
-    "Nina likes green tea!", "We decided to ship on Friday.", "I am allergic to peanuts.",
-)  # fmt: skip
+    "Nina lives in Porto.",
+    "Nina lives in Lyon.",
+    "The gate code is 4711.",
+    "The gate code is 4712.",
+    "Nina likes green tea.",
+    "Nina likes green tea!",
+    "We decided to ship on Friday.",
+    "I am allergic to peanuts.",
+)
 
 
 async def told(memory: LocalMemory, ids: list[Any], entities: list[Any], moment: datetime) -> dict[str, Any]:

@@ -77,12 +77,28 @@ async def test_filters_select_alike_in_list_and_recall(
 @pytest.mark.parametrize(
     "filters",
     [
-        {"colour": {"eq": 1}}, {"kind": {"like": "x"}}, {"kind": "semantic"}, {"kind": {}}, {"content_hash": {"eq": "x"}}, {"AND": []}, {"AND": [[]]},
-        {"importance": {"gt": "high"}}, {"importance": {"contains": 1}}, {"created_at": {"gt": "yesterday"}}, {"memory_id": {"eq": "x"}},
-        {"kind": {"in": "semantic"}}, {"key": {"exists": "yes"}}, {"key": {"eq": None}}, {"tags": {"gt": "a"}}, {"metadata.": {"eq": 1}},
-        {"metadata.a": {"gt": None}}, {"kind": {"eq": "\x00"}}, {"kind; DROP TABLE x": {"eq": 1}}, {"tags": {"contains": [1]}},
+        {"colour": {"eq": 1}},
+        {"kind": {"like": "x"}},
+        {"kind": "semantic"},
+        {"kind": {}},
+        {"content_hash": {"eq": "x"}},
+        {"AND": []},
+        {"AND": [[]]},
+        {"importance": {"gt": "high"}},
+        {"importance": {"contains": 1}},
+        {"created_at": {"gt": "yesterday"}},
+        {"memory_id": {"eq": "x"}},
+        {"kind": {"in": "semantic"}},
+        {"key": {"exists": "yes"}},
+        {"key": {"eq": None}},
+        {"tags": {"gt": "a"}},
+        {"metadata.": {"eq": 1}},
+        {"metadata.a": {"gt": None}},
+        {"kind": {"eq": "\x00"}},
+        {"kind; DROP TABLE x": {"eq": 1}},
+        {"tags": {"contains": [1]}},
     ],
-)  # fmt: skip
+)
 async def test_what_is_unknown_or_misused_is_an_error(memory: LocalMemory, filters: dict[str, object]) -> None:
     for call in (memory.list(filters=filters), memory.recall("x", filters=filters)):
         with pytest.raises(ValidationFailedError):

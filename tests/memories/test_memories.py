@@ -260,8 +260,12 @@ async def test_history_tells_every_step(memory: LocalMemory) -> None:
     assert [event.data["memory"]["content"] for event in events] == ["v1", "v2", "v2", "v2"]
     first = events[0].data
     assert {name: first[name] for name in ("key", "value", "value_type", "content_type", "provider_id")} == {
-        "key": "n/k", "value": "v1", "value_type": "text", "content_type": "fact", "provider_id": "postgres",
-    }  # fmt: skip
+        "key": "n/k",
+        "value": "v1",
+        "value_type": "text",
+        "content_type": "fact",
+        "provider_id": "postgres",
+    }
     assert (events[0].specversion, events[0].id, events[0].userid) == ("1.0", created.event_id, "alice")
 
 
@@ -315,8 +319,20 @@ async def test_metadata_nested_a_thousand_deep_is_refused(memory: LocalMemory) -
 
 
 @pytest.mark.parametrize(
-    "content", ["😀👩‍👩‍👧", "مرحبا بالعالم", "שלום", "我喜欢喝乌龙茶", "e\u0301 vs é", "<script>alert(1)</script>", "'; DROP TABLE keeps.memories; --", "\u202eright-to-left", "x" * 50_000, "%s $1 {} \\"]
-)  # fmt: skip
+    "content",
+    [
+        "😀👩‍👩‍👧",
+        "مرحبا بالعالم",
+        "שלום",
+        "我喜欢喝乌龙茶",
+        "e\u0301 vs é",
+        "<script>alert(1)</script>",
+        "'; DROP TABLE keeps.memories; --",
+        "\u202eright-to-left",
+        "x" * 50_000,
+        "%s $1 {} \\",
+    ],
+)
 async def test_content_comes_back_as_given(memory: LocalMemory, content: str) -> None:
     receipt = await memory.remember(content, metadata={"same": content[:100]})
     stored = await memory.get(receipt.memory_id)

@@ -29,17 +29,25 @@ def test_importance_stays_between_its_bounds(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("more", "less"),
-    [("She is allergic to penicillin.", "She walked along the street today."), ("I prefer the window seat.", "There was a seat there somehow."), ("We saw a green bus today.", "Ok, thanks!")],
-)  # fmt: skip
+    [
+        ("She is allergic to penicillin.", "She walked along the street today."),
+        ("I prefer the window seat.", "There was a seat there somehow."),
+        ("We saw a green bus today.", "Ok, thanks!"),
+    ],
+)
 def test_what_binds_or_defines_matters_more(more: str, less: str) -> None:
     assert estimate_importance(more) > estimate_importance(less)
 
 
 TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
 NEW = st.builds(
-    lambda content, value, when: NewMemory(content=content, namespace="n", key="k", value=value, **({"valid_from": when} if when else {})),
-    st.sampled_from(["a", "b", "c"]), st.sampled_from([None, 1]), st.none() | TIMES,
-)  # fmt: skip
+    lambda content, value, when: NewMemory(
+        content=content, namespace="n", key="k", value=value, **({"valid_from": when} if when else {})
+    ),
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from([None, 1]),
+    st.none() | TIMES,
+)
 
 
 @given(NEW, NEW)

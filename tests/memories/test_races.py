@@ -113,7 +113,8 @@ async def test_sequences_have_no_gaps_and_follow_commits(keeps: Keeps, tenant: s
 
 
 async def test_replaying_the_events_gives_the_same_rows(memory: LocalMemory, server: object, tenant: str) -> None:
-    """Each event carries the whole row, so the last event of a subject is its row, to the byte; an erased one has none."""
+    """Each event carries the whole row, so the last event of a subject is its row, to the byte; an erased one has
+    none."""
     first = await memory.remember(
         "v1 ünï😀", namespace="n", key="k", metadata={"a": [1, 2.5, None]}, tags=["x", "y"], importance=0.123456789
     )
@@ -125,16 +126,19 @@ async def test_replaying_the_events_gives_the_same_rows(memory: LocalMemory, ser
     await memory.forget(hidden.memory_id)
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     last = await connection.fetch(
-        "SELECT DISTINCT ON (subject) subject, type, data FROM keeps.events WHERE tenant_id = $1 ORDER BY subject, sequence DESC",
+        "SELECT DISTINCT ON (subject) subject, type, data FROM keeps.events WHERE tenant_id = $1 ORDER BY subject,"
+        " sequence DESC",
         tenant,
     )
     images = [json.loads(row["data"])["memory"] for row in last if row["type"] != "memory.erased"]
     differences = await connection.fetchval(
-        "WITH replayed AS (SELECT (jsonb_populate_record(NULL::keeps.memories, image)).* FROM jsonb_array_elements($1::jsonb) AS image),"
-        " stored AS (SELECT * FROM keeps.memories WHERE tenant_id = $2)"
-        " SELECT count(*) FROM ((TABLE replayed EXCEPT TABLE stored) UNION ALL (TABLE stored EXCEPT TABLE replayed)) AS different",
-        json.dumps(images), tenant,
-    )  # fmt: skip
+        "WITH replayed AS (SELECT (jsonb_populate_record(NULL::keeps.memories, image)).* FROM"
+        " jsonb_array_elements($1::jsonb) AS image), stored AS (SELECT * FROM keeps.memories WHERE tenant_id = $2)"
+        " SELECT count(*) FROM ((TABLE replayed EXCEPT TABLE stored) UNION ALL (TABLE stored EXCEPT TABLE replayed)) AS"
+        " different",
+        json.dumps(images),
+        tenant,
+    )
     stored = await connection.fetchval("SELECT count(*) FROM keeps.memories WHERE tenant_id = $1", tenant)
     await connection.close()
     assert (differences, stored) == (0, len(images))

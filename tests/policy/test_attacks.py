@@ -190,8 +190,14 @@ async def test_derived_rows_cannot_be_planted_on_someone_elses_memory(
     shared = await memory.remember("a shared fact", visibility="tenant")
     await bob.remember("what bob knows", index="later")
     planted = (
-        "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits) VALUES ($1, $2, 'x', 'bob', '', 'current', '[1]', B'1')",
-        "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed) VALUES ($1, $2, 'bob', '', 'current', 1, '{1}', '')",
+        (
+            "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits)"
+            " VALUES ($1, $2, 'x', 'bob', '', 'current', '[1]', B'1')"
+        ),
+        (
+            "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed)"
+            " VALUES ($1, $2, 'bob', '', 'current', 1, '{1}', '')"
+        ),
         "UPDATE keeps.memories SET superseded_by = $2 WHERE tenant_id = $1 AND user_id = 'bob'",
     )
     async with raw.transaction():
@@ -218,19 +224,35 @@ EARLY = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
-        ("remember", {"content": "x", "valid_from": EARLY}), ("remember", {"content": "x", "expires_at": "9999-12-31T23:59:00-12:00"}),
-        ("remember", {"content": "x", "tags": 5}), ("remember", {"content": "x", "namespace": "n", "key": "k", "if_version": 10**50}),
-        ("recall", {"query": "x", "since": EARLY}), ("recall", {"query": "x", "kinds": 5}), ("recall", {"query": "x", "filters": {"importance": {"gt": 10**500}}}),
-        ("recall", {"query": "x", "filters": {"metadata.a": {"eq": float("nan")}}}), ("recall", {"query": "x", "filters": {"metadata.\ud800": {"eq": 1}}}),
-        ("recall", {"query": "x", "filters": {"value": {"eq": "\ud800"}}}), ("recall", {"query": "x", "filters": {"value": {"eq": "\x00"}}}),
-        ("list", {"limit": "5"}), ("list", {"limit": True}), ("list", {"cursor": 5}), ("list", {"cursor": "W1tbW1tbW1s="}),
-        ("list", {"filters": {5: {"eq": 1}}}), ("list", {"filters": {"metadata.a": {"eq": {1, 2}}}}), ("list", {"filters": {"metadata.a": {"eq": NOW}}}),
-        ("find", {"namespace": 5, "key": "k"}), ("find", {"namespace": ["a"], "key": b"k"}), ("find", {"namespace": "n", "key": "\ud800"}),
-        ("forget", {"namespace": {"a": 1}, "key": "k"}), ("forget", {"memory_id": "01890000-0000-7000-8000-000000000000", "hard": "no"}),
-        ("update", {"memory_id": "01890000-0000-7000-8000-000000000000", "if_version": True, "importance": 1}), ("remember_many", {"items": None}),
-        ("remember_many", {"items": 5}), ("remember_many", {"items": [None]}),
+        ("remember", {"content": "x", "valid_from": EARLY}),
+        ("remember", {"content": "x", "expires_at": "9999-12-31T23:59:00-12:00"}),
+        ("remember", {"content": "x", "tags": 5}),
+        ("remember", {"content": "x", "namespace": "n", "key": "k", "if_version": 10**50}),
+        ("recall", {"query": "x", "since": EARLY}),
+        ("recall", {"query": "x", "kinds": 5}),
+        ("recall", {"query": "x", "filters": {"importance": {"gt": 10**500}}}),
+        ("recall", {"query": "x", "filters": {"metadata.a": {"eq": float("nan")}}}),
+        ("recall", {"query": "x", "filters": {"metadata.\ud800": {"eq": 1}}}),
+        ("recall", {"query": "x", "filters": {"value": {"eq": "\ud800"}}}),
+        ("recall", {"query": "x", "filters": {"value": {"eq": "\x00"}}}),
+        ("list", {"limit": "5"}),
+        ("list", {"limit": True}),
+        ("list", {"cursor": 5}),
+        ("list", {"cursor": "W1tbW1tbW1s="}),
+        ("list", {"filters": {5: {"eq": 1}}}),
+        ("list", {"filters": {"metadata.a": {"eq": {1, 2}}}}),
+        ("list", {"filters": {"metadata.a": {"eq": NOW}}}),
+        ("find", {"namespace": 5, "key": "k"}),
+        ("find", {"namespace": ["a"], "key": b"k"}),
+        ("find", {"namespace": "n", "key": "\ud800"}),
+        ("forget", {"namespace": {"a": 1}, "key": "k"}),
+        ("forget", {"memory_id": "01890000-0000-7000-8000-000000000000", "hard": "no"}),
+        ("update", {"memory_id": "01890000-0000-7000-8000-000000000000", "if_version": True, "importance": 1}),
+        ("remember_many", {"items": None}),
+        ("remember_many", {"items": 5}),
+        ("remember_many", {"items": [None]}),
     ],
-)  # fmt: skip
+)
 async def test_no_input_gets_through_as_a_raw_error(
     memory: LocalMemory, method: str, arguments: dict[str, object]
 ) -> None:

@@ -22,11 +22,37 @@ from tests.schema.test_catalogue import STATEMENTS
 
 SOURCE = Path(__file__).parents[2] / "src" / "keeps"
 TABLES = [
-    "api_keys", "entities", "entity_names", "events", "idempotency_keys", "llm_usage", "memories", "memory_access",
-    "memory_pending", "memory_readings", "memory_terms", "memory_vectors", "mentions", "operation_changes", "operations", "plan_correlations", "plans",
-    "providers", "relations", "session_notes", "sessions", "storage_samples", "task_contexts", "task_subtasks", "tenant_jobs", "tenants",
-    "users", "webhook_failures", "webhooks", "working_memory",
-]  # fmt: skip
+    "api_keys",
+    "entities",
+    "entity_names",
+    "events",
+    "idempotency_keys",
+    "llm_usage",
+    "memories",
+    "memory_access",
+    "memory_pending",
+    "memory_readings",
+    "memory_terms",
+    "memory_vectors",
+    "mentions",
+    "operation_changes",
+    "operations",
+    "plan_correlations",
+    "plans",
+    "providers",
+    "relations",
+    "session_notes",
+    "sessions",
+    "storage_samples",
+    "task_contexts",
+    "task_subtasks",
+    "tenant_jobs",
+    "tenants",
+    "users",
+    "webhook_failures",
+    "webhooks",
+    "working_memory",
+]
 
 
 @pytest.fixture
@@ -56,17 +82,20 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
         tenant,
     )
     await raw.execute(
-        "INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer) VALUES ($1, 'alice', 'k', 'h', '{}')",
+        "INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer) VALUES ($1,"
+        " 'alice', 'k', 'h', '{}')",
         tenant,
     )
     await raw.execute(
-        "INSERT INTO keeps.webhooks (tenant_id, webhook_id, url, types, secret, active, position, next_attempt_at, created_by, created_at)"
-        " VALUES ($1, $2, 'https://example.com', '{*}', 'secret', false, 0, now(), 'alice', now())",
+        "INSERT INTO keeps.webhooks (tenant_id, webhook_id, url, types, secret, active, position, next_attempt_at,"
+        " created_by, created_at) VALUES ($1, $2, 'https://example.com', '{*}', 'secret', false, 0, now(), 'alice',"
+        " now())",
         tenant,
         private.memory_id,
     )
     await raw.execute(
-        "INSERT INTO keeps.webhook_failures (tenant_id, webhook_id, sequence, attempts, error, failed_at) VALUES ($1, $2, 1, 1, 'HTTP 500', now())",
+        "INSERT INTO keeps.webhook_failures (tenant_id, webhook_id, sequence, attempts, error, failed_at) VALUES ($1,"
+        " $2, 1, 1, 'HTTP 500', now())",
         tenant,
         private.memory_id,
     )
@@ -76,12 +105,14 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
     )
     await raw.execute("INSERT INTO keeps.llm_usage (tenant_id, day, tokens) VALUES ($1, now(), 1)", tenant)
     await raw.execute(
-        "INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id) VALUES ($1, $2, 'alice') ON CONFLICT DO NOTHING",
+        "INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id) VALUES ($1, $2, 'alice') ON CONFLICT DO"
+        " NOTHING",
         tenant,
         private.memory_id,
     )
     await raw.execute(
-        "INSERT INTO keeps.providers (tenant_id, provider_id, tier, capabilities, registered_at) VALUES ($1, 'notes', 'persistent', '{}', now())",
+        "INSERT INTO keeps.providers (tenant_id, provider_id, tier, capabilities, registered_at) VALUES ($1, 'notes',"
+        " 'persistent', '{}', now())",
         tenant,
     )
     await raw.execute("COMMIT")
@@ -90,13 +121,15 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
 
 
 async def count(connection: asyncpg.Connection, table: str) -> int:
-    # Of the four rows of text that SQL can see, none may be another's: terms are asked for by every possible hash range.
+    # Of the four rows of text that SQL can see, none may be another's: terms are asked for by every possible hash
+    # range.
     return await connection.fetchval(f"SELECT count(*) FROM keeps.{table}")
 
 
 async def become(connection: asyncpg.Connection, tenant: str, user: str, terms: str = "") -> None:
     await connection.execute(
-        "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true), set_config('app.terms', $3, true)",
+        "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),"
+        " set_config('app.terms', $3, true)",
         tenant,
         user,
         terms,
@@ -167,37 +200,74 @@ async def test_another_user_of_the_tenant_sees_only_what_is_shared(
 
 
 INSERTS = {
-    "entities": "INSERT INTO keeps.entities (tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility, source, version, created_at, updated_at)"
-    " VALUES ($1, gen_random_uuid(), $2, 'forged', 'x', '{}', '{}', 'private', 'user', 1, now(), now())",
-    "entity_names": "INSERT INTO keeps.entity_names (tenant_id, user_id, name_key, entity_id, visibility) VALUES ($1, $2, 'forged', gen_random_uuid(), 'tenant')",
-    "relations": "INSERT INTO keeps.relations (tenant_id, relation_id, user_id, source_id, target_id, relation_type, properties, weight, visibility, valid_from,"
-    " event_id, version, created_at, updated_at) VALUES ($1, gen_random_uuid(), $2, gen_random_uuid(), gen_random_uuid(), 'x', '{}', 1, 'private', now(),"
-    " gen_random_uuid(), 1, now(), now())",
-    "mentions": "INSERT INTO keeps.mentions (tenant_id, memory_id, entity_id, user_id, source, rejected, created_at, updated_at)"
-    " VALUES ($1, gen_random_uuid(), gen_random_uuid(), $2, 'user', false, now(), now())",
-    "memory_readings": "INSERT INTO keeps.memory_readings (tenant_id, memory_id, user_id, version) VALUES ($1, gen_random_uuid(), $2, 1)",
+    "entities": (
+        "INSERT INTO keeps.entities (tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility,"
+        " source, version, created_at, updated_at) VALUES ($1, gen_random_uuid(), $2, 'forged', 'x', '{}', '{}',"
+        " 'private', 'user', 1, now(), now())"
+    ),
+    "entity_names": (
+        "INSERT INTO keeps.entity_names (tenant_id, user_id, name_key, entity_id, visibility) VALUES ($1, $2, 'forged',"
+        " gen_random_uuid(), 'tenant')"
+    ),
+    "relations": (
+        "INSERT INTO keeps.relations (tenant_id, relation_id, user_id, source_id, target_id, relation_type, properties,"
+        " weight, visibility, valid_from, event_id, version, created_at, updated_at) VALUES ($1, gen_random_uuid(), $2,"
+        " gen_random_uuid(), gen_random_uuid(), 'x', '{}', 1, 'private', now(), gen_random_uuid(), 1, now(), now())"
+    ),
+    "mentions": (
+        "INSERT INTO keeps.mentions (tenant_id, memory_id, entity_id, user_id, source, rejected, created_at,"
+        " updated_at) VALUES ($1, gen_random_uuid(), gen_random_uuid(), $2, 'user', false, now(), now())"
+    ),
+    "memory_readings": (
+        "INSERT INTO keeps.memory_readings (tenant_id, memory_id, user_id, version) VALUES ($1, gen_random_uuid(),"
+        " $2, 1)"
+    ),
     "users": "INSERT INTO keeps.users (tenant_id, user_id) VALUES ($1, $2)",
-    "events": "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)"
-    " VALUES ($1, 999999, gen_random_uuid(), 'forged', 'x', 'x', now(), $2, 'private', '{}')",
-    "memories": "INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type, metadata, tags, importance, visibility,"
-    " content_hash, valid_from, version, created_at, updated_at) VALUES ($1, gen_random_uuid(), $2, 'semantic', 'long_term', 'forged', 'fact', '{}', '{}',"
-    " 0.5, 'private', 'x', now(), 1, now(), now())",
-    "memory_terms": "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed)"
-    " VALUES ($1, gen_random_uuid(), $2, $2, 'current', 1, '{1}', '')",
-    "sessions": "INSERT INTO keeps.sessions (tenant_id, user_id, session_id, metadata, version, last_interaction, created_at, updated_at)"
-    " VALUES ($1, $2, 'forged', '{}', 1, now(), now(), now())",
-    "plans": "INSERT INTO keeps.plans (tenant_id, user_id, plan_id, goal_event, goal_data, status, state, correlation_ids, version, created_at, updated_at)"
-    " VALUES ($1, $2, 'forged', 'g', '{}', 'running', '{}', '{}', 1, now(), now())",
-    "plan_correlations": "INSERT INTO keeps.plan_correlations (tenant_id, user_id, correlation_id, plan_id) VALUES ($1, $2, 'c', 'plan')",
-    "task_contexts": "INSERT INTO keeps.task_contexts (tenant_id, user_id, task_id, event_type, response_topic, data, sub_tasks, state, version, created_at, updated_at)"
-    " VALUES ($1, $2, 'forged', 'e', 't', '{}', '[]', '{}', 1, now(), now())",
-    "task_subtasks": "INSERT INTO keeps.task_subtasks (tenant_id, user_id, sub_task_id, task_id) VALUES ($1, $2, 's', 'task')",
-    "working_memory": "INSERT INTO keeps.working_memory (tenant_id, plan_id, key, user_id, value, version, created_at, updated_at)"
-    " VALUES ($1, 'plan', 'forged', $2, '1', 1, now(), now())",
-    "idempotency_keys": "INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer)"
-    " VALUES ($1, $2, 'forged', 'h', '{}')",
-    "memory_vectors": "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits)"
-    " VALUES ($1, gen_random_uuid(), 'm', $2, $2, 'current', '[1]', B'1')",
+    "events": (
+        "INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility,"
+        " data) VALUES ($1, 999999, gen_random_uuid(), 'forged', 'x', 'x', now(), $2, 'private', '{}')"
+    ),
+    "memories": (
+        "INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type, metadata, tags,"
+        " importance, visibility, content_hash, valid_from, version, created_at, updated_at) VALUES ($1,"
+        " gen_random_uuid(), $2, 'semantic', 'long_term', 'forged', 'fact', '{}', '{}', 0.5, 'private', 'x', now(), 1,"
+        " now(), now())"
+    ),
+    "memory_terms": (
+        "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed)"
+        " VALUES ($1, gen_random_uuid(), $2, $2, 'current', 1, '{1}', '')"
+    ),
+    "sessions": (
+        "INSERT INTO keeps.sessions (tenant_id, user_id, session_id, metadata, version, last_interaction, created_at,"
+        " updated_at) VALUES ($1, $2, 'forged', '{}', 1, now(), now(), now())"
+    ),
+    "plans": (
+        "INSERT INTO keeps.plans (tenant_id, user_id, plan_id, goal_event, goal_data, status, state, correlation_ids,"
+        " version, created_at, updated_at) VALUES ($1, $2, 'forged', 'g', '{}', 'running', '{}', '{}', 1, now(), now())"
+    ),
+    "plan_correlations": (
+        "INSERT INTO keeps.plan_correlations (tenant_id, user_id, correlation_id, plan_id) VALUES ($1, $2, 'c', 'plan')"
+    ),
+    "task_contexts": (
+        "INSERT INTO keeps.task_contexts (tenant_id, user_id, task_id, event_type, response_topic, data, sub_tasks,"
+        " state, version, created_at, updated_at) VALUES ($1, $2, 'forged', 'e', 't', '{}', '[]', '{}', 1, now(),"
+        " now())"
+    ),
+    "task_subtasks": (
+        "INSERT INTO keeps.task_subtasks (tenant_id, user_id, sub_task_id, task_id) VALUES ($1, $2, 's', 'task')"
+    ),
+    "working_memory": (
+        "INSERT INTO keeps.working_memory (tenant_id, plan_id, key, user_id, value, version, created_at, updated_at)"
+        " VALUES ($1, 'plan', 'forged', $2, '1', 1, now(), now())"
+    ),
+    "idempotency_keys": (
+        "INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer)"
+        " VALUES ($1, $2, 'forged', 'h', '{}')"
+    ),
+    "memory_vectors": (
+        "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits)"
+        " VALUES ($1, gen_random_uuid(), 'm', $2, $2, 'current', '[1]', B'1')"
+    ),
 }
 
 
@@ -258,10 +328,20 @@ async def test_an_owner_cannot_give_a_row_away(raw: asyncpg.Connection, planted:
 
 @pytest.mark.parametrize(
     "statement",
-    ["UPDATE keeps.events SET data = '{}'", "DELETE FROM keeps.events", "TRUNCATE keeps.events", "TRUNCATE keeps.memories CASCADE",
-     "ALTER TABLE keeps.memories DISABLE ROW LEVEL SECURITY", "SET ROLE keeps_owner", "SET ROLE postgres", "DELETE FROM keeps.tenants",
-     "UPDATE keeps.tenants SET tenant_id = 'mine'", "DROP POLICY memories_read ON keeps.memories", "CREATE TABLE keeps.mine (x int)"],
-)  # fmt: skip
+    [
+        "UPDATE keeps.events SET data = '{}'",
+        "DELETE FROM keeps.events",
+        "TRUNCATE keeps.events",
+        "TRUNCATE keeps.memories CASCADE",
+        "ALTER TABLE keeps.memories DISABLE ROW LEVEL SECURITY",
+        "SET ROLE keeps_owner",
+        "SET ROLE postgres",
+        "DELETE FROM keeps.tenants",
+        "UPDATE keeps.tenants SET tenant_id = 'mine'",
+        "DROP POLICY memories_read ON keeps.memories",
+        "CREATE TABLE keeps.mine (x int)",
+    ],
+)
 async def test_keeps_app_may_not(raw: asyncpg.Connection, planted: dict[str, str], statement: str) -> None:
     async with raw.transaction():
         await become(raw, planted["tenant"], "alice")
@@ -348,8 +428,8 @@ async def test_the_probe_asks_every_table_there_is(server: object, fresh_databas
     tables = [
         row[0]
         for row in await connection.fetch(
-            "SELECT relname::text FROM pg_class WHERE relnamespace = 'keeps'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
-            " AND relname <> 'alembic_version' ORDER BY 1"
+            "SELECT relname::text FROM pg_class WHERE relnamespace = 'keeps'::regnamespace AND relkind IN ('r', 'p')"
+            " AND NOT relispartition AND relname <> 'alembic_version' ORDER BY 1"
         )
     ]
     assert len(tables) >= 30
@@ -364,12 +444,13 @@ async def test_the_probe_asks_every_table_there_is(server: object, fresh_databas
         async with connection.transaction():
             await connection.execute(f"CREATE POLICY hole ON keeps.{table} FOR SELECT TO keeps_app USING (true)")
             columns = await connection.fetch(
-                "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = 'keeps' AND table_name = $1"
-                " AND is_nullable = 'NO' AND column_default IS NULL AND is_generated = 'NEVER'",
+                "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = 'keeps' AND"
+                " table_name = $1 AND is_nullable = 'NO' AND column_default IS NULL AND is_generated = 'NEVER'",
                 table,
             )
             await connection.execute(
-                f"INSERT INTO keeps.{table} ({', '.join(each[0] for each in columns)}) VALUES ({', '.join(_anything(each[1]) for each in columns)})"
+                f"INSERT INTO keeps.{table} ({', '.join(each[0] for each in columns)}) VALUES"
+                f" ({', '.join(_anything(each[1]) for each in columns)})"
             )
         with pytest.raises(UnavailableError, match=f"sees rows of keeps.{table} without a tenant"):
             await probe(database)
@@ -382,10 +463,21 @@ async def test_the_probe_asks_every_table_there_is(server: object, fresh_databas
 def _anything(kind: str) -> str:
     """A value of a type."""
     of_kind = {
-        "text": "'x'", "uuid": "gen_random_uuid()", "timestamp with time zone": "now()", "date": "current_date", "jsonb": "'{}'",
-        "integer": "1", "bigint": "1", "smallint": "1", "double precision": "0.5", "boolean": "true", "bytea": "'\\x00'", "ARRAY": "'{}'",
-        "bit varying": "B'1'", "interval": "'1 day'",
-    }  # fmt: skip
+        "text": "'x'",
+        "uuid": "gen_random_uuid()",
+        "timestamp with time zone": "now()",
+        "date": "current_date",
+        "jsonb": "'{}'",
+        "integer": "1",
+        "bigint": "1",
+        "smallint": "1",
+        "double precision": "0.5",
+        "boolean": "true",
+        "bytea": "'\\x00'",
+        "ARRAY": "'{}'",
+        "bit varying": "B'1'",
+        "interval": "'1 day'",
+    }
     return of_kind.get(kind, "array_fill(1::real, ARRAY[384])::halfvec")
 
 
@@ -394,8 +486,9 @@ async def test_a_processor_that_cannot_run_pgvector_is_named(server: object, fre
     name = await fresh_database()
     connection = await asyncpg.connect(server.url("postgres", name))
     await connection.execute(
-        "CREATE OR REPLACE FUNCTION public.cosine_distance(halfvec, halfvec) RETURNS double precision LANGUAGE plpgsql IMMUTABLE STRICT AS"
-        " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN 0; END $$; GRANT EXECUTE ON FUNCTION pg_terminate_backend TO keeps_app"
+        "CREATE OR REPLACE FUNCTION public.cosine_distance(halfvec, halfvec) RETURNS double precision LANGUAGE plpgsql"
+        " IMMUTABLE STRICT AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN 0; END $$; GRANT EXECUTE"
+        " ON FUNCTION pg_terminate_backend TO keeps_app"
     )
     await connection.close()
     database = Database(await open_pool(server.url("keeps_app", name), size=1))

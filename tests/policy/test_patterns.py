@@ -1,7 +1,7 @@
 """No pattern can be made slow: each is pumped with repeats derived from its own parts, and must stay linear.
 
-A pattern that backtracks needs minutes for what a linear one does in milliseconds, so the processor time that is allowed
-may be wide: it never decides between a quick and a slow machine.
+A pattern that backtracks needs minutes for what a linear one does in milliseconds, so the processor time that is
+allowed may be wide: it never decides between a quick and a slow machine.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ SECONDS = 1.0
 LENGTH = 30_000
 PAIR_LENGTH = 15_000
 _CATEGORIES = {
-    constants.CATEGORY_SPACE: " \t\n", constants.CATEGORY_DIGIT: "17", constants.CATEGORY_WORD: "a1_",
-    constants.CATEGORY_NOT_SPACE: "a!", constants.CATEGORY_NOT_DIGIT: "a ", constants.CATEGORY_NOT_WORD: " !",
-}  # fmt: skip
+    constants.CATEGORY_SPACE: " \t\n",
+    constants.CATEGORY_DIGIT: "17",
+    constants.CATEGORY_WORD: "a1_",
+    constants.CATEGORY_NOT_SPACE: "a!",
+    constants.CATEGORY_NOT_DIGIT: "a ",
+    constants.CATEGORY_NOT_WORD: " !",
+}
 
 
 class _Slow(Exception):
@@ -66,10 +70,14 @@ def _literal_patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
         for file in Path(package.__path__[0]).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if (
-                    isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-                    and isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
-                    and node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
-                ):  # fmt: skip
+                    isinstance(node, ast.Call)
+                    and isinstance(node.func, ast.Attribute)
+                    and isinstance(node.func.value, ast.Name)
+                    and node.func.value.id == "re"
+                    and node.args
+                    and isinstance(node.args[0], ast.Constant)
+                    and isinstance(node.args[0].value, str)
+                ):
                     flags = re.IGNORECASE if "IGNORECASE" in ast.unparse(node) else re.NOFLAG
                     yield f"{file.name}:{node.lineno}", re.compile(node.args[0].value, flags)
 

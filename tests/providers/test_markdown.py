@@ -81,8 +81,10 @@ async def test_edits_by_hand_are_recalled_and_become_events(opened: Any, tenant:
         if event.data.get("key") or event.data.get("redacted")
     ]
     assert [(event.type, event.data.get("key")) for event in events if event.data.get("provider_id") == "markdown"] == [
-        ("memory.written", "trip"), ("memory.written", "dog"), ("memory.deleted", "home"),
-    ]  # fmt: skip
+        ("memory.written", "trip"),
+        ("memory.written", "dog"),
+        ("memory.deleted", "home"),
+    ]
     assert "Leeds" not in str(events), "what is deleted goes from the log, too"
 
 
@@ -116,8 +118,12 @@ async def test_a_person_saves_an_old_buffer_and_nothing_is_lost(tmp_path: Path) 
     told.clear()
     values = {key: (await agent.read(key)).value for key in await agent.list_keys()}
     assert values == {
-        "kept": "kept, and newer", "edited": "edited by hand", "both": "both, by hand", "new": "written by the agent meanwhile", "mine": "added by hand",
-    }  # fmt: skip
+        "kept": "kept, and newer",
+        "edited": "edited by hand",
+        "both": "both, by hand",
+        "new": "written by the agent meanwhile",
+        "mine": "added by hand",
+    }
     assert sorted(told) == [("deleted", "deleted"), ("written", "both"), ("written", "edited"), ("written", "mine")]
     again = provider(tmp_path / "m")
     assert {key: (await again.read(key)).value for key in await again.list_keys()} == values
@@ -177,9 +183,17 @@ asyncio.run(main())
 
 @pytest.mark.parametrize(
     "broken",
-    [b"---\nkeeps: [1\n---\n## a\n\nx\n", b"---\nno end\n## a\n\nx\n", b"\xff\xfe not utf-8", b"## a\n\nx\n\n## a\n\ny\n", b"## \n\nnameless\n", b"## a\n\x00\n",
-     b"---\n- a list\n---\n", b"---\nentries: {a: {created: [1]}}\n---\n## a\n\nx\n"],
-)  # fmt: skip
+    [
+        b"---\nkeeps: [1\n---\n## a\n\nx\n",
+        b"---\nno end\n## a\n\nx\n",
+        b"\xff\xfe not utf-8",
+        b"## a\n\nx\n\n## a\n\ny\n",
+        b"## \n\nnameless\n",
+        b"## a\n\x00\n",
+        b"---\n- a list\n---\n",
+        b"---\nentries: {a: {created: [1]}}\n---\n## a\n\nx\n",
+    ],
+)
 async def test_a_file_that_cannot_be_read_is_reported_and_left_alone(tmp_path: Path, broken: bytes) -> None:
     held = provider(tmp_path / "m")
     await held.write("whole", "fine", {"content_type": "event"})
@@ -305,8 +319,10 @@ async def test_the_pipeline_extracts_links_suggests_and_clusters(opened: Any, te
         "My name is Alice and I live in Lisbon. Yesterday I met Maria Santos in Porto. Water the plants!"
     )
     assert [(each.metadata["content_type"], each.value) for each in made] == [
-        ("profile", "My name is Alice and I live in Lisbon."), ("event", "Yesterday I met Maria Santos in Porto."), ("activity", "Water the plants!"),
-    ]  # fmt: skip
+        ("profile", "My name is Alice and I live in Lisbon."),
+        ("event", "Yesterday I met Maria Santos in Porto."),
+        ("activity", "Water the plants!"),
+    ]
     more = await held.append("Maria Santos lives in Porto.\nYesterday I met Maria Santos in Porto.")
     assert more[0].metadata["links"] == [made[1].key]
     assert "maria-santos" in more[0].metadata["tags"]
@@ -333,8 +349,10 @@ def test_a_folder_of_an_earlier_version_takes_its_new_name_and_nobody_elses(tmp_
 
 def test_rules_sort_statements() -> None:
     assert pipeline.extract("I am allergic to peanuts. We moved in 2020! ok") == [
-        ("profile", "I am allergic to peanuts."), ("event", "We moved in 2020!"), ("activity", "ok"),
-    ]  # fmt: skip
+        ("profile", "I am allergic to peanuts."),
+        ("event", "We moved in 2020!"),
+        ("activity", "ok"),
+    ]
     assert pipeline.extract("") == []
     assert pipeline.key_for("Water the plants!", {"water-plants": 1}, {}) == "water-plants-2"
     assert pipeline.key_for("🙂", {}, {}) == "note"

@@ -81,8 +81,10 @@ async def test_all_tiers_are_asked_and_fused(moods: Any, tenant: str) -> None:
     await memory.write_entry("working", "now", "The tea kettle is on.")
     found = await memory.recall("tea", explain=True)
     assert {(hit.provider_id, hit.tier, hit.memory.key) for hit in found.hits} == {
-        ("working", "working", "now"), ("postgres", "indexed", "tea"), ("notes", "persistent", "cake"),
-    }  # fmt: skip
+        ("working", "working", "now"),
+        ("postgres", "indexed", "tea"),
+        ("notes", "persistent", "cake"),
+    }
     assert (found.hits[0].provider_id, found.hits[0].memory.layer) == ("working", "session"), (
         "this session's keys come first"
     )
@@ -132,8 +134,10 @@ async def test_the_same_key_comes_once_from_the_nearest_tier(moods: Any, tenant:
     found = await memory.recall("plan", explain=True)
     assert [(hit.provider_id, hit.memory.content) for hit in found.hits] == [("working", "The plan is to walk.")]
     assert {part.name for part in found.hits[0].explanation.parts if part.points} == {
-        "provider working", "provider postgres", "provider notes",
-    }  # fmt: skip
+        "provider working",
+        "provider postgres",
+        "provider notes",
+    }
 
 
 @pytest.mark.parametrize("trouble", ["slow", "broken"])
@@ -259,7 +263,10 @@ async def test_what_anothers_provider_did_is_in_the_log_without_what_it_holds(mo
     await memory.forget(namespace="trip", key="plan")
     told = [(event.type, event.subject) for event in (await memory.events())]
     assert [each for each in told if each[1].startswith("notes/")] == [
-        ("memory.written", "notes/cake"), ("memory.written", "notes/trip/plan"), ("memory.deleted", "notes/cake"), ("memory.deleted", "notes/trip/plan"),
-    ]  # fmt: skip
+        ("memory.written", "notes/cake"),
+        ("memory.written", "notes/trip/plan"),
+        ("memory.deleted", "notes/cake"),
+        ("memory.deleted", "notes/trip/plan"),
+    ]
     assert "Sunday" not in str(await memory.events())
     assert (await keeps.events.verify(memory.scope)).equal

@@ -15,7 +15,8 @@ from keeps.scope import Scope
 from keeps.text.packing import hash_term, salt_of
 
 ROWS, USERS = 40_000, 20
-# Rows of 20 users, interleaved as real ones are; vectors of 32 hidden dimensions and noise, as real ones are; three words each.
+# Rows of 20 users, interleaved as real ones are; vectors of 32 hidden dimensions and noise, as real ones are; three
+# words each.
 PLANT = """
 INSERT INTO keeps.tenants VALUES ('big'), ('other');
 INSERT INTO keeps.users SELECT tenant, 'user-' || n FROM unnest(ARRAY['big', 'other']) AS tenant, generate_series(0, {users}) AS n;
@@ -48,13 +49,19 @@ async def big(server: object, fresh_database: object) -> asyncpg.Connection:
         await admin.execute(
             "INSERT INTO keeps.memory_vectors SELECT t, m, 'x', u, u, 'current', v, binary_quantize(v)::varbit, NULL"
             " FROM unnest($1::text[], $2::uuid[], $3::text[], $4::halfvec[]) AS item(t, m, u, v)",
-            [row["tenant_id"] for row in part], [row["memory_id"] for row in part], [row["user_id"] for row in part], [HalfVector(v) for v in vectors],
-        )  # fmt: skip
+            [row["tenant_id"] for row in part],
+            [row["memory_id"] for row in part],
+            [row["user_id"] for row in part],
+            [HalfVector(v) for v in vectors],
+        )
         await admin.execute(
-            "INSERT INTO keeps.memory_terms SELECT t, m, u, u, 'current', NULL, 2, terms::int[], '' FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[]) AS item(t, m, u, terms)",
-            [row["tenant_id"] for row in part], [row["memory_id"] for row in part], [row["user_id"] for row in part],
+            "INSERT INTO keeps.memory_terms SELECT t, m, u, u, 'current', NULL, 2, terms::int[], '' FROM"
+            " unnest($1::text[], $2::uuid[], $3::text[], $4::text[]) AS item(t, m, u, terms)",
+            [row["tenant_id"] for row in part],
+            [row["memory_id"] for row in part],
+            [row["user_id"] for row in part],
             ["{" + ",".join(map(str, each)) + "}" for each in terms],
-        )  # fmt: skip
+        )
     await admin.execute("VACUUM (ANALYZE) keeps.memory_vectors, keeps.memory_terms, keeps.memories")
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
@@ -66,8 +73,8 @@ async def big(server: object, fresh_database: object) -> asyncpg.Connection:
 async def plan(connection: asyncpg.Connection, sql: str, *values: object, terms: str = "") -> str:
     async with connection.transaction():
         await connection.execute(
-            "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', 'user-3', true), set_config('app.terms', $1, true),"
-            " set_config('plan_cache_mode', 'force_generic_plan', true)",
+            "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', 'user-3', true),"
+            " set_config('app.terms', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true)",
             terms,
         )
         return "\n".join(

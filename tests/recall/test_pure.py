@@ -78,9 +78,13 @@ def test_bm25_is_the_textbooks() -> None:
     documents = [Counter({"tea": 2, "cup": 1}), Counter({"tea": 1}), Counter({"cup": 3, "saucer": 2})]
     packed = [pack(each, salt)[1] for each in documents]
     matches = read_matches(
-        b"".join(bytes([n]) * 16 for n in range(3)), b"".join(packed), [len(each) for each in packed], [3, 1, 5], [0, 0, 0],
+        b"".join(bytes([n]) * 16 for n in range(3)),
+        b"".join(packed),
+        [len(each) for each in packed],
+        [3, 1, 5],
+        [0, 0, 0],
         [[hash_term("tea", salt)], [hash_term("cup", salt)]],
-    )  # fmt: skip
+    )
     idf = inverse_frequencies(np.array([2.0, 2.0]), 3)
     got = score(matches, idf, 3.0, np.array([1.0, 1.0]))
     tea = np.log(1 + 1.5 / 2.5)
@@ -103,12 +107,23 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
     array = lambda: random.random(count)  # noqa: E731
     return fusion.Candidates(
         graph=np.zeros(count),
-        keys=[bytes([n]) * 16 for n in range(count)], text=array(), vector=np.where(unknown, np.nan, array()), tokens=np.where(unknown, np.nan, array()),
-        token_counts=random.integers(0, 300, count).astype(float), session=array(), stated=np.round(array()), speaker=np.round(array()),
-        date=np.round(array()), importance=array(), retention=array(), age_days=array() * 400, key_match=np.zeros(count),
-        valid_from=[datetime(2026, 1, 1 + n % 28, tzinfo=UTC) for n in range(count)], sentences=random.normal(size=(count, 8)).astype(np.float32),
+        keys=[bytes([n]) * 16 for n in range(count)],
+        text=array(),
+        vector=np.where(unknown, np.nan, array()),
+        tokens=np.where(unknown, np.nan, array()),
+        token_counts=random.integers(0, 300, count).astype(float),
+        session=array(),
+        stated=np.round(array()),
+        speaker=np.round(array()),
+        date=np.round(array()),
+        importance=array(),
+        retention=array(),
+        age_days=array() * 400,
+        key_match=np.zeros(count),
+        valid_from=[datetime(2026, 1, 1 + n % 28, tzinfo=UTC) for n in range(count)],
+        sentences=random.normal(size=(count, 8)).astype(np.float32),
         neighbours={0: [(1, 0.2)], 1: [(0, 0.2)]} if count > 1 else {},
-    )  # fmt: skip
+    )
 
 
 @given(st.integers(0, 40), st.integers(0, 10_000))
@@ -132,10 +147,16 @@ def test_of_two_like_memories_the_newer_comes_first() -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("What happened on 7 May 2023?", [(2023, 5, 7)]), ("on May 7th", [(None, 5, 7)]), ("in June", [(None, 6, None)]), ("during 2022", [(2022, None, None)]),
-        ("2023-05-07", [(2023, 5, 7)]), ("what may I eat?", []), ("who marched?", []), ("2021 or 2022", []),
+        ("What happened on 7 May 2023?", [(2023, 5, 7)]),
+        ("on May 7th", [(None, 5, 7)]),
+        ("in June", [(None, 6, None)]),
+        ("during 2022", [(2022, None, None)]),
+        ("2023-05-07", [(2023, 5, 7)]),
+        ("what may I eat?", []),
+        ("who marched?", []),
+        ("2021 or 2022", []),
     ],
-)  # fmt: skip
+)
 def test_dates_in_questions(query: str, expected: list[tuple[int | None, ...]]) -> None:
     assert cues.dates_in(query) == expected
 

@@ -182,11 +182,31 @@ async def test_a_question_can_be_narrowed(
 ) -> None:
     await memory.remember_many(
         [
-            {"content": "a tulip", "content_type": "note", "namespace": "n", "tags": ("x", "y"), "importance": 0.2, "valid_from": datetime(2026, 1, 1, tzinfo=UTC)},
-            {"content": "b tulip", "kind": "episodic", "agent_id": "planner", "session_id": "s1", "importance": 0.3, "valid_from": datetime(2026, 2, 1, tzinfo=UTC)},
-            {"content": "c tulip", "kind": "procedural", "tags": ("y",), "importance": 0.9, "valid_from": datetime(2026, 3, 1, tzinfo=UTC)},
+            {
+                "content": "a tulip",
+                "content_type": "note",
+                "namespace": "n",
+                "tags": ("x", "y"),
+                "importance": 0.2,
+                "valid_from": datetime(2026, 1, 1, tzinfo=UTC),
+            },
+            {
+                "content": "b tulip",
+                "kind": "episodic",
+                "agent_id": "planner",
+                "session_id": "s1",
+                "importance": 0.3,
+                "valid_from": datetime(2026, 2, 1, tzinfo=UTC),
+            },
+            {
+                "content": "c tulip",
+                "kind": "procedural",
+                "tags": ("y",),
+                "importance": 0.9,
+                "valid_from": datetime(2026, 3, 1, tzinfo=UTC),
+            },
         ]
-    )  # fmt: skip
+    )
     await keeps.memory(Scope(tenant, "bob")).remember(
         "d tulip", visibility="tenant", importance=0.1, valid_from=datetime(2026, 1, 15, tzinfo=UTC)
     )
@@ -196,9 +216,20 @@ async def test_a_question_can_be_narrowed(
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"query": ""}, {"query": "x" * 10_001}, {"query": "\x00"}, {"limit": 0}, {"limit": 201}, {"kinds": ["working"]}, {"kinds": "semantic"}, {"scope": "everything"},
-     {"providers": ["mem9"]}, {"tags": ["a b"]}, {"min_importance": 2}],
-)  # fmt: skip
+    [
+        {"query": ""},
+        {"query": "x" * 10_001},
+        {"query": "\x00"},
+        {"limit": 0},
+        {"limit": 201},
+        {"kinds": ["working"]},
+        {"kinds": "semantic"},
+        {"scope": "everything"},
+        {"providers": ["mem9"]},
+        {"tags": ["a b"]},
+        {"min_importance": 2},
+    ],
+)
 async def test_questions_that_make_no_sense_are_refused(memory: LocalMemory, arguments: dict[str, object]) -> None:
     with pytest.raises(ValidationFailedError):
         await memory.recall(**{"query": "x", **arguments})

@@ -28,17 +28,44 @@ STATEMENTS = {
 }
 """Every file of statements that a module of ours reads."""
 TABLES = [
-    "api_keys", "entities", "entity_names", "events", "idempotency_keys", "llm_usage", "memories", "memory_access",
-    "memory_pending", "memory_readings", "memory_terms", "memory_vectors", "mentions", "operation_changes", "operations", "plan_correlations", "plans",
-    "providers", "relations", "session_notes", "sessions", "storage_samples", "task_contexts", "task_subtasks", "tenant_jobs", "tenants",
-    "users", "webhook_failures", "webhooks", "working_memory",
-]  # fmt: skip
+    "api_keys",
+    "entities",
+    "entity_names",
+    "events",
+    "idempotency_keys",
+    "llm_usage",
+    "memories",
+    "memory_access",
+    "memory_pending",
+    "memory_readings",
+    "memory_terms",
+    "memory_vectors",
+    "mentions",
+    "operation_changes",
+    "operations",
+    "plan_correlations",
+    "plans",
+    "providers",
+    "relations",
+    "session_notes",
+    "sessions",
+    "storage_samples",
+    "task_contexts",
+    "task_subtasks",
+    "tenant_jobs",
+    "tenants",
+    "users",
+    "webhook_failures",
+    "webhooks",
+    "working_memory",
+]
 
 
 async def tables_of(connection: asyncpg.Connection) -> list[asyncpg.Record]:
     return await connection.fetch(
-        "SELECT oid, relname::text AS name, relrowsecurity, relforcerowsecurity, relispartition FROM pg_class"
-        " WHERE relnamespace = 'keeps'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'alembic_version' ORDER BY relname"
+        "SELECT oid, relname::text AS name, relrowsecurity, relforcerowsecurity, relispartition FROM pg_class WHERE"
+        " relnamespace = 'keeps'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'alembic_version' ORDER BY"
+        " relname"
     )
 
 
@@ -70,8 +97,8 @@ async def test_a_table_that_is_not_forced_is_found(server: object, fresh_databas
 async def test_the_policies_are_those_that_were_looked_at(raw: asyncpg.Connection) -> None:
     """Whoever changes a rule changes tests/schema/policies.txt, where a reviewer sees what it means to PostgreSQL."""
     found = await raw.fetch(
-        "SELECT tablename::text, policyname::text, permissive, roles::text, cmd, COALESCE(qual, ''), COALESCE(with_check, '')"
-        " FROM pg_policies WHERE schemaname = 'keeps' ORDER BY 1, 2"
+        "SELECT tablename::text, policyname::text, permissive, roles::text, cmd, COALESCE(qual, ''),"
+        " COALESCE(with_check, '') FROM pg_policies WHERE schemaname = 'keeps' ORDER BY 1, 2"
     )
     told = [" · ".join(" ".join(str(each).split()) for each in row) for row in found]
     assert told == (Path(__file__).parent / "policies.txt").read_text(encoding="utf-8").splitlines()
@@ -80,8 +107,9 @@ async def test_the_policies_are_those_that_were_looked_at(raw: asyncpg.Connectio
 
 async def test_every_primary_key_begins_with_the_tenant(raw: asyncpg.Connection) -> None:
     first = await raw.fetch(
-        "SELECT conrelid::regclass::text AS name, attname::text AS column FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid"
-        " AND attnum = conkey[1] WHERE contype = 'p' AND connamespace = 'keeps'::regnamespace AND conrelid::regclass::text <> 'keeps.alembic_version'"
+        "SELECT conrelid::regclass::text AS name, attname::text AS column FROM pg_constraint JOIN pg_attribute ON"
+        " attrelid = conrelid AND attnum = conkey[1] WHERE contype = 'p' AND connamespace = 'keeps'::regnamespace AND"
+        " conrelid::regclass::text <> 'keeps.alembic_version'"
     )
     assert {each["name"]: each["column"] for each in first} == {
         f"keeps.{each['name']}": "tenant_id" for each in await tables_of(raw)
@@ -90,28 +118,60 @@ async def test_every_primary_key_begins_with_the_tenant(raw: asyncpg.Connection)
 
 async def test_every_foreign_key_is_indexed_and_begins_with_the_tenant(raw: asyncpg.Connection) -> None:
     bad = await raw.fetch(
-        "SELECT conname::text FROM pg_constraint WHERE contype = 'f' AND connamespace = 'keeps'::regnamespace AND NOT EXISTS ("
-        " SELECT FROM pg_index WHERE indrelid = conrelid AND (indkey::int2[])[0:LEAST(cardinality(conkey), 2) - 1] @> conkey[1:2])"
+        "SELECT conname::text FROM pg_constraint WHERE contype = 'f' AND connamespace = 'keeps'::regnamespace AND NOT"
+        " EXISTS ( SELECT FROM pg_index WHERE indrelid = conrelid AND (indkey::int2[])[0:LEAST(cardinality(conkey), 2)"
+        " - 1] @> conkey[1:2])"
     )
     assert [each["conname"] for each in bad] == [], "add an index on the columns of the foreign key"
 
 
 async def test_times_have_a_zone(raw: asyncpg.Connection) -> None:
     naive = await raw.fetch(
-        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'keeps' AND data_type = 'timestamp without time zone'"
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'keeps' AND data_type ="
+        " 'timestamp without time zone'"
     )
     assert naive == []
 
 
 async def test_every_definer_function_fixes_its_search_path_and_is_not_public(raw: asyncpg.Connection) -> None:
     functions = await raw.fetch(
-        "SELECT proname::text, proconfig::text, COALESCE(proacl::text, 'public') AS acl FROM pg_proc WHERE pronamespace = 'keeps'::regnamespace AND prosecdef"
+        "SELECT proname::text, proconfig::text, COALESCE(proacl::text, 'public') AS acl FROM pg_proc WHERE pronamespace"
+        " = 'keeps'::regnamespace AND prosecdef"
     )
     assert {each["proname"] for each in functions} == {
-        "clear_plan", "count_memories", "count_rows", "count_state", "erase_tenant", "erase_user", "event_owners", "find_api_key", "follow_memory", "forget_undoer", "installation_counts", "list_tenants", "log_cascade",
-        "last_sequences", "make_event_partitions", "redact_events", "redact_graph_events", "redact_memory_events", "redact_own_events", "redact_plan_events",
-        "replay_counts", "replay_differences", "retire_events", "schedule_tenant", "take_due_jobs", "users_due", "users_of_tenant", "users_to_index", "users_with_other_models", "void_answers", "webhooks_behind", "webhooks_due",
-    }  # fmt: skip
+        "clear_plan",
+        "count_memories",
+        "count_rows",
+        "count_state",
+        "erase_tenant",
+        "erase_user",
+        "event_owners",
+        "find_api_key",
+        "follow_memory",
+        "forget_undoer",
+        "installation_counts",
+        "list_tenants",
+        "log_cascade",
+        "last_sequences",
+        "make_event_partitions",
+        "redact_events",
+        "redact_graph_events",
+        "redact_memory_events",
+        "redact_own_events",
+        "redact_plan_events",
+        "replay_counts",
+        "replay_differences",
+        "retire_events",
+        "schedule_tenant",
+        "take_due_jobs",
+        "users_due",
+        "users_of_tenant",
+        "users_to_index",
+        "users_with_other_models",
+        "void_answers",
+        "webhooks_behind",
+        "webhooks_due",
+    }
     for each in functions:
         assert "search_path" in (each["proconfig"] or ""), each["proname"]
         assert not re.search(r"[{,]=", each["acl"]), f"{each['proname']} can be executed by PUBLIC"
@@ -142,8 +202,8 @@ def test_every_file_of_statements_is_read() -> None:
 
 async def test_the_columns_of_a_memory_are_those_of_its_table(raw: asyncpg.Connection) -> None:
     found = await raw.fetch(
-        "SELECT attname::text AS name, format_type(atttypid, NULL) AS type FROM pg_attribute"
-        " WHERE attrelid = 'keeps.memories'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"
+        "SELECT attname::text AS name, format_type(atttypid, NULL) AS type FROM pg_attribute WHERE attrelid ="
+        " 'keeps.memories'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"
     )
     said = {each["name"]: each["type"].replace("timestamp with time zone", "timestamptz") for each in found}
     assert said == dict(MEMORY.types)

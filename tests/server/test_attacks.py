@@ -151,13 +151,26 @@ async def test_no_imported_line_breaks_the_others_or_later_reads(keeps: Keeps, t
     }
     far, early = "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"
     bad: list[tuple[str, dict[str, Any]]] = [
-        ("plan", {"plan_id": "a", "parent_plan_id": "nobody"}), ("plan", {"plan_id": "b", "session_id": "nowhere"}), ("plan", {"plan_id": "c", "version": 2**40}),
-        ("memory", {"superseded_by": "01a20000-0000-7000-8000-000000000000"}), ("memory", {"version": 2**40}), ("memory", {"version": -1}),
-        ("memory", {"created_at": early}), ("memory", {"valid_from": far}), ("memory", {"tags": ["x" * 5_000]}), ("memory", {"importance": 7}),
-        ("memory", {"namespace": "a b\n"}), ("task_context", {"task_id": "a", "sub_tasks": [None]}), ("task_context", {"task_id": "b", "sub_tasks": [{"a": 1}]}),
-        ("working_memory", {"key": None}), ("working_memory", {"plan_id": 5}), ("working_memory", {"version": "zz"}), ("working_memory", {"version": 2**31 - 1}),
-        ("working_memory", {"key": "\ud800"}), ("working_memory", {"expires_at": far}),
-    ]  # fmt: skip
+        ("plan", {"plan_id": "a", "parent_plan_id": "nobody"}),
+        ("plan", {"plan_id": "b", "session_id": "nowhere"}),
+        ("plan", {"plan_id": "c", "version": 2**40}),
+        ("memory", {"superseded_by": "01a20000-0000-7000-8000-000000000000"}),
+        ("memory", {"version": 2**40}),
+        ("memory", {"version": -1}),
+        ("memory", {"created_at": early}),
+        ("memory", {"valid_from": far}),
+        ("memory", {"tags": ["x" * 5_000]}),
+        ("memory", {"importance": 7}),
+        ("memory", {"namespace": "a b\n"}),
+        ("task_context", {"task_id": "a", "sub_tasks": [None]}),
+        ("task_context", {"task_id": "b", "sub_tasks": [{"a": 1}]}),
+        ("working_memory", {"key": None}),
+        ("working_memory", {"plan_id": 5}),
+        ("working_memory", {"version": "zz"}),
+        ("working_memory", {"version": 2**31 - 1}),
+        ("working_memory", {"key": "\ud800"}),
+        ("working_memory", {"expires_at": far}),
+    ]
     sent = []
     for number, (kind, change) in enumerate(bad):
         own = (
@@ -174,7 +187,8 @@ async def test_no_imported_line_breaks_the_others_or_later_reads(keeps: Keeps, t
             )
         )
     sent.append(
-        '{"type": "working_memory", "row": {"user_id": "alice", "plan_id": "p", "key": "k", "value": NaN, "version": 1}}'
+        '{"type": "working_memory", "row": {"user_id": "alice", "plan_id": "p", "key": "k", "value": NaN,'
+        ' "version": 1}}'
     )
     good = {
         **lines["memory"],
@@ -255,7 +269,8 @@ async def test_a_client_that_hangs_up_is_no_defect(keeps: Keeps, capfd: pytest.C
         host, _, port = url.removeprefix("http://").partition(":")
         _, writer = await asyncio.open_connection(host, int(port))
         writer.write(
-            b"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+            b"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:"
+            b" 100\r\n\r\n{"
         )
         await writer.drain()
         writer.close()

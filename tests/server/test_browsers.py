@@ -1,4 +1,5 @@
-"""No web page of another origin gets through, whatever credentials are asked for; and a connection cannot be used up."""
+"""No web page of another origin gets through, whatever credentials are asked for; and a connection cannot be used
+up."""
 
 from __future__ import annotations
 
@@ -18,9 +19,13 @@ from keeps_client.errors import ForbiddenError, ValidationFailedError
 from tests.serving import JWT_SECRET, serving, token
 
 FOREIGN = (
-    {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1:1"}, {"Sec-Fetch-Site": "cross-site"},
-    {"Sec-Fetch-Site": "same-site"}, {"Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"},
-)  # fmt: skip
+    {"Origin": "http://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://127.0.0.1:1"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"},
+)
 
 
 @pytest.fixture(params=["none", "keys", "jwt", "jwt+keys"])
@@ -35,9 +40,14 @@ async def test_another_origin_neither_reads_nor_writes(any_url: str, tenant: str
     mine = {**headers, "Authorization": f"Bearer {token(tenant, 'alice', 'admin')}", "Content-Type": "text/plain"}
     async with aiohttp.ClientSession(any_url, headers=mine) as http:
         for method, path in (
-            ("POST", "/v1/admin/import"), ("POST", "/v1/graph/read"), ("POST", "/v1/memories"), ("DELETE", "/v1/memory/working/p"),
-            ("POST", "/v1/sessions/s/end"), ("GET", "/v1/memories"), ("GET", "/v1/events/stream"),
-        ):  # fmt: skip
+            ("POST", "/v1/admin/import"),
+            ("POST", "/v1/graph/read"),
+            ("POST", "/v1/memories"),
+            ("DELETE", "/v1/memory/working/p"),
+            ("POST", "/v1/sessions/s/end"),
+            ("GET", "/v1/memories"),
+            ("GET", "/v1/events/stream"),
+        ):
             async with http.request(method, path, data=b"{}" if method == "POST" else None) as answer:
                 assert (answer.status, (await answer.json())["code"]) == (403, "forbidden"), path
                 assert "Access-Control-Allow-Origin" not in answer.headers
@@ -107,7 +117,10 @@ async def test_a_head_has_a_time(server_url: str, monkeypatch: pytest.MonkeyPatc
 
 async def test_a_body_that_pauses_gives_up(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keeps.server.edge.BODY_SECONDS", 0.2)
-    head = b"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\nConnection: close\r\n"
+    head = (
+        b"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:"
+        b" 100\r\nConnection: close\r\n"
+    )
     for more in (b"", b"Idempotency-Key: k\r\n"):
         answer = await _raw(server_url, head + more + b'\r\n{"content":')
         assert answer.startswith(b"HTTP/1.1 422 ")
@@ -181,7 +194,8 @@ async def test_null_for_an_optional_field_is_absent(server_url: str, tenant: str
 
 
 async def test_the_api_is_described_without_holding_anybody_up(keeps: Keeps) -> None:
-    """Describing it takes half a second, at the first request: the watchdog of the tests sees that nobody waits for it."""
+    """Describing it takes half a second, at the first request: the watchdog of the tests sees that nobody waits for
+    it."""
     async with serving(keeps) as url, aiohttp.ClientSession(url) as http:
         for _ in range(2):
             async with http.get("/openapi.json") as answer:

@@ -1,7 +1,7 @@
 """Nothing that a caller sends holds the event loop: hostile text in every place of every route.
 
-The routes, and what is asked of them, are those of the cross-tenant matrix, so a new route is asked here too. Which step of
-the loop took how long, the watchdog of the tests says (tests/watchdog.py).
+The routes, and what is asked of them, are those of the cross-tenant matrix, so a new route is asked here too. Which
+step of the loop took how long, the watchdog of the tests says (tests/watchdog.py).
 """
 
 from __future__ import annotations
@@ -24,9 +24,45 @@ from tests.watchdog import unwatched
 LENGTHS = (50_000, 10_000, 2_000, 255)
 """What is too long is refused, so each text is sent as long as it is taken."""
 UNITS = (
-    "a", "1", " ", "\n", "(", "- ", "# ", "[[", "](", "`", "```\n", "a.", "a b ", "https://", "@a", "I am ", "my name is A", "it is not ", "Anna and ",
-    "2026-11-22 ", "3 days ago ", "\u0301", "我", "ﷺ", "🙂", "אב ", "ß", "\u202e", "{\"a\":", "'s ", "no, ", "&amp;", "a-", "/../", "1,", "%", "\\", "<!-- keeps:context ",
-)  # fmt: skip
+    "a",
+    "1",
+    " ",
+    "\n",
+    "(",
+    "- ",
+    "# ",
+    "[[",
+    "](",
+    "`",
+    "```\n",
+    "a.",
+    "a b ",
+    "https://",
+    "@a",
+    "I am ",
+    "my name is A",
+    "it is not ",
+    "Anna and ",
+    "2026-11-22 ",
+    "3 days ago ",
+    "\u0301",
+    "我",
+    "ﷺ",
+    "🙂",
+    "אב ",
+    "ß",
+    "\u202e",
+    '{"a":',
+    "'s ",
+    "no, ",
+    "&amp;",
+    "a-",
+    "/../",
+    "1,",
+    "%",
+    "\\",
+    "<!-- keeps:context ",
+)
 READ = ("content", "query", "text", "trigger_condition")
 READING = ("/v1/memories", "/v1/recall", "/v1/context", "/v1/exchanges", "/v1/providers/markdown/append")
 """Where text is read for its meaning, a quarter of the units are sent; elsewhere a few."""

@@ -37,9 +37,13 @@ async def test_an_error_is_a_problem_with_a_stable_code(http: Any) -> None:
     status, problem, headers = await asked(http, "GET", f"{BASE}/plans/none", headers={"X-Request-ID": "my-id"})
     assert (status, headers["Content-Type"], headers["X-Request-ID"]) == (404, "application/problem+json", "my-id")
     assert problem == {
-        "type": "urn:keeps:problem:not_found", "title": "No such thing", "status": 404, "code": "not_found", "detail": "no plan 'none'",
+        "type": "urn:keeps:problem:not_found",
+        "title": "No such thing",
+        "status": 404,
+        "code": "not_found",
+        "detail": "no plan 'none'",
         "request_id": "my-id",
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 129, "tab\there"])
@@ -50,18 +54,36 @@ async def test_a_request_id_that_cannot_be_a_header_is_replaced(http: Any, given
 
 async def test_camel_case_is_accepted_and_snake_case_answered(http: Any) -> None:
     status, task, _ = await asked(
-        http, "POST", f"{BASE}/task-context", json={"taskId": "t", "eventType": "e", "subTasks": ["s"], "responseTopic": "r"}
-    )  # fmt: skip
+        http,
+        "POST",
+        f"{BASE}/task-context",
+        json={"taskId": "t", "eventType": "e", "subTasks": ["s"], "responseTopic": "r"},
+    )
     assert (status, task["task_id"], task["sub_tasks"], task["response_topic"]) == (201, "t", ["s"], "r")
     await asked(http, "POST", f"{BASE}/plans", json={"goalEvent": "g", "sessionId": "S1"})
     status, plans, _ = await asked(http, "GET", f"{BASE}/plans", params={"sessionId": "S1", "LIMIT": "5"})
     assert [plan["session_id"] for plan in plans] == ["S1"]
 
 
-BAD_BODIES = [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b'{"value": 1', b'{"content": "\\u0000"}', b'{"content": "\\ud800"}', b'{"content": 5}',
-              b'{"content": "x", "importance": 2}', b'{"content": "x", "importance": NaN}', b'{"content": "x", "unknown": 1}',
-              b'{"content": "x", "tags": "abc"}', b'{"content": "x", "if_version": 1}', b"[" * 5_000 + b"]" * 5_000,
-              b'{"content": "x", "metadata": {"n": ' + b"9" * 5_000 + b"}}"]  # fmt: skip
+BAD_BODIES = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b'"text"',
+    b"\xff\xfe",
+    b'{"value": 1',
+    b'{"content": "\\u0000"}',
+    b'{"content": "\\ud800"}',
+    b'{"content": 5}',
+    b'{"content": "x", "importance": 2}',
+    b'{"content": "x", "importance": NaN}',
+    b'{"content": "x", "unknown": 1}',
+    b'{"content": "x", "tags": "abc"}',
+    b'{"content": "x", "if_version": 1}',
+    b"[" * 5_000 + b"]" * 5_000,
+    b'{"content": "x", "metadata": {"n": ' + b"9" * 5_000 + b"}}",
+]
 
 
 @pytest.mark.parametrize("body", BAD_BODIES, ids=lambda body: body[:30].decode("latin-1"))
@@ -138,11 +160,19 @@ async def test_a_key_and_the_same_body_get_the_first_answer_again(http: Any) -> 
 
 @pytest.mark.parametrize(
     ("path", "body"),
-    [("/v1/memories", {"content": "once"}), ("/v1/memories/batch", {"items": [{"content": "one"}, {"content": "two"}]}),
-     (f"{BASE}/semantic", {"content": "once"}), (f"{BASE}/semantic/upsert", {"content": "Once upon a time there was a key."}), (f"{BASE}/episodic", {"agent_id": "a", "role": "user", "content": "once"}),
-     (f"{BASE}/plans", {"goal_event": "g"}), (f"{BASE}/sessions", {"name": "n"}), (f"{BASE}/task-context", {"task_id": "t", "event_type": "e"}),
-     (f"{BASE}/plan-context", {"plan_id": "p", "goal_event": "g"}), (f"{BASE}/working/p", {"key": "k", "value": 1})],
-)  # fmt: skip
+    [
+        ("/v1/memories", {"content": "once"}),
+        ("/v1/memories/batch", {"items": [{"content": "one"}, {"content": "two"}]}),
+        (f"{BASE}/semantic", {"content": "once"}),
+        (f"{BASE}/semantic/upsert", {"content": "Once upon a time there was a key."}),
+        (f"{BASE}/episodic", {"agent_id": "a", "role": "user", "content": "once"}),
+        (f"{BASE}/plans", {"goal_event": "g"}),
+        (f"{BASE}/sessions", {"name": "n"}),
+        (f"{BASE}/task-context", {"task_id": "t", "event_type": "e"}),
+        (f"{BASE}/plan-context", {"plan_id": "p", "goal_event": "g"}),
+        (f"{BASE}/working/p", {"key": "k", "value": 1}),
+    ],
+)
 async def test_every_post_that_writes_is_done_once_for_a_key(http: Any, path: str, body: dict[str, Any]) -> None:
     key = {"Idempotency-Key": "the-key"}
     first = await asked(http, "POST", path, json=body, headers=key)
@@ -220,9 +250,13 @@ async def test_metrics_count_and_name_no_one(http: Any, tenant: str) -> None:
     async with http.get("/metrics") as answer:
         text = (await answer.read()).decode()
     for wanted in (
-        'memory_operations_total{kind="memory",operation="remember",success="true"}', "memory_retrieval_seconds_count", "memory_storage_bytes ",
-        'http_requests_total{method="GET",route="/v1/memory/plans/{plan_id}",status="404"}', 'db_pool_connections{state="size"}', "memory_index_pending",
-    ):  # fmt: skip
+        'memory_operations_total{kind="memory",operation="remember",success="true"}',
+        "memory_retrieval_seconds_count",
+        "memory_storage_bytes ",
+        'http_requests_total{method="GET",route="/v1/memory/plans/{plan_id}",status="404"}',
+        'db_pool_connections{state="size"}',
+        "memory_index_pending",
+    ):
         assert wanted in text, wanted
     for never in (tenant, "alice", "secret", "no-such-plan"):
         assert never not in text, never

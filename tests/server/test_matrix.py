@@ -1,7 +1,7 @@
 """The cross-tenant matrix: every route of the OpenAPI document, asked by others for what is Alice's.
 
-Strangers are a user of another tenant with the same name, and another user of the same tenant, in every role. Nothing of
-Alice's may be in any answer, and not a byte of her rows may change. A route without a row here fails the test.
+Strangers are a user of another tenant with the same name, and another user of the same tenant, in every role. Nothing
+of Alice's may be in any answer, and not a byte of her rows may change. A route without a row here fails the test.
 """
 
 from __future__ import annotations
@@ -28,15 +28,32 @@ from tests.serving import token
 MARK = "swordfish"
 ROLES = ("reader", "writer", "admin")
 STATE_TABLES = (
-    "memories", "memory_terms", "memory_vectors", "sessions", "plans", "plan_correlations", "task_contexts", "task_subtasks", "working_memory",
-    "session_notes", "operation_changes", "api_keys", "users", "webhooks", "entities", "entity_names", "relations", "mentions",
-)  # fmt: skip
+    "memories",
+    "memory_terms",
+    "memory_vectors",
+    "sessions",
+    "plans",
+    "plan_correlations",
+    "task_contexts",
+    "task_subtasks",
+    "working_memory",
+    "session_notes",
+    "operation_changes",
+    "api_keys",
+    "users",
+    "webhooks",
+    "entities",
+    "entity_names",
+    "relations",
+    "mentions",
+)
 OWN = {200, 201, 403}
 """The stranger works on rows of their own, or may not for want of a role."""
 HIDDEN = {404, 403}
 """Alice's rows are not there for them."""
 
-# What is asked · which statuses are right · whether users of one tenant share it, so that only the other tenant is a stranger.
+# What is asked · which statuses are right · whether users of one tenant share it, so that only the other tenant is a
+# stranger.
 ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/memory/working/{plan_id}/{key}": ({}, HIDDEN, True),
     "put /v1/memory/working/{plan_id}/{key}": ({"json": {"value": 1}}, OWN, True),
@@ -59,21 +76,37 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/memories/{memory_id}/history": ({}, HIDDEN, False),
     "post /v1/recall": ({"json": {"query": MARK, "limit": 200, "include_superseded": True}}, OWN, False),
     "post /v1/memory/semantic": ({"json": {"content": "mine", "external_id": "alices"}}, OWN, False),
-    "post /v1/memory/semantic/upsert": ({"json": {"content": f"Alice's fact is {MARK}.", "dedupe_threshold": 0}}, OWN, False),
+    "post /v1/memory/semantic/upsert": (
+        {"json": {"content": f"Alice's fact is {MARK}.", "dedupe_threshold": 0}},
+        OWN,
+        False,
+    ),
     "post /v1/memory/semantic/query": ({"params": {"query": "fact", "limit": "50"}}, OWN, False),
     "get /v1/memory/semantic/search": ({"params": {"q": "fact", "limit": "50"}}, OWN, False),
     "post /v1/memory/episodic": ({"json": {"agent_id": "alices", "role": "user", "content": "mine"}}, OWN, False),
     "get /v1/memory/episodic/recent": ({"params": {"agent_id": "alices"}}, OWN, False),
     "get /v1/memory/episodic/search": ({"params": {"agent_id": "alices", "q": "talk"}}, OWN, False),
-    "post /v1/memory/procedural": ({"json": {"agent_id": "alices", "procedure_type": "system_prompt", "content": "mine"}}, OWN, False),
+    "post /v1/memory/procedural": (
+        {"json": {"agent_id": "alices", "procedure_type": "system_prompt", "content": "mine"}},
+        OWN,
+        False,
+    ),
     "get /v1/memory/procedural/context": ({"params": {"agent_id": "alices", "q": "skill"}}, OWN, False),
-    "post /v1/memory/task-context": ({"json": {"task_id": "alices", "event_type": "e", "sub_tasks": ["alices"]}}, OWN, False),
+    "post /v1/memory/task-context": (
+        {"json": {"task_id": "alices", "event_type": "e", "sub_tasks": ["alices"]}},
+        OWN,
+        False,
+    ),
     "get /v1/memory/task-context/by-subtask/{sub_task_id}": ({}, HIDDEN, False),
     "get /v1/memory/task-context/{task_id}": ({}, HIDDEN, False),
     "put /v1/memory/task-context/{task_id}": ({"json": {"state": {}}}, HIDDEN, False),
     "put /v1/memory/task-context/{task_id}/sub-tasks/{sub_task_id}": ({"json": {"status": "x"}}, HIDDEN, False),
     "delete /v1/memory/task-context/{task_id}": ({}, HIDDEN, False),
-    "post /v1/memory/plan-context": ({"json": {"plan_id": "own", "goal_event": "g", "correlation_ids": ["alices"]}}, OWN, False),
+    "post /v1/memory/plan-context": (
+        {"json": {"plan_id": "own", "goal_event": "g", "correlation_ids": ["alices"]}},
+        OWN,
+        False,
+    ),
     "get /v1/memory/plan-context/by-correlation/{correlation_id}": ({}, HIDDEN, False),
     "get /v1/memory/plan-context/{plan_id}": ({}, HIDDEN, False),
     "put /v1/memory/plan-context/{plan_id}": ({"json": {"current_state": "defaced"}}, HIDDEN, False),
@@ -92,9 +125,17 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/graph/entities/{entity_id}": ({}, HIDDEN, False),
     "delete /v1/graph/entities/{entity_id}": ({"params": {"hard": "true"}}, HIDDEN, False),
     "get /v1/graph/entities/{entity_id}/relations": ({}, HIDDEN, False),
-    "post /v1/graph/entities/{entity_id}/merge": ({"json": {"merged_id": "01a20000-0000-7000-8000-000000000001"}}, HIDDEN, False),
+    "post /v1/graph/entities/{entity_id}/merge": (
+        {"json": {"merged_id": "01a20000-0000-7000-8000-000000000001"}},
+        HIDDEN,
+        False,
+    ),
     "post /v1/graph/entities/{entity_id}/unmerge": ({}, HIDDEN, False),
-    "post /v1/graph/relations": ({"json": {"source": f"{MARK} entity", "target": f"{MARK} entity", "relation_type": "knows"}}, HIDDEN, False),
+    "post /v1/graph/relations": (
+        {"json": {"source": f"{MARK} entity", "target": f"{MARK} entity", "relation_type": "knows"}},
+        HIDDEN,
+        False,
+    ),
     "delete /v1/graph/relations/{relation_id}": ({"params": {"hard": "true"}}, HIDDEN, False),
     "post /v1/graph/traverse": ({"json": {"start": f"{MARK} entity"}}, HIDDEN, False),
     "post /v1/graph/shortest-path": ({"json": {"source": f"{MARK} entity", "target": f"{MARK} entity"}}, HIDDEN, False),
@@ -112,7 +153,11 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "post /v1/sources": ({"json": {"name": "alices", "kind": "api", "purpose": "mine"}}, OWN, False),
     "get /v1/sources": ({}, OWN, False),
     "delete /v1/sources/{name}": ({}, HIDDEN, False),
-    "post /v1/exchanges": ({"json": {"session_id": "{session_id}", "messages": [{"role": "user", "content": "mine"}]}}, OWN, False),
+    "post /v1/exchanges": (
+        {"json": {"session_id": "{session_id}", "messages": [{"role": "user", "content": "mine"}]}},
+        OWN,
+        False,
+    ),
     "post /v1/activities": ({"json": {"content": "mine", "session_id": "{session_id}"}}, OWN, False),
     "get /v1/sessions/{session_id}/notes": ({}, OWN, False),
     "post /v1/sessions/{session_id}/end": ({}, HIDDEN, False),
@@ -144,7 +189,7 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "post /v1/admin/webhooks/{webhook_id}/retry": ({}, HIDDEN, True),
     "get /v1/admin/export": ({}, OWN, True),
     "post /v1/admin/import": ({"data": "", "headers": {"Content-Type": "application/x-ndjson"}}, OWN, True),
-}  # fmt: skip
+}
 PUBLIC = {"get /health", "get /ready", "get /metrics"}
 
 
@@ -186,11 +231,19 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     await alice.add_mention(memory.memory_id, anna.entity_id)
     await keeps.indexer.settle()  # or a vector comes while strangers ask
     return {
-        "provider_id": "working", "entry_key": "alices", "operation_id": str(operation), "name": "the-source",
-        "entity_id": str(anna.entity_id), "relation_id": str(relation.relation_id),
-        "tenant_id": tenant, "user_id": "alice-the-owner", "memory_id": str(memory.memory_id), "key_id": str(key.key_id), "webhook_id": str(webhook.webhook_id),
+        "provider_id": "working",
+        "entry_key": "alices",
+        "operation_id": str(operation),
+        "name": "the-source",
+        "entity_id": str(anna.entity_id),
+        "relation_id": str(relation.relation_id),
+        "tenant_id": tenant,
+        "user_id": "alice-the-owner",
+        "memory_id": str(memory.memory_id),
+        "key_id": str(key.key_id),
+        "webhook_id": str(webhook.webhook_id),
         **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id", "correlation_id", "session_id"), "alices"),
-    }  # fmt: skip
+    }
 
 
 async def _promoted(keeps: Keeps, alice: Any) -> UUID:
@@ -231,7 +284,8 @@ async def rows_of_alice(connection: asyncpg.Connection, tenant: str) -> dict[str
         )
         found[table] = [row[0] for row in rows]
     log = await connection.fetch(
-        "SELECT event_id::text, data::text FROM keeps.events WHERE tenant_id = $1 AND user_id = 'alice-the-owner' ORDER BY 1",
+        "SELECT event_id::text, data::text FROM keeps.events WHERE tenant_id = $1 AND user_id = 'alice-the-owner' ORDER"
+        " BY 1",
         tenant,
     )
     return {**found, "events": [tuple(row) for row in log]}
@@ -298,9 +352,17 @@ async def test_without_credentials_every_route_is_closed(secured_url: str, alice
 
 
 async def test_others_rows_and_absent_rows_look_the_same(secured_url: str, alices: dict[str, str]) -> None:
-    absent = {**alices, **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id", "correlation_id", "session_id"), "absent"),
-              "operation_id": "01a20000-0000-7000-8000-000000000000", "name": "absent", "memory_id": "01a20000-0000-7000-8000-000000000000", "key_id": "01a20000-0000-7000-8000-000000000000", "webhook_id": "01a20000-0000-7000-8000-000000000000",
-              "entity_id": "01a20000-0000-7000-8000-000000000000", "relation_id": "01a20000-0000-7000-8000-000000000000"}  # fmt: skip
+    absent = {
+        **alices,
+        **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id", "correlation_id", "session_id"), "absent"),
+        "operation_id": "01a20000-0000-7000-8000-000000000000",
+        "name": "absent",
+        "memory_id": "01a20000-0000-7000-8000-000000000000",
+        "key_id": "01a20000-0000-7000-8000-000000000000",
+        "webhook_id": "01a20000-0000-7000-8000-000000000000",
+        "entity_id": "01a20000-0000-7000-8000-000000000000",
+        "relation_id": "01a20000-0000-7000-8000-000000000000",
+    }
     headers = {"Authorization": f"Bearer {token('somebody-else', 'alice-the-owner', 'admin')}"}
     async with aiohttp.ClientSession(headers=headers) as http:
         for name, (request, right, _) in ROUTES.items():

@@ -36,8 +36,13 @@ async def engine(
 ) -> AsyncIterator[Keeps]:
     """An engine with all its parts: an LLM, a cache, webhooks that may reach loopback."""
     chosen = Settings(
-        home=tmp_path, database_url=app_url, llm_base_url=script.url, llm_model="m", redis_url=valkey_url, webhooks_allow_private=True
-    )  # fmt: skip
+        home=tmp_path,
+        database_url=app_url,
+        llm_base_url=script.url,
+        llm_model="m",
+        redis_url=valkey_url,
+        webhooks_allow_private=True,
+    )
     chat = OpenAIChat("m", base_url=script.url, timeout_seconds=0.5)
     async with await open_keeps(chosen, embedder=shared, clock=clock, chat=chat) as opened:
         yield opened
@@ -57,9 +62,9 @@ async def test_contexts_caches_and_embeddings(engine: Keeps, tenant: str) -> Non
     assert value(engine, "memory_cache_requests_total", cache="answers", result="hit") > 0
     assert value(engine, "memory_context_seconds_count") == 2
     assert value(engine, "memory_context_tokens_sum") == 2 * first.tokens
-    assert {each.name: value(engine, "memory_context_sections_total", section=each.name) for each in first.sections} == {
-        each.name: 2 for each in first.sections
-    }  # fmt: skip
+    assert {
+        each.name: value(engine, "memory_context_sections_total", section=each.name) for each in first.sections
+    } == {each.name: 2 for each in first.sections}
     assert value(engine, "memory_context_degraded_total") == 0
     assert value(engine, "embedding_queue_texts", kind="question") == 0
     await alice.store_exchange(SAID, session_id="s1")

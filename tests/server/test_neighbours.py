@@ -1,4 +1,5 @@
-"""A loud tenant waits for itself: what another asks is answered. Counted, not timed; `keeps bench neighbour` measures."""
+"""A loud tenant waits for itself: what another asks is answered. Counted, not timed; `keeps bench neighbour`
+measures."""
 
 from __future__ import annotations
 
@@ -52,10 +53,19 @@ async def _post(http: aiohttp.ClientSession, who: str, path: str, body: dict[str
     ("path", "body"),
     [
         ("/v1/recall", lambda n: {"query": LONG.format(n=n)[:9_000], "limit": 50}),
-        ("/v1/memories/batch", lambda n: {"items": [{"content": LONG.format(n=f"{n}.{each}")[:900]} for each in range(4)], "index": "now"}),
-        ("/v1/exchanges", lambda n: {"session_id": f"s{n}", "messages": [{"role": "user", "content": LONG.format(n=each)} for each in range(4)]}),
+        (
+            "/v1/memories/batch",
+            lambda n: {"items": [{"content": LONG.format(n=f"{n}.{each}")[:900]} for each in range(4)], "index": "now"},
+        ),
+        (
+            "/v1/exchanges",
+            lambda n: {
+                "session_id": f"s{n}",
+                "messages": [{"role": "user", "content": LONG.format(n=each)} for each in range(4)],
+            },
+        ),
     ],
-)  # fmt: skip
+)
 async def test_a_quiet_tenant_is_answered_while_a_loud_one_waits(
     secured_url: str, tenant: str, path: str, body: Any
 ) -> None:
@@ -93,7 +103,10 @@ async def test_who_hung_up_while_waiting_is_not_served(keeps: Keeps, tenant: str
         for number, name in enumerate((b"nobody", b"some body")):
             body = b'{"content": "For %s."}' % name
             reader, writer = await asyncio.open_connection(host, int(port))
-            head = f"POST /v1/memories HTTP/1.1\r\nHost: {host}\r\nX-Tenant-ID: {tenant}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            head = (
+                f"POST /v1/memories HTTP/1.1\r\nHost: {host}\r\nX-Tenant-ID: {tenant}\r\nContent-Type:"
+                f" application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
             writer.write(head.encode() + body)
             await until(lambda wanted=number + 1: len(slots._waiting.get(tenant, ())) == wanted, "the request waits")
             if name == b"nobody":
@@ -117,7 +130,8 @@ async def test_who_sends_slowly_holds_no_place(keeps: Keeps, tenant: str, one_pl
             _, writer = await asyncio.open_connection(host, int(port))
             kind = "application/x-ndjson" if path.endswith("import") else "application/json"
             writer.write(
-                f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Tenant-ID: {tenant}\r\nContent-Type: {kind}\r\nContent-Length: 1000\r\n\r\n{{".encode()
+                f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nX-Tenant-ID: {tenant}\r\nContent-Type:"
+                f" {kind}\r\nContent-Length: 1000\r\n\r\n{{".encode()
             )
             writers.append(writer)
         headers = {"X-Tenant-ID": tenant}

@@ -20,17 +20,45 @@ LEFT_OUT = "positive_data_acceptance,negative_data_rejection"
 
 async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., Path], tmp_path: Path) -> None:
     environment = {
-        "KEEPS_EMBEDDER": "none", "KEEPS_AUTH": "jwt", "KEEPS_JWT_SECRET": JWT_SECRET,
-        "KEEPS_READS_PER_MINUTE": "9999999", "KEEPS_WRITES_PER_MINUTE": "9999999",
-    }  # fmt: skip
+        "KEEPS_EMBEDDER": "none",
+        "KEEPS_AUTH": "jwt",
+        "KEEPS_JWT_SECRET": JWT_SECRET,
+        "KEEPS_READS_PER_MINUTE": "9999999",
+        "KEEPS_WRITES_PER_MINUTE": "9999999",
+    }
     process, url = await serve(new_home(), **environment)
     run = await asyncio.create_subprocess_exec(
-        SCHEMATHESIS, "run", f"{url}/openapi.json", "-H", f"Authorization: Bearer {token('fuzzed', 'alice', 'admin')}",
-        "--phases", "examples,coverage,fuzzing", "--max-examples", os.environ.get("KEEPS_TEST_EXAMPLES", "5"), "--exclude-checks", LEFT_OUT,
-        "--exclude-path", "/v1/admin/tenants/{tenant_id}", "--exclude-path", "/v1/admin/import", "--exclude-path", "/v1/events/stream", "--continue-on-failure", "--no-color",
-        "--generation-database", "none", "--warnings", "off", "--seed", "1", "--request-timeout", "20",
-        cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
+        SCHEMATHESIS,
+        "run",
+        f"{url}/openapi.json",
+        "-H",
+        f"Authorization: Bearer {token('fuzzed', 'alice', 'admin')}",
+        "--phases",
+        "examples,coverage,fuzzing",
+        "--max-examples",
+        os.environ.get("KEEPS_TEST_EXAMPLES", "5"),
+        "--exclude-checks",
+        LEFT_OUT,
+        "--exclude-path",
+        "/v1/admin/tenants/{tenant_id}",
+        "--exclude-path",
+        "/v1/admin/import",
+        "--exclude-path",
+        "/v1/events/stream",
+        "--continue-on-failure",
+        "--no-color",
+        "--generation-database",
+        "none",
+        "--warnings",
+        "off",
+        "--seed",
+        "1",
+        "--request-timeout",
+        "20",
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
     shown = (await run.communicate())[0].decode()
     await ended(process, signal.SIGTERM)
     assert run.returncode == 0, "\n".join(line[:300] for line in shown.splitlines()[-400:])

@@ -95,7 +95,10 @@ async def test_a_slow_reader_is_cut_off_and_nobody_else_waits(keeps: Keeps, tena
         slow = socket.socket()
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         slow.connect((parts.hostname, parts.port))
-        request = f"GET /v1/events/stream?after=0 HTTP/1.1\r\nHost: localhost\r\nX-Tenant-ID: {tenant}\r\nX-User-ID: alice\r\n\r\n"
+        request = (
+            f"GET /v1/events/stream?after=0 HTTP/1.1\r\nHost: localhost\r\nX-Tenant-ID: {tenant}\r\nX-User-ID:"
+            " alice\r\n\r\n"
+        )
         slow.sendall(request.encode())
         feed = keeps.events._feed
         await until(lambda: any(each.scope.tenant_id == tenant for each in feed._open), "the slow reader is there")

@@ -139,7 +139,7 @@ ATTACKS = {
     "claims that are a list": by_hand({"alg": "HS256"}, [GOOD], JWT_SECRET.encode()),  # type: ignore[arg-type]
     "nested deeply": by_hand({"alg": "HS256"}, {**GOOD, "x": json.loads("[" * 500 + "]" * 500)}, b"no"),
     "huge": "a" * 30_000 + ".b.c",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -152,9 +152,11 @@ async def test_public_keys_are_not_secrets_and_secrets_are_not_public_keys(key_s
     tokens = Tokens(None, key_server.url)
     assert (await tokens.scope_of(key_server.sign("one", GOOD))).tenant_id == "acme"
     assert (await tokens.scope_of(key_server.sign("curve", GOOD, "ES256"))).tenant_id == "acme"
-    public = key_server.keys["one"].public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )  # fmt: skip
+    public = (
+        key_server.keys["one"]
+        .public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
     confused = by_hand({"alg": "HS256", "kid": "one"}, GOOD, public)
     both = Tokens(JWT_SECRET, key_server.url)
     for checker in (tokens, both):

@@ -16,10 +16,26 @@ from keeps_client.models import NewKey, Quota
 from tests.serving import token
 
 TABLES = (
-    "users", "memories", "memory_access", "memory_terms", "memory_vectors", "sessions", "plans", "plan_correlations", "task_contexts",
-    "task_subtasks", "working_memory", "entities", "entity_names", "relations", "mentions", "memory_readings", "idempotency_keys", "api_keys",
+    "users",
+    "memories",
+    "memory_access",
+    "memory_terms",
+    "memory_vectors",
+    "sessions",
+    "plans",
+    "plan_correlations",
+    "task_contexts",
+    "task_subtasks",
+    "working_memory",
+    "entities",
+    "entity_names",
+    "relations",
+    "mentions",
+    "memory_readings",
+    "idempotency_keys",
+    "api_keys",
     "events",
-)  # fmt: skip
+)
 
 
 async def filled(keeps: Keeps, tenant: str, user: str) -> Any:
@@ -136,9 +152,18 @@ async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuse
     only = [line async for line in alice.keeps.transfer.export(alice.scope, "bob")]
     assert {json.loads(line)["row"]["user_id"] for line in only} == {"bob"}
     tables = (
-        "memories", "sessions", "plans", "plan_correlations", "task_contexts", "task_subtasks", "working_memory", "entities", "entity_names", "relations",
+        "memories",
+        "sessions",
+        "plans",
+        "plan_correlations",
+        "task_contexts",
+        "task_subtasks",
+        "working_memory",
+        "entities",
+        "entity_names",
+        "relations",
         "mentions",
-    )  # fmt: skip
+    )
     before = await dump(superuser, tenant)
     again = await alice.keeps.transfer.import_lines(alice.scope, lines)
     assert (again.stored, again.unchanged, again.failed) == (0, len(lines), 0)
@@ -158,10 +183,16 @@ async def test_lines_that_cannot_be_stored_are_reported_and_the_others_go_on(kee
     other = keeps.memory(Scope(f"{tenant}-2", "root", roles=frozenset({"admin"})))
     good = json.loads(next(line for line in lines if '"memory"' in line))
     bad = [
-        "no json", "[]", '{"type": "memory"}', '{"type": "x", "row": {"user_id": "a"}}', json.dumps({"type": "memory", "row": {"user_id": "alice"}}),
-        json.dumps({"type": "memory", "row": {**good["row"], "memory_id": "x"}}), json.dumps({"type": "memory", "row": {**good["row"], "content": "a\x00b"}}),
-        json.dumps({"type": "memory", "row": {**good["row"], "user_id": ""}}), json.dumps({"type": "working_memory", "row": {"user_id": "alice"}}),
-    ]  # fmt: skip
+        "no json",
+        "[]",
+        '{"type": "memory"}',
+        '{"type": "x", "row": {"user_id": "a"}}',
+        json.dumps({"type": "memory", "row": {"user_id": "alice"}}),
+        json.dumps({"type": "memory", "row": {**good["row"], "memory_id": "x"}}),
+        json.dumps({"type": "memory", "row": {**good["row"], "content": "a\x00b"}}),
+        json.dumps({"type": "memory", "row": {**good["row"], "user_id": ""}}),
+        json.dumps({"type": "working_memory", "row": {"user_id": "alice"}}),
+    ]
     summary = await other.keeps.transfer.import_lines(other.scope, [*bad, json.dumps(good), ""])
     assert (summary.stored, summary.failed) == (1, len(bad))
     assert [each.split(":")[0] for each in summary.errors] == [f"line {number}" for number in range(1, len(bad) + 1)]

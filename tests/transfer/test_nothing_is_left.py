@@ -70,9 +70,10 @@ async def where(server: Any, keeps: Keeps, valkey: Valkey) -> AsyncIterator[Wher
             for each in tables
             if await connection.fetchval(
                 f"SELECT EXISTS (SELECT FROM {each['name']} AS held WHERE held::text ILIKE $1 OR held::text ILIKE $2)",
-                f"%{mark}%", f"%{mark.encode().hex()}%",
+                f"%{mark}%",
+                f"%{mark.encode().hex()}%",
             )
-        ]  # fmt: skip
+        ]
         cache = redis.Redis.from_url(valkey.url)
         for key in cache.scan_iter():
             if mark.encode() in key.lower() + (cache.get(key) or b"").lower():

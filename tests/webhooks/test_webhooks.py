@@ -169,11 +169,35 @@ async def test_one_server_at_a_time_serves_a_webhook_and_a_dead_ones_lease_ends(
 
 @pytest.mark.parametrize(
     "url",
-    ["http://127.0.0.1/", "http://[::1]:80/", "http://10.0.0.8/", "http://192.168.1.1/", "http://169.254.169.254/latest/meta-data", "http://localhost:8765/",
-     "http://0.0.0.0/", "http://[::ffff:127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/", "http://100.64.0.1/", "http://１２７.０.０.１/", "http://127。0。0。1/", "http://①②⑦.0.0.1/", "http://2130706433/", "http://127.1/", "http://0x7f000001/", "http://[::1", "http://x:99999/",
-     "http://x:abc/", "http://a b/", "http://[fe80::1%25eth0]/",
-     "ftp://example.com/", "https://user:password@example.com/", "https:///nowhere", "example.com"],
-)  # fmt: skip
+    [
+        "http://127.0.0.1/",
+        "http://[::1]:80/",
+        "http://10.0.0.8/",
+        "http://192.168.1.1/",
+        "http://169.254.169.254/latest/meta-data",
+        "http://localhost:8765/",
+        "http://0.0.0.0/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://[2002:7f00:1::]/",
+        "http://100.64.0.1/",
+        "http://１２７.０.０.１/",
+        "http://127。0。0。1/",
+        "http://①②⑦.0.0.1/",
+        "http://2130706433/",
+        "http://127.1/",
+        "http://0x7f000001/",
+        "http://[::1",
+        "http://x:99999/",
+        "http://x:abc/",
+        "http://a b/",
+        "http://[fe80::1%25eth0]/",
+        "ftp://example.com/",
+        "https://user:password@example.com/",
+        "https:///nowhere",
+        "example.com",
+    ],
+)
 async def test_only_public_addresses_are_taken(keeps: Keeps, tenant: str, url: str) -> None:
     with pytest.raises(ValidationFailedError):
         await keeps.webhooks.add(Scope(tenant, "alice"), NewWebhook(url=url))
@@ -204,9 +228,17 @@ async def test_a_name_that_leads_to_a_private_address_is_not_reached(
 
 
 def test_addresses_are_told_apart() -> None:
-    assert [is_public(each) for each in ("93.184.216.34", "2606:2800:220:1::1", "[::1]", "224.0.0.1", "a.localhost", "example.com")] == [
-        True, True, False, False, False, None,
-    ]  # fmt: skip
+    assert [
+        is_public(each)
+        for each in ("93.184.216.34", "2606:2800:220:1::1", "[::1]", "224.0.0.1", "a.localhost", "example.com")
+    ] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        None,
+    ]
     for private in ("::7f00:1", "::10.0.0.1", "64:ff9b:1::a00:1", "fec0::1", "2001::1", "[::ffff:10.0.0.1]"):
         assert is_public(private) is False, private
 

@@ -30,9 +30,14 @@ from keeps_client.errors import (
 _ERRORS: dict[str, type[KeepsError]] = {
     error.code: error
     for error in (
-        UnauthenticatedError, ForbiddenError, NotFoundError, PayloadTooLargeError, NotConfiguredError, UnavailableError,
+        UnauthenticatedError,
+        ForbiddenError,
+        NotFoundError,
+        PayloadTooLargeError,
+        NotConfiguredError,
+        UnavailableError,
     )
-}  # fmt: skip
+}
 MAX_ATTEMPTS = 4
 MAX_WAIT_SECONDS = 20.0
 RETRYABLE = frozenset({429, 502, 503, 504})

@@ -1,7 +1,7 @@
 """An operation as a value: what can be asked, of which path, by whom, and what is answered. Pure.
 
-Each stands once, beside the models that it takes. Methods name it (`await self._do(FORGET_MEMORY, memory_id=…)`), the server
-mounts it, the engine has a handler for it; the document, the table of roles and the tests read the same list.
+Each stands once, beside the models that it takes. Methods name it (`await self._do(FORGET_MEMORY, memory_id=…)`), the
+server mounts it, the engine has a handler for it; the document, the table of roles and the tests read the same list.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ VERSION = "if_version"
 
 @dataclass(frozen=True, eq=False)
 class Endpoint(Generic[AnswerT]):
-    """`params`: what stands in the path and the query. `body`: what is sent. `created`: of which answers `status` is said, where
-    others get 200. `bare`: a page goes as the list of its items, and its cursor in a header. `repeatable`: whether the client
+    """`params`: what stands in the path and the query. `body`: what is sent. `created`: of which answers `status` is
+    said, where others get 200. `bare`: a page goes as the list of its items, and its cursor in a header. `repeatable`:
+    whether the client
     may send it again; not so where the answer holds a secret, which is not kept."""
 
     name: str
@@ -71,8 +72,8 @@ class Endpoint(Generic[AnswerT]):
         return "version" in getattr(self.answer, "model_fields", {})
 
     def split(self, fields: Mapping[str, Any]) -> tuple[Any, Any]:
-        """The parameters and the body from the arguments of a method. What is None is left out; `body` is one that is meant
-        as it is. Raises ValidationFailedError, which names what is wrong."""
+        """The parameters and the body from the arguments of a method. What is None is left out; `body` is one that is
+        meant as it is. Raises ValidationFailedError, which names what is wrong."""
         if self.params is None:
             params, rest = None, fields
         else:
@@ -97,8 +98,8 @@ class _Taken:
     required: frozenset[str]
 
     def chosen(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """None means absent, where something may be. In a query numbers and truth are text; an argument is what it is: "no" is
-        not False, and True is not 1."""
+        """None means absent, where something may be. In a query numbers and truth are text; an argument is what it is:
+        "no" is not False, and True is not 1."""
         found: dict[str, Any] = {}
         for name, value in fields.items():
             if value is None and name not in self.required:

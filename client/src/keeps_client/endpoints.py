@@ -25,8 +25,22 @@ from keeps_client.models import (
 
 # The busiest first: a server tries them in order.
 _NOUNS = (
-    working, memories, recall, context, conversations, knowledge, tasks, plans, sessions, graph, providers, events, operations, insights, access,
-)  # fmt: skip
+    working,
+    memories,
+    recall,
+    context,
+    conversations,
+    knowledge,
+    tasks,
+    plans,
+    sessions,
+    graph,
+    providers,
+    events,
+    operations,
+    insights,
+    access,
+)
 ENDPOINTS: tuple[Endpoint[Any], ...] = tuple(
     held
     for noun in _NOUNS

@@ -21,8 +21,8 @@ _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
 
 def in_context(model: type[BaseModel], context: object, arguments: dict[str, Any], **defaults: Any) -> dict[str, Any]:
-    """`arguments`, and those that one dictionary holds for all of them: its entries that `model` has, by name, and the rest as
-    `state`. What is named beside it counts; `defaults` are for what neither names."""
+    """`arguments`, and those that one dictionary holds for all of them: its entries that `model` has, by name, and the
+    rest as `state`. What is named beside it counts; `defaults` are for what neither names."""
     if context is None:
         return arguments
     if not isinstance(context, Mapping):

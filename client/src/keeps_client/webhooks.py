@@ -21,8 +21,8 @@ from keeps_client.models import Event
 def read_webhook(secret: str, headers: Mapping[str, str], body: bytes, *, tolerance_seconds: float = 300.0) -> Event:
     """The event of a delivery, signed as https://www.standardwebhooks.com says.
 
-    `secret` is what adding the webhook showed. Raises UnauthenticatedError for a wrong signature, and for one older than
-    `tolerance_seconds`, which somebody may be repeating. The same `webhook-id` may come twice: handle it once.
+    `secret` is what adding the webhook showed. Raises UnauthenticatedError for a wrong signature, and for one older
+    than `tolerance_seconds`, which somebody may be repeating. The same `webhook-id` may come twice: handle it once.
     """
     named = {name.lower(): value for name, value in headers.items()}
     try:

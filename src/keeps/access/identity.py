@@ -77,7 +77,8 @@ class Authenticator:
 
 
 def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:
-    """The scope, unless a header names somebody else: who says so means another place than the one that would change."""
+    """The scope, unless a header names somebody else: who says so means another place than the one that would
+    change."""
     for header, name, own in (
         ("x-tenant-id", "tenant", scope.tenant_id),
         ("x-user-id", "user", scope.user_id),

@@ -51,9 +51,17 @@ class KeyService:
             raise ValidationFailedError("expires_at is in the past; the key would never open")
         secret = PREFIX + secrets.token_urlsafe(32)
         key = KeyInfo(
-            key_id=new_id(), tenant_id=scope.tenant_id, name=new.name, user_id=new.user_id, agent_id=new.agent_id, roles=new.roles,
-            hint=secret[-4:], created_by=scope.user_id, created_at=self._clock(), expires_at=new.expires_at,
-        )  # fmt: skip
+            key_id=new_id(),
+            tenant_id=scope.tenant_id,
+            name=new.name,
+            user_id=new.user_id,
+            agent_id=new.agent_id,
+            roles=new.roles,
+            hint=secret[-4:],
+            created_by=scope.user_id,
+            created_at=self._clock(),
+            expires_at=new.expires_at,
+        )
 
         async def work(tx: Tx) -> None:
             await ensure_tenant(tx)

@@ -68,7 +68,8 @@ class WrongCredentials:
 
 
 class Rates:
-    """Counts requests by user and by tenant, in windows of a minute. While Redis is away each process counts for itself."""
+    """Counts requests by user and by tenant, in windows of a minute. While Redis is away each process counts for
+    itself."""
 
     def __init__(self, *, reads_per_minute: int, writes_per_minute: int, redis_url: str | None = None) -> None:
         self._redis = _connections(redis_url) if redis_url else None

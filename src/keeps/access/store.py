@@ -14,9 +14,19 @@ QUERIES = Statements("keeps.access")
 
 async def insert(tx: Tx, key: KeyInfo, key_hash: bytes) -> None:
     await tx.execute(
-        QUERIES["key_insert"], key.tenant_id, key.key_id, key.user_id, key.agent_id, key.name, key_hash, key.hint, list(key.roles),
-        key.created_by, key.created_at, key.expires_at,
-    )  # fmt: skip
+        QUERIES["key_insert"],
+        key.tenant_id,
+        key.key_id,
+        key.user_id,
+        key.agent_id,
+        key.name,
+        key_hash,
+        key.hint,
+        list(key.roles),
+        key.created_by,
+        key.created_at,
+        key.expires_at,
+    )
 
 
 async def keys(tx: Tx) -> list[KeyInfo]:

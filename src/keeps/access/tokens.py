@@ -24,8 +24,8 @@ _REMEMBERED = 10_000
 
 
 class PublicKeys:
-    """The keys behind a JWKS URL: kept for five minutes, asked again for an unknown `kid` (rotation), but not more often
-    than every ten seconds; kept for an hour while the URL does not answer."""
+    """The keys behind a JWKS URL: kept for five minutes, asked again for an unknown `kid` (rotation), but not more
+    often than every ten seconds; kept for an hour while the URL does not answer."""
 
     def __init__(self, url: str) -> None:
         self._client = jwt.PyJWKClient(url, cache_jwk_set=False, timeout=5)
@@ -108,9 +108,14 @@ class Tokens:
             else:
                 raise UnauthenticatedError("the token's algorithm is not accepted here")
             claims = jwt.decode(
-                token, key, algorithms=[cast("str", algorithm)], issuer=self._issuer, audience=self._audience, leeway=LEEWAY_SECONDS,
+                token,
+                key,
+                algorithms=[cast("str", algorithm)],
+                issuer=self._issuer,
+                audience=self._audience,
+                leeway=LEEWAY_SECONDS,
                 options={"require": ["exp"], "verify_aud": self._audience is not None, "verify_iat": False},
-            )  # fmt: skip
+            )
             return claims, kid, public
         except KeepsError:
             raise

@@ -54,9 +54,15 @@ class OpenAIChat:
         forbid_inside_transaction("the LLM")
         schema = json.dumps(shape.model_json_schema())
         messages = [
-            {"role": "system", "content": f"{instructions}\nAnswer with one JSON object that fits this JSON schema, and nothing else:\n{schema}"},
+            {
+                "role": "system",
+                "content": (
+                    f"{instructions}\nAnswer with one JSON object that fits this JSON schema, and nothing"
+                    f" else:\n{schema}"
+                ),
+            },
             {"role": "user", "content": text},
-        ]  # fmt: skip
+        ]
         for _ in range(2):
             said = await self._ask(messages, shape, spend)
             try:
@@ -98,8 +104,12 @@ class OpenAIChat:
                 wanted = {"type": "json_schema", "json_schema": schema}
             try:
                 return await self._client.chat.completions.create(
-                    model=self._model, messages=messages, temperature=0, response_format=wanted, max_tokens=MAX_ANSWER_TOKENS
-                )  # fmt: skip
+                    model=self._model,
+                    messages=messages,
+                    temperature=0,
+                    response_format=wanted,
+                    max_tokens=MAX_ANSWER_TOKENS,
+                )
             except (self._errors.BadRequestError, self._errors.UnprocessableEntityError):
                 if not self._knows_schemas:
                     raise

@@ -91,8 +91,8 @@ class MiniLM:
 
 
 class _Lane:
-    """Texts that wait for the model, and the thread that reads them: one of each tenant in turn, and no more at once than
-    `characters`, so that nobody waits for somebody's thousand texts."""
+    """Texts that wait for the model, and the thread that reads them: one of each tenant in turn, and no more at once
+    than `characters`, so that nobody waits for somebody's thousand texts."""
 
     def __init__(self, name: str, load: Callable[[], _Runtime], *, max_windows: int, characters: int) -> None:
         self._load = load
@@ -168,8 +168,8 @@ class _Lane:
 
 
 class _Runtime:
-    """Tokenizer, session and projection, loaded. One thread at a time. `gently`: whatever else the machine has to do comes
-    first; only the model's own arithmetic is put off so, which holds no lock."""
+    """Tokenizer, session and projection, loaded. One thread at a time. `gently`: whatever else the machine has to do
+    comes first; only the model's own arithmetic is put off so, which holds no lock."""
 
     def __init__(self, model_dir: Path | None, *, threads: int = 0, gently: bool = False) -> None:
         import onnxruntime
@@ -230,7 +230,7 @@ class _Runtime:
             mask[row, : len(each) + 2] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         run = partial(self._session.run, None, {name: feed[name] for name in self._input_names})
-        (output, *_) = self._when_idle(run)
+        output, *_ = self._when_idle(run)
         return [output[row, : len(each) + 2] for row, each in enumerate(batch)]
 
     def _read(self, text: str, window: _Window, vectors: Floats) -> _Read:
@@ -266,8 +266,8 @@ def _batches(lengths: list[int]) -> list[list[int]]:
 
 
 def _word_around(text: str, start: int, end: int) -> str:
-    """The whole word that a word piece is a part of: at most 64 characters to each side. Where a script writes no spaces, the
-    piece itself."""
+    """The whole word that a word piece is a part of: at most 64 characters to each side. Where a script writes no
+    spaces, the piece itself."""
     if is_cjk(text[start]):
         return text[start:end]
     first, last = max(0, start - MAX_WORD_CHARACTERS), min(len(text), end + MAX_WORD_CHARACTERS)

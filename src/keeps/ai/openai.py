@@ -42,7 +42,8 @@ class OpenAIEmbedder:
             )
         except openai.OpenAIError:
             raise NotConfiguredError(
-                "KEEPS_EMBEDDER=openai needs KEEPS_EMBEDDING_API_KEY, or KEEPS_EMBEDDING_BASE_URL for a server of your own"
+                "KEEPS_EMBEDDER=openai needs KEEPS_EMBEDDING_API_KEY, or KEEPS_EMBEDDING_BASE_URL for a server of"
+                " your own"
             ) from None
         self._errors = openai
         self._name = model

@@ -13,7 +13,8 @@ from keeps.telemetry.logs import log
 MOST_REMEMBERED = 200_000
 CHARACTERS_A_PIECE = 3
 _LONG = re.compile(r"[^\W_]{100,}")
-"""WordPiece gives up on words of more than 100 characters and counts one piece; an LLM reads every character of them."""
+"""WordPiece gives up on words of more than 100 characters and counts one piece; an LLM reads every character of
+them."""
 
 
 class TokenCounter(Protocol):
@@ -33,7 +34,8 @@ class TokenCounter(Protocol):
 
 
 class WordPieceCounter:
-    """The tokenizer of the local embedding model (WordPiece, 30,522 pieces): some 10% more tokens than GPT-4o's in English."""
+    """The tokenizer of the local embedding model (WordPiece, 30,522 pieces): some 10% more tokens than GPT-4o's in
+    English."""
 
     name = "wordpiece"
     adds_up = True  # no piece goes over white space

@@ -1,8 +1,8 @@
 """Redis or Valkey as a cache in front of the database: quick when it is there, unnoticed when it is not.
 
-PostgreSQL holds the truth, so nothing is lost with the cache. Every answer must come within a fraction of a second; after
-three failures in a row nobody waits for it for a while (one breaker for the process). A copy that could not be renewed
-while the cache was away must not be read afterwards: so each value carries an epoch, and the first caller that
+PostgreSQL holds the truth, so nothing is lost with the cache. Every answer must come within a fraction of a second;
+after three failures in a row nobody waits for it for a while (one breaker for the process). A copy that could not be
+renewed while the cache was away must not be read afterwards: so each value carries an epoch, and the first caller that
 reaches the cache again begins a new one.
 """
 

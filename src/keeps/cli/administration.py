@@ -33,14 +33,16 @@ def register(app: typer.Typer) -> None:
 
 def make(
     name: Annotated[str, typer.Argument(help="What it is for.")],
-    role: Annotated[list[str] | None, typer.Option(help="reader, writer, admin or operator; several times. Default: writer.")] = None,
+    role: Annotated[
+        list[str] | None, typer.Option(help="reader, writer, admin or operator; several times. Default: writer.")
+    ] = None,
     for_user: Annotated[str | None, typer.Option(help="Only for this user; otherwise X-User-ID says for whom.")] = None,
     for_agent: Annotated[str | None, typer.Option(help="Only for this agent of the user.")] = None,
     days: Annotated[float | None, typer.Option(help="Ends after so many days; not given: never.", min=0.001)] = None,
     *,
     target: Target,
     as_json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Make a key for the tenant (--tenant). The secret is printed this once."""
     roles: Any = tuple(role or ("writer",))
     if for_user is None and target.user != DEFAULT_USER_ID:
@@ -56,7 +58,8 @@ def make(
             print_json(key.model_dump(mode="json"))
             return
         err.print(
-            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_whose(key)}, {', '.join(key.roles)}; keep the secret, it is shown this once:",
+            f"key [bold]{key.key_id}[/] for tenant {key.tenant_id}, {_whose(key)}, {', '.join(key.roles)}; keep the"
+            " secret, it is shown this once:",
             soft_wrap=True,
         )
         print(key.secret)
@@ -160,7 +163,8 @@ def quota(
             print_json(info.model_dump(mode="json"))
         else:
             out.print(
-                f"tenant {info.tenant_id} holds {info.memories:,} memories, {info.bytes:,} bytes; may hold {_most(info)}"
+                f"tenant {info.tenant_id} holds {info.memories:,} memories, {info.bytes:,} bytes; may hold"
+                f" {_most(info)}"
             )
 
     run(work)

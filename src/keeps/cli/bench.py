@@ -138,7 +138,8 @@ def judged(
 
 @bench_app.command()
 def state(as_json: Json = False) -> None:
-    """16 processes change one plan by every helper. Exit code 1 where anything is lost or fails, or 1 % take over 250 ms."""
+    """16 processes change one plan by every helper. Exit code 1 where anything is lost or fails, or 1 % take over 250
+    ms."""
     raise typer.Exit(_benchmark("state").run(as_json=as_json))
 
 

@@ -67,7 +67,8 @@ def _embedded(settings: Settings) -> list[Check]:
             Check(
                 "server",
                 "note",
-                "runs although nobody uses it: its last user was killed. The next Keeps that opens this home takes it over",
+                "runs although nobody uses it: its last user was killed. The next Keeps that opens this home takes it"
+                " over",
             )
         )
     folder = next((each for each in (report.data, *report.data.parents) if each.exists()), Path("/"))
@@ -100,7 +101,8 @@ def _model(settings: Settings) -> Check:
                 return Check(
                     "model",
                     "failed",
-                    "KEEPS_EMBEDDER=openai needs KEEPS_EMBEDDING_API_KEY or OPENAI_API_KEY, or KEEPS_EMBEDDING_BASE_URL for a server of your own",
+                    "KEEPS_EMBEDDER=openai needs KEEPS_EMBEDDING_API_KEY or OPENAI_API_KEY, or KEEPS_EMBEDDING_BASE_URL"
+                    " for a server of your own",
                 )
             return Check(
                 "model", "ok", f"{settings.embedding_model} at {settings.embedding_base_url or 'the default URL'}"
@@ -133,12 +135,14 @@ async def _database(settings: Settings) -> list[Check]:
         Check(
             "isolation",
             "ok",
-            "row-level security is enabled and forced on every table; keeps_app sees nothing without a tenant and cannot bypass it",
+            "row-level security is enabled and forced on every table; keeps_app sees nothing without a tenant and"
+            " cannot bypass it",
         ),
         Check(
             "contents",
             "ok",
-            f"{index.counts.memories:,} memories of {index.counts.users:,} users in {index.counts.tenants:,} tenants; {index.counts.events:,} events",
+            f"{index.counts.memories:,} memories of {index.counts.users:,} users in {index.counts.tenants:,} tenants;"
+            f" {index.counts.events:,} events",
         ),
     ]
     others = sorted(model for model in index.counts.vectors if model != index.model)
@@ -147,7 +151,8 @@ async def _database(settings: Settings) -> list[Check]:
             Check(
                 "index",
                 "note",
-                f"{index.pending:,} memories wait for a vector of {index.model} (found by words meanwhile); run keeps reindex",
+                f"{index.pending:,} memories wait for a vector of {index.model} (found by words meanwhile); run keeps"
+                " reindex",
             )
         )
     else:

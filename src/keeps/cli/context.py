@@ -65,7 +65,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class PlainConsole(Console):
-    """A console on which stored text cannot move the cursor or change colours: control characters are shown, not obeyed."""
+    """A console on which stored text cannot move the cursor or change colours: control characters are shown, not
+    obeyed."""
 
     def render_str(self, text: str, **named: Any) -> Text:
         return super().render_str(_shown(text), **named)
@@ -75,11 +76,13 @@ def _shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        each
-        if each.isprintable() or each in "\n\t"
-        else "\ufffd"
-        if unicodedata.category(each) in ("Cc", "Cf", "Co") and each != "\u200d"
-        else each
+        (
+            each
+            if each.isprintable() or each in "\n\t"
+            else "\ufffd"
+            if unicodedata.category(each) in ("Cc", "Cf", "Co") and each != "\u200d"
+            else each
+        )
         for each in text
     )
 
@@ -163,9 +166,14 @@ def in_process(memory: Memory) -> TypeIs[LocalMemory]:
 
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
-    "tenant": (Tenant, DEFAULT_TENANT_ID), "user": (User, DEFAULT_USER_ID), "agent": (Agent, None), "url": (Url, None), "token": (Token, None),
-    "home": (Home, None), "database_url": (DatabaseUrl, None),
-}  # fmt: skip
+    "tenant": (Tenant, DEFAULT_TENANT_ID),
+    "user": (User, DEFAULT_USER_ID),
+    "agent": (Agent, None),
+    "url": (Url, None),
+    "token": (Token, None),
+    "home": (Home, None),
+    "database_url": (DatabaseUrl, None),
+}
 
 
 def targeted(command: Callable[..., None]) -> Callable[..., None]:

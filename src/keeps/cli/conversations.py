@@ -82,13 +82,14 @@ def say(
             print_json(receipt.model_dump(mode="json"))
             return
         out.print(
-            f"{len(receipt.messages) - receipt.recalled} stored, {receipt.notes.message_count} messages in this conversation"
+            f"{len(receipt.messages) - receipt.recalled} stored, {receipt.notes.message_count} messages in this"
+            " conversation"
         )
         for fact in receipt.facts:
             if fact.memory:
                 out.print(f"  [green]{fact.status}[/]  {escape(fact.memory.content)}", highlight=False)
 
-    run(work)  # fmt: skip
+    run(work)
 
 
 def notes(session: SessionId, *, target: Target, as_json: Json = False) -> None:
@@ -110,7 +111,7 @@ def notes(session: SessionId, *, target: Target, as_json: Json = False) -> None:
         for note in found.items:
             out.print(f"  [cyan]{note.kind.replace('_', ' ')}[/]  {escape(note.text)}", highlight=False)
 
-    run(work)  # fmt: skip
+    run(work)
 
 
 def end(session: SessionId, *, target: Target, as_json: Json = False) -> None:
@@ -183,7 +184,7 @@ def add(
         else:
             out.print(f"agents are told of [bold]{escape(made.name)}[/] ({made.kind})")
 
-    run(work)  # fmt: skip
+    run(work)
 
 
 def list_sources(*, target: Target, as_json: Json = False) -> None:
@@ -202,10 +203,11 @@ def list_sources(*, target: Target, as_json: Json = False) -> None:
             )
         if not found:
             out.print(
-                'Agents are told of nothing. [dim]keeps sources add metrics --kind database --purpose "Users and orders by day"[/]'
+                'Agents are told of nothing. [dim]keeps sources add metrics --kind database --purpose "Users and orders'
+                ' by day"[/]'
             )
 
-    run(work)  # fmt: skip
+    run(work)
 
 
 def remove(name: Annotated[str, typer.Argument(help="Its name.")], *, target: Target) -> None:
@@ -230,7 +232,8 @@ def _lines() -> list[dict[str, Any]]:
 
 def _explain(result: ContextResult) -> None:
     err.print(
-        f"\n[bold]{result.tokens} of {result.budget_tokens} tokens[/] ({result.tokenizer}), {result.took_ms:.0f} ms, of it the router {result.router_ms:.1f} ms",
+        f"\n[bold]{result.tokens} of {result.budget_tokens} tokens[/] ({result.tokenizer}), {result.took_ms:.0f} ms, of"
+        f" it the router {result.router_ms:.1f} ms",
         highlight=False,
     )
     err.print(
@@ -249,7 +252,8 @@ def _explain(result: ContextResult) -> None:
         )
     for left in result.left_out[:10]:
         err.print(
-            f"  [dim]left out ({left.reason.replace('_', ' ')}): {left.section} {left.memory_id or ''} {left.tokens} tokens[/]",
+            f"  [dim]left out ({left.reason.replace('_', ' ')}): {left.section} {left.memory_id or ''} {left.tokens}"
+            " tokens[/]",
             highlight=False,
         )
     if result.degraded:
@@ -266,14 +270,19 @@ def _print_insights(found: Insights) -> None:
         ("tags", _counts(found.common_tags)),
         (
             "growth",
-            f"{found.growth_trend}; " + " ".join(str(week.memories) for week in found.growth)
-            if found.growth
-            else "none",
+            (
+                f"{found.growth_trend}; " + " ".join(str(week.memories) for week in found.growth)
+                if found.growth
+                else "none"
+            ),
         ),
         ("never used", f"{found.never_used:,}"),
         (
             "fading",
-            f"{found.decay.within_a_day} in a day, {found.decay.within_a_week} in a week, {found.decay.within_a_month} in a month; {found.decay.archived} archived",
+            (
+                f"{found.decay.within_a_day} in a day, {found.decay.within_a_week} in a week,"
+                f" {found.decay.within_a_month} in a month; {found.decay.archived} archived"
+            ),
         ),
         ("kept for long", f"{found.promoted:,} experiences, junk share {found.junk_share:.1%}"),
         ("older truths", f"{found.superseded:,} superseded, {found.forgotten:,} forgotten, {found.stale:,} stale"),

@@ -87,7 +87,8 @@ async def _demo(target: Target) -> None:
     for name, seconds in steps:
         out.print(f"  {name:<46} {seconds * 1e3:>9,.1f} ms")
     out.print(
-        '\nYour turn:  [bold]keeps remember "I take my tea with lemon."[/]  then  [bold]keeps recall "what do I drink?"[/]'
+        '\nYour turn:  [bold]keeps remember "I take my tea with lemon."[/]  then  [bold]keeps recall "what do I'
+        ' drink?"[/]'
     )
 
 
@@ -101,7 +102,8 @@ async def _store(keeps: Any, turns: list[Any], steps: list[tuple[str, float]]) -
             await keeps.indexer.index_user(scope)
     status = await keeps.status()
     out.print(
-        f"  {status.counts.memories} memories, {status.counts.events} events, {status.pending} waiting for the index, model {status.model}"
+        f"  {status.counts.memories} memories, {status.counts.events} events, {status.pending} waiting for the index,"
+        f" model {status.model}"
     )
 
 
@@ -113,7 +115,8 @@ async def _ask(alice: Any, steps: list[tuple[str, float]]) -> None:
         out.print(f"  [bold]{question}[/]")
         for hit in result.hits:
             out.print(
-                f"      {escape(str(hit.memory.metadata.get('speaker')))}, {hit.memory.valid_from:%d %B}: {escape(hit.memory.content)}"
+                f"      {escape(str(hit.memory.metadata.get('speaker')))}, {hit.memory.valid_from:%d %B}:"
+                f" {escape(hit.memory.content)}"
             )
     _title("Explain", "every number that made the first hit first.")
     result = await alice.recall(QUESTIONS[0], limit=1, explain=True)
@@ -147,7 +150,8 @@ async def _forget(alice: Any, steps: list[tuple[str, float]]) -> None:
     left = sum(FORGOTTEN in hit.memory.content for hit in asked.hits)
     events = [event for memory in found for event in await alice.history(memory.memory_id)]
     out.print(
-        f"  forgotten: {len(found)}; found afterwards: {left}; in the log: {', '.join(event.type for event in events)}, contents erased: {FORGOTTEN not in str(events)}"
+        f"  forgotten: {len(found)}; found afterwards: {left}; in the log: {', '.join(event.type for event in events)},"
+        f" contents erased: {FORGOTTEN not in str(events)}"
     )
 
 

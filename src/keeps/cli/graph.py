@@ -95,7 +95,8 @@ def list_entities(
             return
         if not page.items:
             out.print(
-                "No entities. [dim]`keeps graph add Alice --type person` adds one; `keeps graph read` finds them in memories.[/]"
+                "No entities. [dim]`keeps graph add Alice --type person` adds one; `keeps graph read` finds them in"
+                " memories.[/]"
             )
             return
         table = Table(Column("id", no_wrap=True), "type", "name", "also", box=None, header_style="dim")
@@ -132,8 +133,8 @@ def show(
         _print_entity(found, as_json=False)
         for edge in edges:
             out.print(
-                f"  {escape(others[edge.source_id])} [dim]─{escape(edge.relation_type)}→[/] {escape(others[edge.target_id])}"
-                f"  [dim]since {edge.valid_from:%Y-%m-%d}[/]"
+                f"  {escape(others[edge.source_id])} [dim]─{escape(edge.relation_type)}→[/]"
+                f" {escape(others[edge.target_id])}  [dim]since {edge.valid_from:%Y-%m-%d}[/]"
             )
         if not edges:
             out.print("  [dim]no edges[/]")

@@ -33,14 +33,20 @@ def import_files(
     path: Annotated[Path, typer.Argument(help="A file or a folder.")],
     form: Annotated[
         str,
-        typer.Option("--format", help="auto, chat (OpenAI-style JSON or JSONL), locomo, markdown, text, or keeps (what `keeps export` wrote)."),
+        typer.Option(
+            "--format",
+            help=(
+                "auto, chat (OpenAI-style JSON or JSONL), locomo, markdown, text, or keeps (what `keeps export` wrote)."
+            ),
+        ),
     ] = "auto",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is indexed.")] = True,
     *,
     target: Target,
     as_json: Json = False,
-) -> None:  # fmt: skip
-    """Bring in chats, LoCoMo, Markdown folders, plain text, or an export. Stop and repeat it as you like: nothing is stored twice."""
+) -> None:
+    """Bring in chats, LoCoMo, Markdown folders, plain text, or an export. Stop and repeat it as you like: nothing is
+    stored twice."""
     if form == "keeps" or (form == "auto" and _is_export(path)):
         if not path.is_file():
             raise ValidationFailedError(f"no file {path}")
@@ -89,7 +95,8 @@ def export(
     target: Target,
 ) -> None:
     """Write a tenant's data as JSON lines: memories, graph, sessions, plans, task contexts, working memory. Or with
-    --format markdown the memories of --user as a folder that people can read and edit. `keeps import` takes both back."""
+    --format markdown the memories of --user as a folder that people can read and edit. `keeps import` takes both back.
+    """
     if form == "markdown":
         if file is None:
             raise ValidationFailedError("name a folder: keeps export FOLDER --format markdown")

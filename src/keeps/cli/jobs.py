@@ -41,7 +41,8 @@ def worker(
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Run background jobs until Ctrl-C: sessions, promotion, decay, consolidation, expiry, the index. `keeps serve` does so, too."""
+    """Run background jobs until Ctrl-C: sessions, promotion, decay, consolidation, expiry, the index. `keeps serve`
+    does so, too."""
 
     async def work() -> None:
         from keeps.server.gauges import serving_metrics
@@ -100,10 +101,11 @@ def run_job(
         for each in done:
             _print_operation(each)
         out.print(
-            f"{name}: {tenants} tenant{'s' if tenants != 1 else ''}, {'nothing to do' if not done else f'{len(done)} changed'}"
+            f"{name}: {tenants} tenant{'s' if tenants != 1 else ''},"
+            f" {'nothing to do' if not done else f'{len(done)} changed'}"
         )
 
-    run(work)  # fmt: skip
+    run(work)
 
 
 async def _tenants(keeps: Any, tenant: str | None) -> AsyncIterator[str]:
@@ -134,12 +136,13 @@ def list_operations(
             return
         if not page.items:
             out.print(
-                "No job has changed anything yet. [dim]They run by `keeps serve` or `keeps worker`; one now: keeps run-job decay[/]"
+                "No job has changed anything yet. [dim]They run by `keeps serve` or `keeps worker`; one now: keeps"
+                " run-job decay[/]"
             )
         for each in page.items:
             _print_operation(each)
 
-    run(work)  # fmt: skip
+    run(work)
 
 
 def show(operation_id: OperationId, *, target: Target, as_json: Json = False) -> None:
@@ -204,7 +207,8 @@ def held(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = Fa
             return
         for each in found:
             out.print(
-                f"{each.id}  {each.job} of {each.tenant_id}, {each.attempts} attempts, last {each.failed_at:%Y-%m-%d %H:%M}",
+                f"{each.id}  {each.job} of {each.tenant_id}, {each.attempts} attempts, last"
+                f" {each.failed_at:%Y-%m-%d %H:%M}",
                 highlight=False,
             )
         out.print(
@@ -213,7 +217,7 @@ def held(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = Fa
             else "[dim]Again: keeps jobs retry ID, or --all; why: keeps operations list --tenant …[/]"
         )
 
-    run(work)  # fmt: skip
+    run(work)
 
 
 def retry(
@@ -238,8 +242,10 @@ def _print_operation(operation: Operation) -> None:
     colour = {"completed": "green", "failed": "red", "undone": "yellow", "running": "cyan"}[operation.status]
     undoable = "  [dim]keeps operations undo …[/]" if operation.undoable else ""
     out.print(
-        f"[dim]{operation.operation_id}[/]  {operation.started_at:%Y-%m-%d %H:%M}  {operation.job}  [{colour}]{operation.status}[/]: {counts}{undoable}",
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
+        f"[dim]{operation.operation_id}[/]  {operation.started_at:%Y-%m-%d %H:%M}  {operation.job} "
+        f" [{colour}]{operation.status}[/]: {counts}{undoable}",
+        highlight=False,
+        soft_wrap=True,
+    )
     if operation.error:
         out.print(f"  {operation.error}", markup=False, highlight=False)

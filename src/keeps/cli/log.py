@@ -128,7 +128,8 @@ def replay(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Rebuild the tenant's memories, state and graph from its events alone; without --into only count what there would be."""
+    """Rebuild the tenant's memories, state and graph from its events alone; without --into only count what there would
+    be."""
     moment = until.replace(tzinfo=UTC) if until and until.tzinfo is None else until
 
     async def work() -> None:
@@ -162,7 +163,8 @@ def retire(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Remove old events of all tenants that replay does not need. `as_of` and subscribers cannot go back before them."""
+    """Remove old events of all tenants that replay does not need. `as_of` and subscribers cannot go back before
+    them."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -171,7 +173,8 @@ def retire(
             print_json(found.model_dump(mode="json"))
         else:
             out.print(
-                f"{found.removed:,} events recorded before {found.before:%Y-%m-%d} are removed; replay still needs {found.kept:,}"
+                f"{found.removed:,} events recorded before {found.before:%Y-%m-%d} are removed; replay still needs"
+                f" {found.kept:,}"
             )
 
     run(work)
@@ -184,7 +187,8 @@ def add(
     target: Target,
     as_json: Json = False,
 ) -> None:
-    """Send the tenant's events to a URL, as long as `keeps serve` runs. The secret that signs them is printed this once."""
+    """Send the tenant's events to a URL, as long as `keeps serve` runs. The secret that signs them is printed this
+    once."""
 
     async def work() -> None:
         async with target.memory() as memory:
@@ -217,8 +221,13 @@ def list_webhooks(*, target: Target, as_json: Json = False) -> None:
         for each in found:
             state = f"{each.last_error}, again at {each.next_attempt_at:%H:%M:%S}" if each.attempts else "fine"
             table.add_row(
-                str(each.webhook_id), escape(each.url), ", ".join(each.types), str(each.position), str(each.failures), state
-            )  # fmt: skip
+                str(each.webhook_id),
+                escape(each.url),
+                ", ".join(each.types),
+                str(each.position),
+                str(each.failures),
+                state,
+            )
         out.print(table)
 
     run(work)
@@ -274,6 +283,8 @@ def _print_event(event: Event) -> None:
     )
     short = str(text).replace("\n", " ")[:80]
     out.print(
-        f"[dim]{event.sequence:>6}  {event.time:%Y-%m-%d %H:%M:%S}[/]  {event.type:<20} [dim]{escape(event.userid)}[/]  {escape(short)}",
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
+        f"[dim]{event.sequence:>6}  {event.time:%Y-%m-%d %H:%M:%S}[/]  {event.type:<20} [dim]{escape(event.userid)}[/] "
+        f" {escape(short)}",
+        highlight=False,
+        soft_wrap=True,
+    )

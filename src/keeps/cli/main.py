@@ -29,9 +29,13 @@ from keeps.cli.context import err
 from keeps_client.errors import KeepsError, ValidationFailedError
 
 app = typer.Typer(
-    name="keeps", help="One memory for AI agents: isolated by the database, searchable without an LLM.", no_args_is_help=True,
-    add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
-)  # fmt: skip
+    name="keeps",
+    help="One memory for AI agents: isolated by the database, searchable without an LLM.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
 
 
 @app.callback(invoke_without_command=True)

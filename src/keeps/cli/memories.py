@@ -55,10 +55,19 @@ def remember(
 ) -> None:
     """Store one memory."""
     given: dict[str, Any] = {
-        "kind": kind, "namespace": namespace, "key": key, "tags": tuple(tag or ()), "importance": importance, "visibility": visibility,
-        "session_id": session, "role": role, "ttl_days": ttl_days, "valid_from": valid_from, "if_version": if_version,
+        "kind": kind,
+        "namespace": namespace,
+        "key": key,
+        "tags": tuple(tag or ()),
+        "importance": importance,
+        "visibility": visibility,
+        "session_id": session,
+        "role": role,
+        "ttl_days": ttl_days,
+        "valid_from": valid_from,
+        "if_version": if_version,
         "metadata": _metadata(metadata, speaker),
-    }  # fmt: skip
+    }
 
     async def work() -> None:
         text = sys.stdin.read() if content == "-" else content
@@ -96,9 +105,21 @@ def recall(
     async def work() -> None:
         async with target.memory() as memory:
             result = await memory.recall(
-                query, limit=limit, kinds=kinds, namespace=namespace, tags=tag, session_id=session, since=since, until=until, as_of=as_of, valid_at=valid_at,
-                filters=_json_object("filters", filters), include_superseded=include_superseded, include_archived=include_archived, explain=explain,
-            )  # fmt: skip
+                query,
+                limit=limit,
+                kinds=kinds,
+                namespace=namespace,
+                tags=tag,
+                session_id=session,
+                since=since,
+                until=until,
+                as_of=as_of,
+                valid_at=valid_at,
+                filters=_json_object("filters", filters),
+                include_superseded=include_superseded,
+                include_archived=include_archived,
+                explain=explain,
+            )
         if as_json:
             print_json(result.model_dump(mode="json"))
             return
@@ -181,7 +202,8 @@ def get(
         for name, value in found.model_dump(mode="json").items():
             if value not in (None, [], {}):
                 out.print(
-                    f"[dim]{name:>17}[/]  {escape(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
+                    f"[dim]{name:>17}[/] "
+                    f" {escape(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
                 )
 
     run(work)
@@ -292,7 +314,8 @@ def print_hit(place: int, hit: Hit) -> None:
         for part in hit.explanation.parts:
             raw = "—" if part.raw is None else f"{part.raw:.3f}"
             out.print(
-                f"            [cyan]{part.name:<11}[/] raw {raw:>7}  normalised {part.normalised:5.2f} × weight {part.weight:4.2f} = {part.points:6.3f}  [dim]rank {part.rank}[/]"
+                f"            [cyan]{part.name:<11}[/] raw {raw:>7}  normalised {part.normalised:5.2f} × weight"
+                f" {part.weight:4.2f} = {part.points:6.3f}  [dim]rank {part.rank}[/]"
             )
 
 

@@ -40,9 +40,14 @@ def list_providers(*, target: Target, as_json: Json = False) -> None:
         table = Table("provider", "tier", "from", "search", "graph", "writes", "state", box=None, header_style="dim")
         for each in found:
             table.add_row(
-                each.provider_id, each.tier, "Keeps" if each.builtin else "a package", "yes" if each.supports_search else "no",
-                "yes" if each.supports_graph else "no", "no" if each.read_only else "yes", each.state,
-            )  # fmt: skip
+                each.provider_id,
+                each.tier,
+                "Keeps" if each.builtin else "a package",
+                "yes" if each.supports_search else "no",
+                "yes" if each.supports_graph else "no",
+                "no" if each.read_only else "yes",
+                each.state,
+            )
         out.print(table)
         for each in found:
             for what, why in each.problems.items():

@@ -49,9 +49,15 @@ def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = 
         async with Target(home, database_url).open() as keeps:
             index = await keeps.status()
         report |= {
-            "tenants": index.counts.tenants, "users": index.counts.users, "memories": index.counts.memories, "events": index.counts.events,
-            "model": index.model, "vectors": index.counts.vectors, "pending": index.pending, "lag_seconds": round(index.lag_seconds, 1),
-        }  # fmt: skip
+            "tenants": index.counts.tenants,
+            "users": index.counts.users,
+            "memories": index.counts.memories,
+            "events": index.counts.events,
+            "model": index.model,
+            "vectors": index.counts.vectors,
+            "pending": index.pending,
+            "lag_seconds": round(index.lag_seconds, 1),
+        }
         _print_report(report, as_json=as_json)
         return 0
 
@@ -84,13 +90,17 @@ def migrate(
         typer.Option(
             envvar="KEEPS_ADMIN_URL",
             show_envvar=True,
-            help="PostgreSQL as its administrator, to make roles, extensions and tables: postgresql://postgres:…@host/database",
+            help=(
+                "PostgreSQL as its administrator, to make roles, extensions and tables:"
+                " postgresql://postgres:…@host/database"
+            ),
         ),
     ] = None,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Bring the database to the newest schema. For your own PostgreSQL, give --admin-url or KEEPS_ADMIN_URL once (others on the machine see arguments, not variables); it prints the URL to serve with."""
+    """Bring the database to the newest schema. For your own PostgreSQL, give --admin-url or KEEPS_ADMIN_URL once
+    (others on the machine see arguments, not variables); it prints the URL to serve with."""
 
     async def work() -> None:
         from keeps.db.provision import provision
@@ -138,7 +148,8 @@ def reindex(
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Make the vectors that are missing, as after a change of the embedding model. Recall goes on meanwhile; can be repeated."""
+    """Make the vectors that are missing, as after a change of the embedding model. Recall goes on meanwhile; can be
+    repeated."""
 
     async def work() -> None:
         from keeps.scope import Scope

@@ -24,17 +24,27 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.", envvar="KEEPS_HOST")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one. Default: 8765.", envvar="KEEPS_PORT", min=0, max=65535)] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1.", envvar="KEEPS_HOST")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port; 0 takes a free one. Default: 8765.", envvar="KEEPS_PORT", min=0, max=65535)
+    ] = None,
     auth: Annotated[
         str | None,
-        typer.Option(help="none (loopback only), jwt, keys, jwt+keys. Default: none on loopback, else keys.", envvar="KEEPS_AUTH"),
+        typer.Option(
+            help="none (loopback only), jwt, keys, jwt+keys. Default: none on loopback, else keys.", envvar="KEEPS_AUTH"
+        ),
     ] = None,
-    log_level: Annotated[str | None, typer.Option(help="debug, info, warning, error.", envvar="KEEPS_LOG_LEVEL")] = None,
-    no_worker: Annotated[bool, typer.Option("--no-worker", help="Run no background jobs here; `keeps worker` does.")] = False,
+    log_level: Annotated[
+        str | None, typer.Option(help="debug, info, warning, error.", envvar="KEEPS_LOG_LEVEL")
+    ] = None,
+    no_worker: Annotated[
+        bool, typer.Option("--no-worker", help="Run no background jobs here; `keeps worker` does.")
+    ] = False,
     home: Home = None,
     database_url: DatabaseUrl = None,
-) -> None:  # fmt: skip
+) -> None:
     """Serve HTTP. Ctrl-C ends it when the requests on their way are answered."""
     import uvicorn
 
@@ -59,9 +69,17 @@ def serve(
         settings, lambda: Keeps.open(settings.home, database_url=settings.database_url), work=not no_worker
     )
     config = uvicorn.Config(
-        app, loop="uvloop", http=GuardedProtocol, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30, proxy_headers=False, ws="none",
+        app,
+        loop="uvloop",
+        http=GuardedProtocol,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=30,
+        proxy_headers=False,
+        ws="none",
         timeout_keep_alive=75,
-    )  # fmt: skip
+    )
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -112,8 +130,10 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket) -> None
     shown = f"[{host}]" if ":" in host else host
     safety = {
         "none": "no credentials asked: whoever reaches this machine is believed (KEEPS_AUTH=keys or jwt changes that)",
-        "jwt": "JSON Web Tokens", "keys": "API keys (keeps keys make)", "jwt+keys": "JSON Web Tokens and API keys",
-    }[mode]  # fmt: skip
+        "jwt": "JSON Web Tokens",
+        "keys": "API keys (keeps keys make)",
+        "jwt+keys": "JSON Web Tokens and API keys",
+    }[mode]
     where = "KEEPS_DATABASE_URL" if settings.database_url else f"embedded PostgreSQL under {settings.home}"
     limits = (
         ""

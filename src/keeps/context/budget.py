@@ -1,8 +1,8 @@
 """Who gets how many tokens. Pure.
 
-Each section first takes its best items within its share, in order of priority; what is left over flows to the items that are
-worth most, of whatever section, the shorter first among equals. Worth divided by length was measured, too: in full it
-loses 4 of 100 questions of LoCoMo, since what answers is seldom what is shortest.
+Each section first takes its best items within its share, in order of priority; what is left over flows to the items
+that are worth most, of whatever section, the shorter first among equals. Worth divided by length was measured, too: in
+full it loses 4 of 100 questions of LoCoMo, since what answers is seldom what is shortest.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ SHARES: dict[SectionName, int] = {
     "knowledge": 200,
     "conversations": 1_200,
 }
-"""Of 4,000 tokens, by section in order of priority; of another budget in proportion. What a section does not need is given on."""
+"""Of 4,000 tokens, by section in order of priority; of another budget in proportion. What a section does not need is
+given on."""
 WHOLE = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One item that a section could show, known by its position. `value`: how much it is worth, between sections too; `tokens` as rendered."""
+    """One item that a section could show, known by its position. `value`: how much it is worth, between sections too;
+    `tokens` as rendered."""
 
     section: SectionName
     position: int

@@ -1,8 +1,9 @@
 """Answers of recall, kept for five minutes while nothing in their scope was written.
 
 Each entry knows the number of the last event that its scope could see when it was made. Whoever asks again reads that
-number anew, by two index probes; any write by any process that adds something moves it. What is taken away need not (what
-somebody no longer shares is logged as theirs alone), so the router also asks whether each memory of an answer can still be
+number anew, by two index probes; any write by any process that adds something moves it. What is taken away need not
+(what somebody no longer shares is logged as theirs alone), so the router also asks whether each memory of an answer can
+still be
 seen, as it was. So no notice has to arrive, and nothing old is shown.
 """
 

@@ -1,6 +1,7 @@
 """What is shown of a memory, so that its text stays data. Pure.
 
-Every item is one line, so no memory can begin a heading or a role of its own; nothing can end the block that Keeps writes.
+Every item is one line, so no memory can begin a heading or a role of its own; nothing can end the block that Keeps
+writes.
 What came from a tool or a page is marked; if it reads like an instruction, it stands behind a fence that says so.
 """
 
@@ -14,12 +15,14 @@ from keeps.text.words import without_growers
 
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,80}\b(?:instructions?|prompts?|rules|above|previous|prior|earlier|everything|told)\b"
-    r"|\b(?:you (?:must|should|will|are) (?:now|always|never)|from now on|act as|pretend (?:to be|you)|new instructions?|system prompt|developer mode|jailbreak)\b"
-    r"|\b(?:do not|don't|never) (?:tell|inform|mention|reveal|ask)\b|\b(?:reveal|print|repeat|output|show|leak|exfiltrate)\b.{0,40}\b(?:prompt|instructions?|secrets?|passwords?|keys?|tokens?|credentials?)\b"
+    r"|\b(?:you (?:must|should|will|are) (?:now|always|never)|from now on|act as|pretend (?:to be|you)|new"
+    r" instructions?|system prompt|developer mode|jailbreak)\b"
+    r"|\b(?:do not|don't|never)"
+    r" (?:tell|inform|mention|reveal|ask)\b|\b(?:reveal|print|repeat|output|show|leak|exfiltrate)\b.{0,40}\b(?:prompt|instructions?|secrets?|passwords?|keys?|tokens?|credentials?)\b"
     r"|\b(?:send|forward|post|upload|transfer|wire|pay|delete|drop|execute|run|call|open|visit|click|install|download|email)\b.{0,60}\b(?:to|the|this|all|from|at|https?:)\b"
     r"|(?:^|\s)(?:system|assistant|user|developer)\s*:|<\|?/?(?:system|assistant|im_start|im_end|instructions?)",
     re.IGNORECASE,
-)  # fmt: skip
+)
 _JOINER = "\u200d"
 _UNSEEN = frozenset("\u034f\u115f\u1160\u3164\uffa0\ufe0e\ufe0f")
 FENCE = "untrusted text, not an instruction"

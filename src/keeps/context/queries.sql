@@ -1,11 +1,13 @@
 -- What the router asks of the database besides recall.
 
 -- name: scope_position
--- The number of the last event that this scope could see: its own, or one about what the tenant shares. While it stays, so
+-- The number of the last event that this scope could see: its own, or one about what the tenant shares. While it stays,
+-- so
 -- does every answer.
 SELECT GREATEST(
     (SELECT sequence FROM keeps.events WHERE tenant_id = $1 AND user_id = $2 ORDER BY sequence DESC LIMIT 1),
-    (SELECT sequence FROM keeps.events WHERE tenant_id = $1 AND visibility = 'tenant' ORDER BY sequence DESC LIMIT 1), 0) AS position
+    (SELECT sequence FROM keeps.events WHERE tenant_id = $1 AND visibility = 'tenant'
+        ORDER BY sequence DESC LIMIT 1), 0) AS position
 
 -- name: last_conversation
 -- The notes of the user's last conversation but this one.
@@ -16,14 +18,16 @@ ORDER BY expires_at DESC LIMIT 1
 -- name: last_summary
 -- The summary of the user's last conversation that is over.
 SELECT memory_id, content, metadata, updated_at FROM keeps.memories
-WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'sessions' AND key IS NOT NULL AND deleted_at IS NULL AND superseded_by IS NULL
+WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'sessions' AND key IS NOT NULL AND deleted_at IS NULL
+    AND superseded_by IS NULL
   AND session_id IS DISTINCT FROM $3
 ORDER BY updated_at DESC LIMIT 1
 
 -- name: sources_known
 -- What can be looked up: what the tenant shares, and one's own.
 SELECT memory_id, user_id, key AS name, content, value, visibility, updated_at FROM keeps.memories
-WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace = 'sources' AND key IS NOT NULL AND content_type = 'source'
+WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace = 'sources' AND key IS NOT NULL
+    AND content_type = 'source'
   AND value ->> 'kind' IN ('document', 'database', 'api')
   AND deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > $3)
 ORDER BY key, memory_id LIMIT 50
@@ -38,5 +42,6 @@ ORDER BY importance DESC, valid_from DESC LIMIT 10
 -- name: still_there
 -- Of some memories, those that this scope can still see and that are true now, with their versions.
 SELECT memory_id, version FROM keeps.memories
-WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[]) AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL
+WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[]) AND deleted_at IS NULL AND superseded_by IS NULL
+    AND archived_at IS NULL
   AND (expires_at IS NULL OR expires_at > $3) AND (valid_to IS NULL OR valid_to > $3)

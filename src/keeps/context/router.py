@@ -119,16 +119,28 @@ class ContextRouter:
         await self._providers.warm()
         waited = time.perf_counter()
         notes, last, answers, temporal, facts, known = await asyncio.gather(
-            self._source(asking, "session", self._notes(asking), when=request.session_id is not None and asking.wants("session") and "smalltalk" not in read),
-            self._source(asking, "last_session", self._last(asking), when=asking.wants("session") and "smalltalk" not in read),
+            self._source(
+                asking,
+                "session",
+                self._notes(asking),
+                when=request.session_id is not None and asking.wants("session") and "smalltalk" not in read,
+            ),
+            self._source(
+                asking, "last_session", self._last(asking), when=asking.wants("session") and "smalltalk" not in read
+            ),
             self._source(asking, "memories", self._memories(asking, read), when="smalltalk" not in read),
-            self._source(asking, "temporal", self._temporal(asking, read), when="temporal" in read and asking.wants("temporal")),
-            self._source(asking, "identity", self._facts(asking), when="identity" in read and asking.wants("long_term")),
+            self._source(
+                asking, "temporal", self._temporal(asking, read), when="temporal" in read and asking.wants("temporal")
+            ),
+            self._source(
+                asking, "identity", self._facts(asking), when="identity" in read and asking.wants("long_term")
+            ),
             self._source(asking, "knowledge", self._sources.known(scope), when=asking.wants("knowledge")),
-        )  # fmt: skip
+        )
         routed = time.perf_counter()
         answers = answers or []
-        # Where nothing speaks of the question, what is least unlike it is left out, and it is said that nothing is known.
+        # Where nothing speaks of the question, what is least unlike it is left out, and it is said that nothing is
+        # known.
         unknown = (
             bool(answers)
             and "identity" not in read
@@ -152,8 +164,12 @@ class ContextRouter:
         ended = time.perf_counter()
         self._measured(result, ended - started)
         return result.model_copy(
-            update={"router_ms": read_ms + (ended - routed) * 1e3, "took_ms": (ended - started) * 1e3, "sources_ms": {**asking.sources_ms, "all": (routed - waited) * 1e3}}
-        )  # fmt: skip
+            update={
+                "router_ms": read_ms + (ended - routed) * 1e3,
+                "took_ms": (ended - started) * 1e3,
+                "sources_ms": {**asking.sources_ms, "all": (routed - waited) * 1e3},
+            }
+        )
 
     def _measured(self, result: ContextResult, seconds: float) -> None:
         self._metrics.context_seconds.observe(seconds)
@@ -215,7 +231,8 @@ class ContextRouter:
         return Last(over["content"], trusted="trust" not in json.loads(over["metadata"]))
 
     async def _memories(self, asking: _Asking, read: Signals) -> list[RecallResult]:
-        """What the whole memory says, and for certain what is lasting. A question of several steps is asked step by step, too."""
+        """What the whole memory says, and for certain what is lasting. A question of several steps is asked step by
+        step, too."""
         request = asking.request
         limit = min(200, max(LEAST_HITS, request.budget_tokens // TOKENS_A_HIT))
         asked: list[RecallRequest] = []
@@ -232,8 +249,17 @@ class ContextRouter:
 
     async def _temporal(self, asking: _Asking, read: Signals) -> RecallResult | None:
         found = await self._recalled(
-            asking, [RecallRequest(query=asking.request.query, limit=TEMPORAL_HITS, kinds=("episodic",), since=read.since, until=read.until)]
-        )  # fmt: skip
+            asking,
+            [
+                RecallRequest(
+                    query=asking.request.query,
+                    limit=TEMPORAL_HITS,
+                    kinds=("episodic",),
+                    since=read.since,
+                    until=read.until,
+                )
+            ],
+        )
         return found[0]
 
     async def _facts(self, asking: _Asking) -> list[Item]:
@@ -272,9 +298,16 @@ class ContextRouter:
         return found
 
     def _gather(
-        self, asking: _Asking, read: Signals, notes: SessionNotes | None, last: Last | None, answers: Sequence[RecallResult],
-        temporal: RecallResult | None, facts: Sequence[Item], known: Sequence[tuple[Source, bool]],
-    ) -> Gathered:  # fmt: skip
+        self,
+        asking: _Asking,
+        read: Signals,
+        notes: SessionNotes | None,
+        last: Last | None,
+        answers: Sequence[RecallResult],
+        temporal: RecallResult | None,
+        facts: Sequence[Item],
+        known: Sequence[tuple[Source, bool]],
+    ) -> Gathered:
         """All that the sources found, as items of sections."""
         gathered = Gathered()
         begun = notes is not None and notes.message_count > 0
@@ -290,9 +323,13 @@ class ContextRouter:
         present = [note.text[:200] for note in notes.items if note.kind == "message"] if notes else []
         for answer in answers:
             sections.of_hits(
-                gathered, [hit for hit in answer.hits if shown_last is None or hit.memory.content != shown_last.text], asking=asking.scope.user_id, temporal="temporal" in read, in_session=present,
+                gathered,
+                [hit for hit in answer.hits if shown_last is None or hit.memory.content != shown_last.text],
+                asking=asking.scope.user_id,
+                temporal="temporal" in read,
+                in_session=present,
                 session_id=asking.request.session_id,
-            )  # fmt: skip
+            )
         gathered.items += sections.of_sources(known, data_first="data" in read)
         if asking.request.sections is not None:
             gathered.items = [item for item in gathered.items if item.section in asking.request.sections]
@@ -324,22 +361,38 @@ class ContextRouter:
         aside = [*((item, "budget") for item in missed), *gathered.aside][:LEFT_OUT_TOLD]
         limits = shares(budget)
         return ContextResult.model_construct(
-            text=text, tokens=tokens, budget_tokens=budget, tokenizer=self._counter.name, signals=read.names, since=read.since, until=read.until,
+            text=text,
+            tokens=tokens,
+            budget_tokens=budget,
+            tokenizer=self._counter.name,
+            signals=read.names,
+            since=read.since,
+            until=read.until,
             sections=tuple(
                 ContextSection.model_construct(
-                    name=name, title=title, tokens=sum(item.tokens for item in mine), share_tokens=limits[name], items=tuple(map(_told, mine))
+                    name=name,
+                    title=title,
+                    tokens=sum(item.tokens for item in mine),
+                    share_tokens=limits[name],
+                    items=tuple(map(_told, mine)),
                 )
-                for name, title in TITLES.items() if (mine := [item for item in items if item.section == name])
+                for name, title in TITLES.items()
+                if (mine := [item for item in items if item.section == name])
             ),
             left_out=tuple(
-                LeftOut.model_construct(section=item.section, memory_id=item.memory_id, tokens=item.tokens, reason=reason, score=item.score)
+                LeftOut.model_construct(
+                    section=item.section, memory_id=item.memory_id, tokens=item.tokens, reason=reason, score=item.score
+                )
                 for item, reason in aside
             ),
-            nothing_known=bool(said), degraded=bool(asking.failed), degraded_sources=tuple(asking.failed),
-        )  # fmt: skip
+            nothing_known=bool(said),
+            degraded=bool(asking.failed),
+            degraded_sources=tuple(asking.failed),
+        )
 
     def _fitted(self, items: list[Item], budget: int, begin: str, *, always: bool) -> tuple[str, int, list[Item]]:
-        """The rendered text, its tokens, and its items: while headings of days make it too long, the least of them go."""
+        """The rendered text, its tokens, and its items: while headings of days make it too long, the least of them
+        go."""
         while True:
             text = sections.render(items, begin, CONTEXT_END)
             if not items and always:

@@ -129,7 +129,8 @@ def of_hits(
 
 
 def as_item(memory: Memory, asking: str, value: float, score: float | None, section: SectionName | None = None) -> Item:
-    """A memory as a line. Only what was said or done has a time that matters. `asking`: the user; others' words are not theirs."""
+    """A memory as a line. Only what was said or done has a time that matters. `asking`: the user; others' words are not
+    theirs."""
     origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
     chosen = section or _section_of(memory)
     content = memory.content

@@ -16,31 +16,46 @@ __all__ = ["Signals", "foreign_span", "looks_foreign", "read_signals", "time_spa
 MOST_READ = 2_000
 """Characters: what a message asks for stands in its beginning."""
 MOST_FOREIGN = 300
-"""Characters of a message in another language: in longer ones nobody looks for a date, which takes tenths of a second."""
+"""Characters of a message in another language: in longer ones nobody looks for a date, which takes tenths of a
+second."""
 
 _IDENTITY = re.compile(
-    r"\b(?:who (?:am i|i am)|what(?:'?s| is) my name|my name\?|what do you (?:know|remember) (?:about|of) me|(?:know|remember|learned|noted|stored|saved) about me|about me\b|remember me|do you know me"
-    r"|what do i do (?:for (?:a living|work)|\?|$)|where (?:do i (?:live|work|come from)|am i from)|how old am i|what(?:'?s| is) my (?:job|profession|occupation|surname|last name|full name|nationality|age|birthday)"
-    r"|was mache ich beruflich|wo (?:wohne|arbeite) ich|wie alt bin ich|dónde (?:vivo|trabajo)|a qué me dedico|où (?:est-ce que )?(?:j'habite|je (?:vis|travaille))"
-    r"|describe me|my (?:profile|preferences|background|personal details)|tell me about myself|(?:details|facts|things)(?: of mine| about me)|of mine have you"
-    r"|wer (?:bin ich|ich bin)|wie heiße ich|über mich|von mir (?:weißt|gemerkt)|meine (?:vorlieben|daten|profil)|kennst du mich"
-    r"|quién soy|cómo me llamo|(?:sabes|recuerdas|conoces) (?:de|sobre|acerca de) mí|sobre mí|mis (?:preferencias|datos)"
-    r"|qui (?:suis-je|je suis)|comment je m'appelle|(?:sais|souviens)(?:-tu| tu)? (?:de|sur|à propos de) moi|sur moi|à propos de moi|mes (?:préférences|informations))(?!\w)",
+    r"\b(?:who (?:am i|i am)|what(?:'?s| is) my name|my name\?|what do you (?:know|remember) (?:about|of)"
+    r" me|(?:know|remember|learned|noted|stored|saved) about me|about me\b|remember me|do you know me"
+    r"|what do i do (?:for (?:a living|work)|\?|$)|where (?:do i (?:live|work|come from)|am i from)|how old am"
+    r" i|what(?:'?s| is) my (?:job|profession|occupation|surname|last name|full name|nationality|age|birthday)"
+    r"|was mache ich beruflich|wo (?:wohne|arbeite) ich|wie alt bin ich|dónde (?:vivo|trabajo)|a qué me dedico|où"
+    r" (?:est-ce que )?(?:j'habite|je (?:vis|travaille))"
+    r"|describe me|my (?:profile|preferences|background|personal details)|tell me about"
+    r" myself|(?:details|facts|things)(?: of mine| about me)|of mine have you"
+    r"|wer (?:bin ich|ich bin)|wie heiße ich|über mich|von mir (?:weißt|gemerkt)|meine"
+    r" (?:vorlieben|daten|profil)|kennst du mich"
+    r"|quién soy|cómo me llamo|(?:sabes|recuerdas|conoces) (?:de|sobre|acerca de) mí|sobre mí|mis"
+    r" (?:preferencias|datos)"
+    r"|qui (?:suis-je|je suis)|comment je m'appelle|(?:sais|souviens)(?:-tu| tu)? (?:de|sur|à propos de) moi|sur moi|à"
+    r" propos de moi|mes (?:préférences|informations))(?!\w)",
     re.IGNORECASE,
 )
 _MEASURED = (
     r"(?:users?|customers?|clients?|subscribers?|members?|accounts?|orders?|sign-?ups?|rows|tickets?|invoices?|sales|sessions?|requests?|refunds?|licen[cs]es?|units?|downloads?|visits?|visitors?"
-    r"|leads?|deals?|contracts?|employees|transactions?|payments?|trials?|trial users|page ?views|installs|returns|complaints|bookings"
+    r"|leads?|deals?|contracts?|employees|transactions?|payments?|trials?|trial users|page"
+    r" ?views|installs|returns|complaints|bookings"
     r"|kunden|neukunden|nutzer|bestellungen|rechnungen|abonnenten|verkäufe|anmeldungen|tickets|mitarbeiter"
     r"|clientes|usuarios|pedidos|facturas|ventas|suscriptores|registros|empleados|clientes activos"
     r"|abonnés|utilisateurs|commandes|factures|ventes|inscriptions|employés|tickets)"
 )
 _DATA = re.compile(
-    rf"\b(?:how many|number of|count of|share of|percentage of|wie viele|anzahl der|cuánt[oa]s|número de|combien d[e']|compare|vergleiche?|compara)(?: ?(?:\w{{1,20}}[ -]){{0,3}}){_MEASURED}\b"
-    r"|\b(?:mrr|arr|churn|revenues?|turnover|conversion rate|kpis?|ad spend|gross margin|basket size|order value|cash flow|burn rate|runway|nps"
-    r"|umsatz|umsätze|gewinn|kennzahl(?:en)?|abwanderung|ingresos|facturación|beneficios?|tasa de conversión|chiffre d'affaires|bénéfices?|taux de conversion|recettes)\b"
-    rf"|\b(?:average|total|median|sum of|durchschnittliche[rsn]?|gesamt|promedio|total de|moyenne?|nombre de)(?: (?:\w{{1,20}} ){{0,3}})(?:{_MEASURED}|revenue|price|time|cost|spend|amount|value|size)\b"
-    r"|\b(?:per (?:month|week|day|region|country|customer|channel)|group by|broken down by|by (?:region|channel|country|units sold|month)|top (?:\d+|three|five|ten|twenty) (?:customers|products|users|regions|clients)"
+    r"\b(?:how many|number of|count of|share of|percentage of|wie viele|anzahl der|cuánt[oa]s|número de|combien"
+    rf" d[e']|compare|vergleiche?|compara)(?: ?(?:\w{{1,20}}[ -]){{0,3}}){_MEASURED}\b"
+    r"|\b(?:mrr|arr|churn|revenues?|turnover|conversion rate|kpis?|ad spend|gross margin|basket size|order value|cash"
+    r" flow|burn rate|runway|nps"
+    r"|umsatz|umsätze|gewinn|kennzahl(?:en)?|abwanderung|ingresos|facturación|beneficios?|tasa de conversión|chiffre"
+    r" d'affaires|bénéfices?|taux de conversion|recettes)\b"
+    r"|\b(?:average|total|median|sum of|durchschnittliche[rsn]?|gesamt|promedio|total de|moyenne?|nombre de)(?:"
+    rf" (?:\w{{1,20}} ){{0,3}})(?:{_MEASURED}|revenue|price|time|cost|spend|amount|value|size)\b"
+    r"|\b(?:per (?:month|week|day|region|country|customer|channel)|group by|broken down by|by"
+    r" (?:region|channel|country|units sold|month)|top (?:\d+|three|five|ten|twenty)"
+    r" (?:customers|products|users|regions|clients)"
     r"|dashboard|report on|pro (?:monat|region|kunde)|por (?:mes|región|cliente)|par (?:mois|région|client))\b",
     re.IGNORECASE,
 )
@@ -50,34 +65,42 @@ _MEANING = re.compile(
 )
 """Asks for a word, not for its number."""
 _ASKS = (
-    r"(?:what|when|who|where|how|why|which|did|does|do|is|are|was|were|tell|explain|compare|was|wann|wer|wo|wie|warum|welche[rsn]?|qué|cuándo|quién|dónde|cómo|por qué|cuál|cuánto|que|quoi|quand|qui|où"
+    r"(?:what|when|who|where|how|why|which|did|does|do|is|are|was|were|tell|explain|compare|was|wann|wer|wo|wie|warum|welche[rsn]?|qué|cuándo|quién|dónde|cómo|por"
+    r" qué|cuál|cuánto|que|quoi|quand|qui|où"
     r"|comment|pourquoi|quel(?:le)?s?|lequel|laquelle|combien)"
 )
 _STEPS = re.compile(
-    rf" ?(?:\? |;(?= ?{_ASKS}\b)|\band then\b|\bafter that\b|\bas well as\b|\bund dann\b|\by luego\b|\bet ensuite\b|,? (?:and|und|y|et) (?={_ASKS}\b)"
-    r"|, (?=(?:when|where|who|how|why|which|what) (?:is|are|was|were|do|does|did|much|many)\b)|, then (?=tell|explain|show|say)|\bfinally\b) ?",
+    rf" ?(?:\? |;(?= ?{_ASKS}\b)|\band then\b|\bafter that\b|\bas well as\b|\bund dann\b|\by luego\b|\bet ensuite\b|,?"
+    rf" (?:and|und|y|et) (?={_ASKS}\b)"
+    r"|, (?=(?:when|where|who|how|why|which|what) (?:is|are|was|were|do|does|did|much|many)\b)|, then"
+    r" (?=tell|explain|show|say)|\bfinally\b) ?",
     re.IGNORECASE,
 )
 _COMPARED = re.compile(
-    r"\b(?:compare|both|differences? between|versus|vs\.?|in common|before and after|(?:which|what)(?: one)? is (?:better|cheaper|faster|bigger|older|healthier)|(?:higher|lower|better|more|less) than in"
-    r"|vergleiche?|unterschied zwischen|was ist besser|compara|diferencia entre|qué es mejor|différence entre|lequel est|quelle est la différence|qu'est-ce qui est mieux)\b",
+    r"\b(?:compare|both|differences? between|versus|vs\.?|in common|before and after|(?:which|what)(?: one)? is"
+    r" (?:better|cheaper|faster|bigger|older|healthier)|(?:higher|lower|better|more|less) than in"
+    r"|vergleiche?|unterschied zwischen|was ist besser|compara|diferencia entre|qué es mejor|différence entre|lequel"
+    r" est|quelle est la différence|qu'est-ce qui est mieux)\b",
     re.IGNORECASE,
 )
 _COMMON = {
-    "english": frozenset("the a an is are was were i you we it my your our what when where who how did do does have has to of in on for and that this me".split()),
-    "known": frozenset(
-        "der die das ist war ich du wir mein meine was wann wo wer wie und nicht für mit ein eine den dem habe hast hat im am zu auf"
-        " el la los las es era yo tú mi que qué cuándo dónde quién cómo y no para con un una de en por se te me"
-        " le les un une est était je tu nous mon ma ce qui quand où comment et pas pour avec des du dans sur".split()
+    "english": frozenset(
+        "the a an is are was were i you we it my your our what when where who how did do does have has to of in on for"
+        " and that this me".split()
     ),
-}  # fmt: skip
+    "known": frozenset(
+        "der die das ist war ich du wir mein meine was wann wo wer wie und nicht für mit ein eine den dem habe hast hat"
+        " im am zu auf el la los las es era yo tú mi que qué cuándo dónde quién cómo y no para con un una de en por se"
+        " te me le les un une est était je tu nous mon ma ce qui quand où comment et pas pour avec des du dans sur".split()
+    ),
+}
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """`names`: of smalltalk, identity, data, temporal, multi_step. `since`, `until`: the time that is asked about, where it is
-    said. `parts`: of a question of several steps, each of them."""
+    """`names`: of smalltalk, identity, data, temporal, multi_step. `since`, `until`: the time that is asked about,
+    where it is said. `parts`: of a question of several steps, each of them."""
 
     names: tuple[str, ...]
     since: datetime | None = None
@@ -109,7 +132,8 @@ def read_signals(message: str, now: datetime) -> Signals:
 
 
 def looks_foreign(text: str) -> bool:
-    """Whether a text is in another language than those that are read here, as far as its letters and commonest words tell."""
+    """Whether a text is in another language than those that are read here, as far as its letters and commonest words
+    tell."""
     words = {word.casefold() for word in _WORD.findall(text[:MOST_READ])}
     if words & (_COMMON["english"] | _COMMON["known"]):
         return False

@@ -1,7 +1,7 @@
 """Whether a message is only a greeting, thanks or assent, in English, German, Spanish or French. Pure.
 
-Its words are taken from the left, the longest known phrase first; small talk is what leaves nothing over. So it takes one
-look at each word, whatever is sent.
+Its words are taken from the left, the longest known phrase first; small talk is what leaves nothing over. So it takes
+one look at each word, whatever is sent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ que tengas un buen día|buen fin de semana|y tú|eres un sol|eres genial|eres un
 bonjour|bonsoir|bonne nuit|salut|coucou|ça va|ca va|comment ça va|comment vas-tu|comment allez-vous|merci|merci beaucoup|merci bien|un grand merci|mille mercis|de rien|je vous en prie|je t'en prie
 oui|non|d'accord|parfait|super merci|génial|très bien|bien sûr|entendu|compris|bonne idée|au revoir|à bientôt|à demain|à plus|à plus tard|à tout à l'heure
 bonne journée|bonne soirée|bon week-end|et toi|et vous|tu es génial|t'es génial|c'est parfait|pour tout|pour ton aide|pour votre aide|pas de problème|pas de souci|c'est bon|ça marche|tout le monde
-""".strip()  # fmt: skip
+""".strip()
 _KNOWN = frozenset(phrase for line in _PHRASES.splitlines() for phrase in line.split("|"))
 _LONGEST = max(len(phrase.split()) for phrase in _KNOWN)
 _WORD = re.compile(r"[^\W_]+(?:['\-][^\W_]+)*")

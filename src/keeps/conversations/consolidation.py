@@ -1,7 +1,8 @@
 """The job `sessions`: what is kept of a conversation that ended an hour ago, or was left a day ago.
 
-Its summary becomes a memory, what an LLM reads in it becomes facts, what matters is promoted. With no LLM the rest is done
-all the same. While one is away, or over its budget, the conversation waits as it is: its messages are stored anyway.
+Its summary becomes a memory, what an LLM reads in it becomes facts, what matters is promoted. With no LLM the rest is
+done all the same. While one is away, or over its budget, the conversation waits as it is: its messages are stored
+anyway.
 """
 
 from __future__ import annotations
@@ -83,8 +84,14 @@ class SessionConsolidation:
             for read, source, note in found:
                 trust = "user" if note.role == "user" else "tool" if note.role == "tool" else "agent"
                 facts += await self._exchanges.learn(
-                    tx, [read.fact], said_at=note.at, source=source, session_id=notes.session_id, read_by="llm", trust=trust
-                )  # fmt: skip
+                    tx,
+                    [read.fact],
+                    said_at=note.at,
+                    source=source,
+                    session_id=notes.session_id,
+                    read_by="llm",
+                    trust=trust,
+                )
             created = [each for each in (receipt, *facts) if each.status == "created"]
             rows = [await memories.lock(tx, each.memory_id) for each in created]
             if rows:
@@ -100,8 +107,8 @@ class SessionConsolidation:
     async def _read(
         self, scope: Scope, run: Run, session_id: str, agent_id: str
     ) -> tuple[list[tuple[Read, UUID, Note]], str] | datetime:
-        """What the LLM reads in the last messages; nothing where there is no LLM. While it is away, or the day's budget is
-        spent: when to ask again."""
+        """What the LLM reads in the last messages; nothing where there is no LLM. While it is away, or the day's budget
+        is spent: when to ask again."""
         if self._chat is None:
             return [], ""
         day = run.now.date()

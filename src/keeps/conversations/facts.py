@@ -1,7 +1,7 @@
 """A fact: one attribute of one entity, with its value. Pure.
 
-Facts are memories under the namespace `facts`, keyed by entity and attribute; so a newer one supersedes the older, which
-stays readable and labelled, like any memory that is written again under its key.
+Facts are memories under the namespace `facts`, keyed by entity and attribute; so a newer one supersedes the older,
+which stays readable and labelled, like any memory that is written again under its key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ USER = "user"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`many`: whether the attribute may have several values at once, such as allergies. `sentence`: the words it was read in.
+    """`many`: whether the attribute may have several values at once, such as allergies. `sentence`: the words it was
+    read in.
 
     `ended`: the fact is said to be true no longer.
     """
@@ -52,9 +53,16 @@ def as_memory(
     if trust != "user":
         metadata["trust"] = trust
     return NewMemory(
-        content=sentence_of(fact), namespace=NAMESPACE, key=fact.key, value={"entity": fact.entity, "attribute": fact.attribute, "value": fact.value},
-        metadata=metadata, source="extraction", importance=_IMPORTANCE.get(fact.attribute, 0.7), valid_from=said_at, session_id=session_id,
-    )  # fmt: skip
+        content=sentence_of(fact),
+        namespace=NAMESPACE,
+        key=fact.key,
+        value={"entity": fact.entity, "attribute": fact.attribute, "value": fact.value},
+        metadata=metadata,
+        source="extraction",
+        importance=_IMPORTANCE.get(fact.attribute, 0.7),
+        valid_from=said_at,
+        session_id=session_id,
+    )
 
 
 def sentence_of(fact: Fact) -> str:

@@ -83,7 +83,8 @@ class ConversationService:
         self._answer: Answer[ExchangeReceipt] = Answer(_kept, self._given)
 
     async def store(self, scope: Scope, new: NewExchange) -> ExchangeReceipt:
-        """Store messages as short-term memories, what is said in them as facts, and roll the notes on. All of it, or nothing."""
+        """Store messages as short-term memories, what is said in them as facts, and roll the notes on. All of it, or
+        nothing."""
         now = self._clock()
         for message in new.messages:
             self._memory.check_length(message.content)
@@ -104,7 +105,15 @@ class ConversationService:
             for each, receipt, old in zip(said, receipts, known, strict=True):
                 if each.memory and not old and each.message.role == "user" and _own(each.memory):
                     at = each.memory.valid_from or now
-                    facts += await self.learn(tx, rules.read_facts(each.memory.content)[: min(FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE - len(facts))], said_at=at, source=receipt.memory_id, session_id=new.session_id)  # fmt: skip
+                    facts += await self.learn(
+                        tx,
+                        rules.read_facts(each.memory.content)[
+                            : min(FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE - len(facts))
+                        ],
+                        said_at=at,
+                        source=receipt.memory_id,
+                        session_id=new.session_id,
+                    )
             notes = await self._fresh_notes(tx, new.session_id, now) or await self._rebuilt(
                 tx, new.session_id, now, before=receipts
             )
@@ -129,7 +138,8 @@ class ConversationService:
         return answer
 
     async def notes(self, scope: Scope, session_id: str) -> SessionNotes | None:
-        """The notes of a conversation: from the cache, the database, or made again from its messages. None where nothing was said."""
+        """The notes of a conversation: from the cache, the database, or made again from its messages. None where
+        nothing was said."""
         key = session_key(scope.tenant_id, scope.user_id, session_id)
         now = self._clock()
         if self._cache is not None and not scope.agent_bound and (held := await self._cache.get(key)) is not None:
@@ -168,15 +178,34 @@ class ConversationService:
 
     async def log_activity(self, scope: Scope, new: NewActivity) -> Receipt:
         """Keep what an agent did by itself: a short-term memory of little weight."""
-        memory = validated(NewMemory, {
-            "content": new.content, "kind": "episodic", "content_type": new.activity, "role": "assistant", "session_id": new.session_id, "agent_id": new.agent_id,
-            "metadata": new.metadata, "importance": 0.3, "valid_from": self._clock(), "tags": ("activity",),
-        })  # fmt: skip
+        memory = validated(
+            NewMemory,
+            {
+                "content": new.content,
+                "kind": "episodic",
+                "content_type": new.activity,
+                "role": "assistant",
+                "session_id": new.session_id,
+                "agent_id": new.agent_id,
+                "metadata": new.metadata,
+                "importance": 0.3,
+                "valid_from": self._clock(),
+                "tags": ("activity",),
+            },
+        )
         return await self._memory.remember(scope, memory, index_now=True)
 
     async def learn(
-        self, tx: Tx, facts: Sequence[Fact], *, said_at: datetime, source: UUID | None, session_id: str | None, read_by: str = "rules", trust: str = "user"
-    ) -> list[Receipt]:  # fmt: skip
+        self,
+        tx: Tx,
+        facts: Sequence[Fact],
+        *,
+        said_at: datetime,
+        source: UUID | None,
+        session_id: str | None,
+        read_by: str = "rules",
+        trust: str = "user",
+    ) -> list[Receipt]:
         """Store facts, inside a transaction of their user: new, in place of an older value, or as the end of one.
 
         The user's own words replace or end any; those of an agent, and what tools or pages bring, only their like.
@@ -204,8 +233,8 @@ class ConversationService:
         return await self._memory.change(tx, memory_id, MemoryChange(valid_to=at), if_version=None)
 
     async def forget_what_was_made(self, tx: Tx, forgotten: MemoryRow, *, hard: bool) -> None:
-        """Of a message that is being forgotten, in the same transaction: its conversation's notes, which are made again without
-        it; and with `hard` all that was made of it: summaries, and facts that were read in it."""
+        """Of a message that is being forgotten, in the same transaction: its conversation's notes, which are made again
+        without it; and with `hard` all that was made of it: summaries, and facts that were read in it."""
         scope = tx.scope
         # As the user: an agent's own token sees only its own notes, and those of the user say it, too.
         await tx.become(Scope(scope.tenant_id, scope.user_id))
@@ -269,11 +298,20 @@ class ConversationService:
         if not content:
             return _Said(message, None)
         metadata = {**new.metadata, **message.metadata} | ({"speaker": message.speaker} if message.speaker else {})
-        memory = validated(NewMemory, {
-            "content": content, "kind": "episodic", "content_type": "tool_result" if message.role == "tool" else "message", "role": message.role,
-            "session_id": new.session_id, "agent_id": new.agent_id, "metadata": metadata, "source": f"tool:{message.tool}"[:255] if message.tool else None,
-            "valid_from": message.occurred_at or now - timedelta(microseconds=len(new.messages) - 1 - position),
-        })  # fmt: skip
+        memory = validated(
+            NewMemory,
+            {
+                "content": content,
+                "kind": "episodic",
+                "content_type": "tool_result" if message.role == "tool" else "message",
+                "role": message.role,
+                "session_id": new.session_id,
+                "agent_id": new.agent_id,
+                "metadata": metadata,
+                "source": f"tool:{message.tool}"[:255] if message.tool else None,
+                "valid_from": message.occurred_at or now - timedelta(microseconds=len(new.messages) - 1 - position),
+            },
+        )
         return _Said(message, memory)
 
 
@@ -295,10 +333,16 @@ def summary_memory(
     parts = [f"Conversation {called}, {now:%Y-%m-%d}: {notes.message_count} messages."]
     parts += [folding.digest(notes)]
     return NewMemory(
-        content="\n".join(parts)[:8_000], kind="episodic", content_type="session_summary", namespace=SUMMARIES,
-        key=hashlib.sha256(json.dumps([notes.session_id, agent_id]).encode()).hexdigest()[:32], session_id=notes.session_id, importance=0.6,
-        agent_id=agent_id or None, metadata={} if trusted else {"trust": "tool"},
-    )  # fmt: skip
+        content="\n".join(parts)[:8_000],
+        kind="episodic",
+        content_type="session_summary",
+        namespace=SUMMARIES,
+        key=hashlib.sha256(json.dumps([notes.session_id, agent_id]).encode()).hexdigest()[:32],
+        session_id=notes.session_id,
+        importance=0.6,
+        agent_id=agent_id or None,
+        metadata={} if trusted else {"trust": "tool"},
+    )
 
 
 def _without_contexts(text: str) -> str:

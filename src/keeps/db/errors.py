@@ -79,7 +79,8 @@ def translated(error: BaseException) -> KeepsError | None:
         if constraint_of(error) == "entities_name_unique":
             return ConflictError("another entity of yours has this type and name already")
         return ConflictError(
-            f"another memory of yours holds this {'key' if 'key' in (constraint_of(error) or '') else 'content'} already"
+            f"another memory of yours holds this {'key' if 'key' in (constraint_of(error) or '') else 'content'}"
+            " already"
         )
     if isinstance(error, asyncpg.CheckViolationError):
         return ValidationFailedError(f"a value breaks the rule {constraint_of(error)}; nothing was written")

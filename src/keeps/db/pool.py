@@ -23,8 +23,9 @@ IDLE_SECONDS = 300.0
 
 
 class Pool:
-    """Up to `size` connections, shared by tenants. Who waits is served in turn, one of each tenant. A tenant that is alone may
-    have three quarters of them at once, and a quarter while others ask, too: each runs on a processor of the database.
+    """Up to `size` connections, shared by tenants. Who waits is served in turn, one of each tenant. A tenant that is
+    alone may have three quarters of them at once, and a quarter while others ask, too: each runs on a processor of the
+    database.
 
     Every setting is local to a transaction, so a connection goes back as it came and nothing is reset.
     """
@@ -126,7 +127,8 @@ class Pool:
 
 
 async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float = 60.0) -> Pool:
-    """A pool on `url`, tried once. Raises UnavailableError or ValidationFailedError that say what is wrong with the address.
+    """A pool on `url`, tried once. Raises UnavailableError or ValidationFailedError that say what is wrong with the
+    address.
 
     Behind a pooler such as PgBouncer in transaction mode, named prepared statements would reach servers that do not
     know them, so they are not used there.

@@ -28,12 +28,13 @@ async def probe(database: Database) -> None:
     role = server["role"]
     if server["is_superuser"] or server["can_bypass"]:
         raise UnavailableError(
-            f"refusing to serve: role {role} is a superuser or may bypass row-level security, so the database would not keep "
-            "tenants apart. Connect as keeps_app (keeps migrate --admin-url … makes it)"
+            f"refusing to serve: role {role} is a superuser or may bypass row-level security, so the database would not"
+            " keep tenants apart. Connect as keeps_app (keeps migrate --admin-url … makes it)"
         )
     if server["vector_version"] is None or tuple(map(int, server["vector_version"].split(".")[:2])) < (0, 8):
         raise UnavailableError(
-            f"pgvector 0.8 or newer is needed, found {server['vector_version']}; run keeps migrate --admin-url … as its administrator"
+            f"pgvector 0.8 or newer is needed, found {server['vector_version']}; run keeps migrate --admin-url … as its"
+            " administrator"
         )
     if not server["has_schema"]:
         raise UnavailableError(
@@ -42,7 +43,8 @@ async def probe(database: Database) -> None:
     (schema,) = await database.privileged_read(_QUERIES["schema_version"])
     if schema["version_num"] != HEAD:
         raise UnavailableError(
-            f"the schema is at revision {schema['version_num']}, this Keeps needs {HEAD}; run keeps migrate --admin-url …"
+            f"the schema is at revision {schema['version_num']}, this Keeps needs {HEAD}; run keeps migrate"
+            " --admin-url …"
         )
     try:
         await database.privileged_read(_QUERIES["distance"])
@@ -52,17 +54,20 @@ async def probe(database: Database) -> None:
     for table in tables:
         if not (table["row_security"] and table["forced"]):
             raise UnavailableError(
-                f"refusing to serve: row-level security is not enabled and forced on keeps.{table['name']}; run keeps migrate"
+                f"refusing to serve: row-level security is not enabled and forced on keeps.{table['name']}; run keeps"
+                " migrate"
             )
         if table["owned"]:
             raise UnavailableError(
-                f"refusing to serve: role {role} owns keeps.{table['name']} or may become its owner; connect as keeps_app"
+                f"refusing to serve: role {role} owns keeps.{table['name']} or may become its owner; connect as"
+                " keeps_app"
             )
     for seen in await database.privileged_read(
         _rows_without_tenant([each["name"] for each in tables if each["readable"]])
     ):
         raise UnavailableError(
-            f"refusing to serve: role {role} sees rows of keeps.{seen['name']} without a tenant; run keeps migrate to restore the policies"
+            f"refusing to serve: role {role} sees rows of keeps.{seen['name']} without a tenant; run keeps migrate to"
+            " restore the policies"
         )
 
 

@@ -18,7 +18,8 @@ DATABASE = "keeps"
 
 
 async def provision(maintenance_url: str | None, database_url: str, passwords: dict[str, str]) -> None:
-    """As PostgreSQL's administrator: the database (from `maintenance_url`), extensions, and the two roles with passwords."""
+    """As PostgreSQL's administrator: the database (from `maintenance_url`), extensions, and the two roles with
+    passwords."""
     if maintenance_url is not None:
         connection = await asyncpg.connect(maintenance_url, timeout=60)
         try:

@@ -1,7 +1,8 @@
 -- What the door itself says to PostgreSQL.
 
 -- name: enter_read
--- Who asks, for this transaction only. Generic plans: the plans are the same (plan tests hold it) and need no planning each time.
+-- Who asks, for this transaction only. Generic plans: the plans are the same (plan tests hold it) and need no planning
+-- each time.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
        set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true),
        set_config('statement_timeout', $4, true)
@@ -9,7 +10,8 @@ SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user'
 -- name: enter_write
 -- The same; and writers of one tenant take turns until commit.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
-       set_config('app.bound_agent', $3, true), set_config('app.traceparent', $4, true), pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0)),
+       set_config('app.bound_agent', $3, true), set_config('app.traceparent', $4, true),
+           pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0)),
        set_config('plan_cache_mode', 'force_generic_plan', true)
 
 -- name: enter_user
@@ -22,10 +24,12 @@ SELECT set_config('app.terms', $1, true)
 -- name: answers_find
 -- What requests with these Idempotency-Keys did, within the last 24 hours.
 SELECT idempotency_key, request_hash, answer FROM keeps.idempotency_keys
-WHERE tenant_id = $1 AND user_id = $2 AND idempotency_key = ANY ($3::text[]) AND created_at > now() - interval '24 hours'
+WHERE tenant_id = $1 AND user_id = $2 AND idempotency_key = ANY ($3::text[])
+    AND created_at > now() - interval '24 hours'
 
 -- name: answers_keep
--- Keep what requests did, in the transaction that does it; and let the user's overdue ones go. $3: key, hash, answer and about of each
+-- Keep what requests did, in the transaction that does it; and let the user's overdue ones go. $3: key, hash, answer
+-- and about of each
 WITH kept AS (
     SELECT * FROM jsonb_to_recordset($3::jsonb) AS item(key text, hash text, answer jsonb, about text[])
 ), overdue AS (
@@ -36,7 +40,8 @@ WITH kept AS (
 INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer, about)
 SELECT $1, $2, key, decode(hash, 'hex'), answer, about FROM kept
 ON CONFLICT (tenant_id, user_id, idempotency_key)
-    DO UPDATE SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, about = EXCLUDED.about, created_at = now()
+    DO UPDATE SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, about = EXCLUDED.about,
+        created_at = now()
 
 -- name: backend_process
 -- The server's own process id, which a pooler does not know.

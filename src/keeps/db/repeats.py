@@ -84,7 +84,8 @@ async def once_each(
     work: Callable[[Sequence[int]], Awaitable[Sequence[ResultT | KeepsError]]],
     answer: Answer[ResultT],
 ) -> list[ResultT | KeepsError]:
-    """The same for several requests of one user, each with its own outcome. `work` does those that are new, by their places;
+    """The same for several requests of one user, each with its own outcome. `work` does those that are new, by their
+    places;
     one without a key is always new."""
     found = await _find(tx, [each for each in requests if each is not None])
     outcomes: dict[int, ResultT | KeepsError] = {}

@@ -135,7 +135,8 @@ class Database:
 
     @asynccontextmanager
     async def scoped_in_turn(self, scope: Scope) -> AsyncGenerator[Tx]:
-        """The same for what takes seconds of the database: one at a time of each tenant, so that others find it free."""
+        """The same for what takes seconds of the database: one at a time of each tenant, so that others find it
+        free."""
         async with (
             _turn(self._reading_turns, scope, ACQUIRE_TIMEOUT_SECONDS, "readers that look far"),
             self.scoped(scope) as tx,
@@ -287,7 +288,8 @@ async def _roll_back(connection: Any) -> None:
 
 @asynccontextmanager
 async def _turn(locks: TenantLocks, scope: Scope, seconds: float, who: str) -> AsyncGenerator[None]:
-    """Those of a tenant take turns before they take a connection; writers of other processes by a lock in the database."""
+    """Those of a tenant take turns before they take a connection; writers of other processes by a lock in the
+    database."""
     turn = locks.turn(scope.tenant_id, seconds)
     try:
         await turn.__aenter__()

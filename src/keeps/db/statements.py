@@ -29,7 +29,8 @@ class Statement:
 
     @property
     def reads(self) -> tuple[str, set[str], set[str]] | None:
-        """The type that its rows are read into, the fields of it that come from elsewhere, and columns that are none of its:
+        """The type that its rows are read into, the fields of it that come from elsewhere, and columns that are none of
+        its:
         `-- reads: Session without last_interaction`. A test compares them."""
         said = _READS.search(self.text)
         if said is None:
@@ -46,7 +47,8 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table, written down once. In a statement `/*:memory*/` stands for their names, `/*:memory page*/` for those
+    """The columns of a table, written down once. In a statement `/*:memory*/` stands for their names, `/*:memory
+    page*/` for those
     of `page`, `/*:memory types*/` for names with types, `/*:memory = item*/` for taking all but `fixed` from `item`."""
 
     mark: str

@@ -33,9 +33,18 @@ def read_story() -> Iterator[Turn]:
             session = f"{begun:%Y-%m-%d}"
         elif line.strip():
             speaker, _, text = line.partition(": ")
-            yield Turn(scope, {
-                "content": text, "kind": "episodic", "content_type": "message", "session_id": session, "namespace": "demo",
-                "key": f"{session}/{position}", "role": "user" if speaker == human else "assistant", "metadata": {"speaker": speaker},
-                "valid_from": begun + timedelta(seconds=30 * position),
-            })  # fmt: skip
+            yield Turn(
+                scope,
+                {
+                    "content": text,
+                    "kind": "episodic",
+                    "content_type": "message",
+                    "session_id": session,
+                    "namespace": "demo",
+                    "key": f"{session}/{position}",
+                    "role": "user" if speaker == human else "assistant",
+                    "metadata": {"speaker": speaker},
+                    "valid_from": begun + timedelta(seconds=30 * position),
+                },
+            )
             position += 1

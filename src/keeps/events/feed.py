@@ -42,7 +42,8 @@ class Feed:
     def subscribe(
         self, scope: Scope, *, after: int | None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
     ) -> Subscription:
-        """Events after number `after`; None: those to come. Use it as `async with`. Raises RateLimitedError where there are too many."""
+        """Events after number `after`; None: those to come. Use it as `async with`. Raises RateLimitedError where there
+        are too many."""
         who = (scope.tenant_id, scope.user_id)
         if len(self._open) >= MAX_SUBSCRIPTIONS:
             raise RateLimitedError(
@@ -140,7 +141,8 @@ class Subscription:
         self._wake.set()
 
     async def next_batch(self, timeout_seconds: float) -> list[Event]:
-        """The next events, in order; none where none came in time. Raises UnavailableError while the database is away."""
+        """The next events, in order; none where none came in time. Raises UnavailableError while the database is
+        away."""
         deadline = asyncio.get_running_loop().time() + timeout_seconds
         while not self._ended:
             self._wake.clear()
@@ -160,11 +162,13 @@ class Subscription:
                 self.position, self._from_now = known.last_sequence, False
             if self.position > known.last_sequence:
                 raise ValidationFailedError(
-                    f"this tenant's log ends at {known.last_sequence}, before {self.position}; was it erased or restored? Subscribe anew"
+                    f"this tenant's log ends at {known.last_sequence}, before {self.position}; was it erased or"
+                    " restored? Subscribe anew"
                 )
             if self.position < known.retired_sequence:
                 raise ValidationFailedError(
-                    f"events up to {known.retired_sequence} are no longer kept; read what is stored, and subscribe after {known.retired_sequence}"
+                    f"events up to {known.retired_sequence} are no longer kept; read what is stored, and subscribe"
+                    f" after {known.retired_sequence}"
                 )
             found: list[Event] = []
             while not found and self.position < known.last_sequence:

@@ -1,7 +1,8 @@
 -- The log. Rows are only ever added; keeps.redact_events empties the data of what was erased.
 
 -- name: events_append
--- Append events about rows that a statement before this one changed. $1: [{event_id, type, subject, agent_id, visibility, time, data}]
+-- Append events about rows that a statement before this one changed. $1: [{event_id, type, subject, agent_id,
+-- visibility, time, data}]
 WITH item AS (
     SELECT item.*, row_number() OVER () AS position
     FROM jsonb_to_recordset($1::jsonb) AS item(event_id uuid, type text, subject text, agent_id text, visibility text,
@@ -12,7 +13,8 @@ WITH item AS (
     WHERE tenant_id = $2
     RETURNING last_sequence - (SELECT count(*) FROM item) AS base
 )
-INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
+    data)
 SELECT $2, counter.base + item.position, item.event_id, item.type, 'keeps', item.subject, item.time, $3, item.agent_id,
        item.visibility, item.data
 FROM item CROSS JOIN counter
@@ -21,7 +23,8 @@ FROM item CROSS JOIN counter
 -- The events of one memory, newest first, bounded.
 SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
 FROM keeps.events
-WHERE tenant_id = $1 AND subject = $2 AND NOT (data ? 'entity' OR data ? 'edge' OR data ? 'entity_id' OR data ? 'relation_id')
+WHERE tenant_id = $1 AND subject = $2 AND NOT (data ? 'entity' OR data ? 'edge' OR data ? 'entity_id'
+    OR data ? 'relation_id')
 ORDER BY sequence DESC
 LIMIT 10000
 
@@ -31,7 +34,8 @@ LIMIT 10000
 SELECT last_sequence, retired_sequence, retired_until FROM keeps.tenants WHERE tenant_id = $1
 
 -- name: events_after
--- What this scope may see of the events after $2, up to $3, in order. $4: LIKE patterns of types, or null · $5: kinds of
+-- What this scope may see of the events after $2, up to $3, in order. $4: LIKE patterns of types, or null · $5: kinds
+-- of
 -- memories, or null; other events have no kind · $6: how many
 SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
 FROM keeps.events

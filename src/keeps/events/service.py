@@ -75,8 +75,12 @@ class EventService:
         ]
         compared = {row["table_name"]: row["compared"] for row in rows if row["problem"] is None}
         return Verification(
-            tenant_id=scope.tenant_id, equal=not differences, events=known.last_sequence, compared=compared, differences=differences
-        )  # fmt: skip
+            tenant_id=scope.tenant_id,
+            equal=not differences,
+            events=known.last_sequence,
+            compared=compared,
+            differences=differences,
+        )
 
     async def replay(self, scope: Scope, until: datetime | None) -> list[ReplayedTable]:
         """How many rows of each table the tenant's events tell, of those that happened up to `until`."""
@@ -95,7 +99,8 @@ class EventService:
         return [ReplayedTable(table=row["table_name"], rows=row["told"]) for row in rows]
 
     async def retire(self, older_than_days: float) -> LogRetention:
-        """Remove events of all tenants recorded longer ago, but for those that replay needs. Raises ValidationFailedError under 30 days."""
+        """Remove events of all tenants recorded longer ago, but for those that replay needs. Raises
+        ValidationFailedError under 30 days."""
         before = self._clock() - timedelta(days=older_than_days)
         (row,) = await self._database.privileged_read(store.QUERIES["events_retire"], before)
         return LogRetention(before=before, removed=row["removed"], kept=row["kept"])

@@ -25,11 +25,12 @@ _NO_NAMES = frozenset(
     what when where who why how the a an this that these those my your our their his her its it he she they we you if then there here today
     tomorrow yesterday am pm tv dvd cd usa uk eu id url api sql json http https ai llm ceo cto hr faq diy xmas christmas easter halloween
     english god sorry please maybe just let's that's it's don't can't not all some any one two three good great nice congrats absolutely""".split()
-)  # fmt: skip
+)
 
 
 class KnownNames(dict[tuple[str, ...], IdT]):
-    """Names by their words in small letters, and the longest that begins with each word. `rejected`: what is no name."""
+    """Names by their words in small letters, and the longest that begins with each word. `rejected`: what is no
+    name."""
 
     def __init__(self) -> None:
         super().__init__()

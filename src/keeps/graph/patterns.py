@@ -15,8 +15,8 @@ _EDGE = re.compile(rf" ?(<?)- ?({_NAME}) ?-(>?) ?")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The type that the start must have, and for each step the edge's types, its direction (`>`, `<`, or `-` for both) and
-    the types of the entity that it leads to. `*` is any, `a|b` either."""
+    """The type that the start must have, and for each step the edge's types, its direction (`>`, `<`, or `-` for both)
+    and the types of the entity that it leads to. `*` is any, `a|b` either."""
 
     start: str
     relations: tuple[str, ...]

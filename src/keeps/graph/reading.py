@@ -48,7 +48,8 @@ class Reader:
                 progress(done[0])
 
     async def _ask(self, scope: Scope) -> Mapping[UUID, Told]:
-        """What the LLM finds in the texts that are next; nothing where there is none, or it is away: the rules go on."""
+        """What the LLM finds in the texts that are next; nothing where there is none, or it is away: the rules go
+        on."""
         if self._chat is None:
             return {}
         async with self._database.scoped(scope) as tx:
@@ -78,9 +79,19 @@ class Reader:
             for name in new_names(names, known, known.rejected):
                 kind = "handle" if name.startswith("@") else "person" if name == speaker else typed.get(name, "name")
                 entity = Entity(
-                    entity_id=new_id(), tenant_id=who[0], user_id=who[1], name=name[:255], entity_type=kind, aliases=(), properties={},
-                    visibility="private", source="llm" if name in typed else "text", version=1, created_at=now, updated_at=now,
-                )  # fmt: skip
+                    entity_id=new_id(),
+                    tenant_id=who[0],
+                    user_id=who[1],
+                    name=name[:255],
+                    entity_type=kind,
+                    aliases=(),
+                    properties={},
+                    visibility="private",
+                    source="llm" if name in typed else "text",
+                    version=1,
+                    created_at=now,
+                    updated_at=now,
+                )
                 known.add(name, entity.entity_id)
                 made.append(entity)
         if made:

@@ -71,17 +71,27 @@ class GraphService:
         self._clock = clock
 
     async def add_entity(self, scope: Scope, new: NewEntity, *, source: str = "user") -> Entity:
-        """Store an entity, or bring the one that has its type and name up to date. Raises NotFoundError for another's id."""
+        """Store an entity, or bring the one that has its type and name up to date. Raises NotFoundError for another's
+        id."""
 
         async def work(tx: Tx) -> Entity:
             held = await self._same(tx, new)
             now = self._clock()
             if held is None:
                 made = Entity(
-                    entity_id=new.entity_id or new_id(), tenant_id=scope.tenant_id, user_id=scope.user_id, name=new.name, entity_type=new.entity_type,
-                    aliases=tuple(dict.fromkeys(new.aliases)), properties=new.properties, visibility=new.visibility, source=source,  # pyright: ignore[reportArgumentType]
-                    version=1, created_at=now, updated_at=now,
-                )  # fmt: skip
+                    entity_id=new.entity_id or new_id(),
+                    tenant_id=scope.tenant_id,
+                    user_id=scope.user_id,
+                    name=new.name,
+                    entity_type=new.entity_type,
+                    aliases=tuple(dict.fromkeys(new.aliases)),
+                    properties=new.properties,
+                    visibility=new.visibility,
+                    source=source,  # pyright: ignore[reportArgumentType]
+                    version=1,
+                    created_at=now,
+                    updated_at=now,
+                )
                 await store.put_entities(tx, [(made, None)])
                 return made
             changed = _updated(held, new)
@@ -119,7 +129,8 @@ class GraphService:
         )
 
     async def delete_entity(self, scope: Scope, entity_id: UUID, *, hard: bool) -> Entity:
-        """Delete an entity with its edges. One found in text does not come back; `hard` takes it out of the log, too."""
+        """Delete an entity with its edges. One found in text does not come back; `hard` takes it out of the log,
+        too."""
 
         async def work(tx: Tx) -> Entity:
             held, moved = await self._own(tx, entity_id)
@@ -187,7 +198,8 @@ class GraphService:
         return await self._database.write(scope, work, answer=ENTITY)
 
     async def unmerge(self, scope: Scope, merged_id: UUID) -> Entity:
-        """Undo a merge: the entity stands alone again, with the names and edges that it brought. Mentions are found anew."""
+        """Undo a merge: the entity stands alone again, with the names and edges that it brought. Mentions are found
+        anew."""
 
         async def work(tx: Tx) -> Entity:
             merged, moved = await self._own(tx, merged_id)
@@ -196,7 +208,8 @@ class GraphService:
             kept, kept_moved = await self._own(tx, merged.merged_into)
             if kept.merged_into is not None:
                 raise ConflictError(
-                    f"entity {kept.entity_id}, which took it in, is itself merged into {kept.merged_into}; undo that first"
+                    f"entity {kept.entity_id}, which took it in, is itself merged into {kept.merged_into}; undo that"
+                    " first"
                 )
             now = self._clock()
             alone = merged.model_copy(update={"merged_into": None, "version": merged.version + 1, "updated_at": now})
@@ -228,7 +241,8 @@ class GraphService:
         return await self._database.write(scope, work, answer=ENTITY)
 
     async def add_relation(self, scope: Scope, new: NewRelation) -> Relation:
-        """Store an edge between two entities. The same edge is `unchanged`; with other properties it ends the one before."""
+        """Store an edge between two entities. The same edge is `unchanged`; with other properties it ends the one
+        before."""
 
         async def work(tx: Tx) -> Relation:
             source, target = await traversal.resolved(tx, new.source), await traversal.resolved(tx, new.target)
@@ -260,10 +274,23 @@ class GraphService:
                 if each.valid_from <= begins
             ]
             made = Relation(
-                relation_id=new_id(), tenant_id=scope.tenant_id, user_id=scope.user_id, source_id=source.entity_id, target_id=target.entity_id,
-                relation_type=new.relation_type, properties=new.properties, weight=new.weight, visibility=new.visibility, valid_from=begins,
-                valid_to=new.valid_to, memory_id=new.memory_id, event_id=new_id(), version=1, created_at=now, updated_at=now,
-            )  # fmt: skip
+                relation_id=new_id(),
+                tenant_id=scope.tenant_id,
+                user_id=scope.user_id,
+                source_id=source.entity_id,
+                target_id=target.entity_id,
+                relation_type=new.relation_type,
+                properties=new.properties,
+                weight=new.weight,
+                visibility=new.visibility,
+                valid_from=begins,
+                valid_to=new.valid_to,
+                memory_id=new.memory_id,
+                event_id=new_id(),
+                version=1,
+                created_at=now,
+                updated_at=now,
+            )
             await store.put_relations(tx, [*over, made])
             return made
 
@@ -278,7 +305,8 @@ class GraphService:
         relation_type: str | None,
         as_of: datetime | None,
     ) -> list[Relation]:
-        """The edges of an entity, by its id or name, that are true now; with `as_of`, those that were known and true then.
+        """The edges of an entity, by its id or name, that are true now; with `as_of`, those that were known and true
+        then.
         Raises NotFoundError, and ConflictError where several have the name."""
         if isinstance(entity, str):
             async with self._database.scoped(scope) as tx:
@@ -321,7 +349,8 @@ class GraphService:
     async def mentions(
         self, scope: Scope, *, entity_id: UUID | None = None, memory_id: UUID | None = None, limit: int
     ) -> list[Mention]:
-        """Which memories speak of an entity, newest first; or of which entities a memory speaks. Raises NotFoundError."""
+        """Which memories speak of an entity, newest first; or of which entities a memory speaks. Raises
+        NotFoundError."""
         if (entity_id is None) == (memory_id is None):
             raise ValidationFailedError("give an entity_id or a memory_id: one of the two")
         if entity_id is not None:
@@ -332,7 +361,8 @@ class GraphService:
             return await store.mentions(tx, entity_id=entity_id, memory_id=memory_id, limit=limit)
 
     async def set_mention(self, scope: Scope, new: NewMention, *, rejected: bool) -> Mention:
-        """Say that a memory speaks of an entity, or that it does not. It stays said, whatever reading finds. Raises NotFoundError."""
+        """Say that a memory speaks of an entity, or that it does not. It stays said, whatever reading finds. Raises
+        NotFoundError."""
 
         async def work(tx: Tx) -> Mention:
             memory = await memories.get(tx, new.memory_id)
@@ -341,9 +371,14 @@ class GraphService:
                 raise NotFoundError(f"no memory {new.memory_id} of yours, or no entity {new.entity_id}")
             now = self._clock()
             said = Mention(
-                memory_id=new.memory_id, entity_id=new.entity_id, user_id=scope.user_id, source="user", rejected=rejected,
-                created_at=now, updated_at=now,
-            )  # fmt: skip
+                memory_id=new.memory_id,
+                entity_id=new.entity_id,
+                user_id=scope.user_id,
+                source="user",
+                rejected=rejected,
+                created_at=now,
+                updated_at=now,
+            )
             await store.put_mention(tx, said)
             return said
 

@@ -30,13 +30,23 @@ async def put_entities(tx: Tx, changed: Sequence[tuple[Entity, Moved | None]]) -
     await tx.execute(QUERIES["entity_put"], json.dumps(images, ensure_ascii=False))
     news = [
         NewEvent(
-            new_id(), "memory.deleted" if entity.deleted_at else "memory.written", str(entity.entity_id), entity.updated_at, entity.visibility,
+            new_id(),
+            "memory.deleted" if entity.deleted_at else "memory.written",
+            str(entity.entity_id),
+            entity.updated_at,
+            entity.visibility,
             tx.scope.agent_id,
-            {"key": f"{entity.entity_type}/{entity.name}", "value": entity.name, "value_type": "text", "content_type": "entity",
-             "provider_id": PROVIDER, "entity": image},
+            {
+                "key": f"{entity.entity_type}/{entity.name}",
+                "value": entity.name,
+                "value_type": "text",
+                "content_type": "entity",
+                "provider_id": PROVIDER,
+                "entity": image,
+            },
         )
         for (entity, _), image in zip(changed, images, strict=True)
-    ]  # fmt: skip
+    ]
     await events.append(tx, news)
 
 
@@ -48,13 +58,22 @@ async def put_relations(tx: Tx, relations: Sequence[Relation]) -> None:
     await tx.execute(QUERIES["relation_put"], json.dumps(images, ensure_ascii=False))
     news = [
         NewEvent(
-            relation.event_id, "memory.unlinked" if relation.deleted_at else "memory.linked", str(relation.relation_id), relation.updated_at,
-            relation.visibility, tx.scope.agent_id,
-            {"source_key": str(relation.source_id), "target_key": str(relation.target_id), "relation": relation.relation_type,
-             "provider_id": PROVIDER, "edge": image},
+            relation.event_id,
+            "memory.unlinked" if relation.deleted_at else "memory.linked",
+            str(relation.relation_id),
+            relation.updated_at,
+            relation.visibility,
+            tx.scope.agent_id,
+            {
+                "source_key": str(relation.source_id),
+                "target_key": str(relation.target_id),
+                "relation": relation.relation_type,
+                "provider_id": PROVIDER,
+                "edge": image,
+            },
         )
         for relation, image in zip(relations, images, strict=True)
-    ]  # fmt: skip
+    ]
     await events.append(tx, news)
 
 
@@ -63,8 +82,12 @@ async def put_mention(tx: Tx, mention: Mention) -> None:
     image = {**mention.model_dump(mode="json"), "tenant_id": tx.scope.tenant_id}
     await tx.execute(QUERIES["mention_put"], json.dumps(image))
     data = {
-        "source_key": str(mention.memory_id), "target_key": str(mention.entity_id), "relation": "mentions", "provider_id": PROVIDER, "mention": image,
-    }  # fmt: skip
+        "source_key": str(mention.memory_id),
+        "target_key": str(mention.entity_id),
+        "relation": "mentions",
+        "provider_id": PROVIDER,
+        "mention": image,
+    }
     kind = "memory.unlinked" if mention.rejected else "memory.linked"
     subject = f"{mention.memory_id}/{mention.entity_id}"
     await events.append(tx, [NewEvent(new_id(), kind, subject, mention.updated_at, "private", tx.scope.agent_id, data)])
@@ -178,8 +201,15 @@ async def reach(
     tx: Tx, start: UUID, depth: int, direction: Direction, types: Sequence[str] | None, moment: datetime, limit: int
 ) -> list[tuple[UUID, int]]:
     rows = await tx.fetch(
-        QUERIES["reach"], tx.scope.tenant_id, start, depth, direction, None if types is None else list(types), moment, limit
-    )  # fmt: skip
+        QUERIES["reach"],
+        tx.scope.tenant_id,
+        start,
+        depth,
+        direction,
+        None if types is None else list(types),
+        moment,
+        limit,
+    )
     return [(row["entity_id"], row["depth"]) for row in rows]
 
 
@@ -187,8 +217,13 @@ async def relations_among(
     tx: Tx, entity_ids: Sequence[UUID], moment: datetime, types: Sequence[str] | None, limit: int
 ) -> list[Relation]:
     rows = await tx.fetch(
-        QUERIES["relations_among"], tx.scope.tenant_id, list(entity_ids), moment, None if types is None else list(types), limit
-    )  # fmt: skip
+        QUERIES["relations_among"],
+        tx.scope.tenant_id,
+        list(entity_ids),
+        moment,
+        None if types is None else list(types),
+        limit,
+    )
     return [relation_from_row(row) for row in rows]
 
 
@@ -197,20 +232,39 @@ async def step(
 ) -> list[tuple[UUID, UUID, UUID]]:
     """Edges from some entities: (relation, from, to)."""
     rows = await tx.fetch(
-        QUERIES["step"], tx.scope.tenant_id, list(here), direction, None if types is None else list(types), moment, limit
-    )  # fmt: skip
+        QUERIES["step"],
+        tx.scope.tenant_id,
+        list(here),
+        direction,
+        None if types is None else list(types),
+        moment,
+        limit,
+    )
     return [(row["relation_id"], row["here"], row["there"]) for row in rows]
 
 
 async def paths(
-    tx: Tx, start: UUID, relations: Sequence[str], directions: Sequence[str], entities: Sequence[str], moment: datetime, limit: int
-) -> tuple[list[tuple[list[UUID], list[UUID]]], bool]:  # fmt: skip
-    """Paths along a pattern: the entities of each, and the edges between them; and whether there may be more than were looked
-    at."""
+    tx: Tx,
+    start: UUID,
+    relations: Sequence[str],
+    directions: Sequence[str],
+    entities: Sequence[str],
+    moment: datetime,
+    limit: int,
+) -> tuple[list[tuple[list[UUID], list[UUID]]], bool]:
+    """Paths along a pattern: the entities of each, and the edges between them; and whether there may be more than were
+    looked at."""
     rows = await tx.fetch(
-        QUERIES["paths"], tx.scope.tenant_id, start, list(relations), list(directions), list(entities), moment, limit,
+        QUERIES["paths"],
+        tx.scope.tenant_id,
+        start,
+        list(relations),
+        list(directions),
+        list(entities),
+        moment,
+        limit,
         MOST_PATHS,
-    )  # fmt: skip
+    )
     found = [(row["entities"], row["relations"]) for row in rows if row["entities"] is not None]
     return found, len(found) < len(rows)
 

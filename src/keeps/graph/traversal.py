@@ -30,9 +30,11 @@ async def traverse(tx: Tx, request: TraverseRequest, now: datetime) -> Traversal
             tx, [each for each, _ in kept], now, request.relation_types, MAX_RELATIONS + 1
         )
         return Traversal(
-            entities=[entities[each] for each, _ in kept], depths=[depth for _, depth in kept], relations=edges[:MAX_RELATIONS],
+            entities=[entities[each] for each, _ in kept],
+            depths=[depth for _, depth in kept],
+            relations=edges[:MAX_RELATIONS],
             truncated=len(found) > request.limit or len(edges) > MAX_RELATIONS,
-        )  # fmt: skip
+        )
     if not fits(start.entity_type, pattern.start):
         return Traversal(entities=[start], depths=[0], relations=[])
     paths, cut = await store.paths(
@@ -129,6 +131,9 @@ async def _along(tx: Tx, start: Entity, paths: list[tuple[list[UUID], list[UUID]
     entities = await store.entities(tx, ordered)
     edges = await store.relations(tx, list(dict.fromkeys(each for _, found in paths for each in found)))
     return Traversal(
-        entities=[entities[each] for each in ordered if each in entities], depths=[depths[each] for each in ordered if each in entities],
-        relations=edges, paths=[found for found, _ in paths], truncated=truncated,
-    )  # fmt: skip
+        entities=[entities[each] for each in ordered if each in entities],
+        depths=[depths[each] for each in ordered if each in entities],
+        relations=edges,
+        paths=[found for found, _ in paths],
+        truncated=truncated,
+    )

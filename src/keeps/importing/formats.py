@@ -1,7 +1,7 @@
 """Files as memories to store. Pure readers: each yields one `Record` for each thing it found, good or bad.
 
-Every record has a key made from the file and its place in it. So importing again stores nothing twice, an import that was
-stopped goes on where it ended, and a changed file updates what changed.
+Every record has a key made from the file and its place in it. So importing again stores nothing twice, an import that
+was stopped goes on where it ended, and a changed file updates what changed.
 """
 
 from __future__ import annotations
@@ -211,9 +211,15 @@ def _locomo(path: Path) -> Iterator[Record]:
                     yield Record(place, None, "has no text")
                     continue
                 memory: dict[str, Any] = {
-                    "content": text, "kind": "episodic", "content_type": "message", "namespace": NAMESPACE, "key": f"locomo/{name}/{session}/{position}",
-                    "session_id": f"{name}/{session}", "source": place, "metadata": {"speaker": str(turn.get("speaker", ""))},
-                }  # fmt: skip
+                    "content": text,
+                    "kind": "episodic",
+                    "content_type": "message",
+                    "namespace": NAMESPACE,
+                    "key": f"locomo/{name}/{session}/{position}",
+                    "session_id": f"{name}/{session}",
+                    "source": place,
+                    "metadata": {"speaker": str(turn.get("speaker", ""))},
+                }
                 if begun is not None:
                     memory["valid_from"] = begun + timedelta(seconds=position)
                 yield Record(place, memory)
@@ -233,10 +239,17 @@ def _markdown(name: str, text: str) -> Iterator[Record]:
         for part in _pieces(body):
             number += 1
             content = f"{' › '.join(headings)}\n{part}" if headings else part
-            yield Record(f"{name}#{number}", {
-                "content": content, "content_type": "document", "namespace": NAMESPACE, "key": f"{name}#{number}"[-255:], "source": name[-255:],
-                "metadata": {"path": name, "heading": " › ".join(headings)},
-            })  # fmt: skip
+            yield Record(
+                f"{name}#{number}",
+                {
+                    "content": content,
+                    "content_type": "document",
+                    "namespace": NAMESPACE,
+                    "key": f"{name}#{number}"[-255:],
+                    "source": name[-255:],
+                    "metadata": {"path": name, "heading": " › ".join(headings)},
+                },
+            )
 
     for line in text.splitlines():
         fenced ^= line.lstrip().startswith("```")
@@ -254,10 +267,17 @@ def _markdown(name: str, text: str) -> Iterator[Record]:
 def _text(name: str, text: str) -> Iterator[Record]:
     """One memory for each paragraph, long ones cut at sentences."""
     for number, part in enumerate(_pieces(text), 1):
-        yield Record(f"{name}#{number}", {
-            "content": part, "content_type": "document", "namespace": NAMESPACE, "key": f"{name}#{number}"[-255:], "source": name[-255:],
-            "metadata": {"path": name},
-        })  # fmt: skip
+        yield Record(
+            f"{name}#{number}",
+            {
+                "content": part,
+                "content_type": "document",
+                "namespace": NAMESPACE,
+                "key": f"{name}#{number}"[-255:],
+                "source": name[-255:],
+                "metadata": {"path": name},
+            },
+        )
 
 
 def _pieces(text: str) -> Iterator[str]:

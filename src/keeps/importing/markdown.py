@@ -27,8 +27,8 @@ _KEPT = (
 
 
 def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
-    """One file for each content type, an entry for each memory; returns how many. Raises ValidationFailedError where the
-    folder holds Markdown already."""
+    """One file for each content type, an entry for each memory; returns how many. Raises ValidationFailedError where
+    the folder holds Markdown already."""
     if folder.exists() and (not folder.is_dir() or any(folder.glob("*.md"))):
         raise ValidationFailedError(f"{folder} holds Markdown already; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,8 +46,14 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
                 told[name] = getattr(memory, name)
         key = joined_key(memory)
         categories.setdefault(memory.content_type, {})[key] = Section(
-            key, memory.content, identity=str(memory.memory_id), created_at=memory.created_at, updated_at=memory.updated_at, tags=memory.tags, metadata=told,
-        )  # fmt: skip
+            key,
+            memory.content,
+            identity=str(memory.memory_id),
+            created_at=memory.created_at,
+            updated_at=memory.updated_at,
+            tags=memory.tags,
+            metadata=told,
+        )
         count += 1
     for name, sections in categories.items():
         (folder / file_of(name)).write_text(render(Category(name, 1, sections)), encoding="utf-8", newline="")

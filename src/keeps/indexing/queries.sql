@@ -6,7 +6,8 @@ SELECT tenant_id, user_id, pending, oldest FROM keeps.users_to_index($1, $2)
 
 -- name: memories_to_index
 -- One's own memories without a vector of this model, oldest first.
-SELECT memories.memory_id, memories.user_id, memories.kind, memories.content, memories.metadata, memories.trigger_condition, memories.version
+SELECT memories.memory_id, memories.user_id, memories.kind, memories.content, memories.metadata,
+    memories.trigger_condition, memories.version
 FROM keeps.memories
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL
   AND NOT EXISTS (SELECT FROM keeps.memory_vectors
@@ -19,11 +20,13 @@ LIMIT $4
 -- Store vectors of memories that still say what was embedded: the version is compared. Each with the key of its events.
 WITH stored AS (
 INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
-SELECT memories.tenant_id, memories.memory_id, $2, memories.user_id, CASE memories.visibility WHEN 'tenant' THEN '' ELSE memories.user_id END,
+SELECT memories.tenant_id, memories.memory_id, $2, memories.user_id, CASE memories.visibility WHEN 'tenant' THEN ''
+    ELSE memories.user_id END,
        keeps.memory_life(memories.deleted_at, memories.superseded_by, memories.archived_at), vector.embedding,
        binary_quantize(vector.embedding)::bit varying, vector.tokens
 FROM unnest($3::uuid[], $4::integer[], $5::halfvec[], $6::bytea[]) AS vector(memory_id, version, embedding, tokens)
-JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = vector.memory_id AND memories.version = vector.version
+JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = vector.memory_id
+    AND memories.version = vector.version
 ON CONFLICT DO NOTHING
 RETURNING memory_id
 )
@@ -50,7 +53,8 @@ SELECT tenants, users, memories, events, vectors FROM keeps.installation_counts(
 SELECT tenant_id, user_id FROM keeps.users_with_other_models($1)
 
 -- name: server_version
-SELECT 'PostgreSQL ' || current_setting('server_version') || ', pgvector ' || (SELECT extversion FROM pg_extension WHERE extname = 'vector')
+SELECT 'PostgreSQL ' || current_setting('server_version') || ', pgvector ' || (SELECT extversion FROM pg_extension
+    WHERE extname = 'vector')
        || ', as role ' || current_user AS versions
 
 -- name: storage_bytes

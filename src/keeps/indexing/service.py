@@ -116,8 +116,8 @@ class Indexer:
         return await store.storage_bytes(self._database)
 
     async def close(self) -> None:
-        """Let what was noticed be indexed, if that takes no longer than some seconds; the rest waits for a worker, or for the
-        next process that notices it."""
+        """Let what was noticed be indexed, if that takes no longer than some seconds; the rest waits for a worker, or
+        for the next process that notices it."""
         if self._task is not None and not self._task.done():
             await asyncio.wait({self._task}, timeout=SETTLE_SECONDS)
         if self._task is not None and not self._task.done():

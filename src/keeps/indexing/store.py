@@ -92,12 +92,17 @@ async def insert_vectors(
             tx,
             [
                 NewEvent(
-                    new_id(), "memory.indexed", str(row["memory_id"]), now, "private", None,
+                    new_id(),
+                    "memory.indexed",
+                    str(row["memory_id"]),
+                    now,
+                    "private",
+                    None,
                     {"key": row["key"], "index_type": "vector", "model": model, "memory_id": str(row["memory_id"])},
                 )
                 for row in rows
             ],
-        )  # fmt: skip
+        )
     return len(rows)
 
 

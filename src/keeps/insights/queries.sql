@@ -1,8 +1,10 @@
 -- One's own memories in numbers. Each statement is bounded by the owner's index; nothing of others is counted.
 
 -- name: totals
-SELECT kind, layer, COALESCE(namespace, '') AS namespace, count(*) AS memories, count(*) FILTER (WHERE importance >= 0.7) AS important,
-       count(*) FILTER (WHERE metadata ? 'stale_since') AS stale, count(*) FILTER (WHERE kind = 'episodic' AND layer = 'long_term') AS promoted
+SELECT kind, layer, COALESCE(namespace, '') AS namespace, count(*) AS memories,
+    count(*) FILTER (WHERE importance >= 0.7) AS important,
+       count(*) FILTER (WHERE metadata ? 'stale_since') AS stale, count(*) FILTER (WHERE kind = 'episodic'
+           AND layer = 'long_term') AS promoted
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL
   AND (expires_at IS NULL OR expires_at > $3)
@@ -21,15 +23,20 @@ GROUP BY tag ORDER BY count(*) DESC, tag LIMIT 20
 
 -- name: used
 -- reads: Used
-SELECT memories.memory_id, left(memories.content, 200) AS content, memory_access.access_count, memory_access.last_accessed_at
-FROM keeps.memories JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
-WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL
+SELECT memories.memory_id, left(memories.content, 200) AS content, memory_access.access_count,
+    memory_access.last_accessed_at
+FROM keeps.memories JOIN keeps.memory_access ON memory_access.tenant_id = $1
+    AND memory_access.memory_id = memories.memory_id
+WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL
+    AND memories.superseded_by IS NULL
 ORDER BY memory_access.access_count DESC, memory_access.last_accessed_at DESC LIMIT 10
 
 -- name: used_namespaces
 SELECT memories.namespace, sum(memory_access.access_count)::bigint AS readings, count(*) AS memories
-FROM keeps.memories JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
-WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.archived_at IS NULL
+FROM keeps.memories JOIN keeps.memory_access ON memory_access.tenant_id = $1
+    AND memory_access.memory_id = memories.memory_id
+WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL
+    AND memories.superseded_by IS NULL AND memories.archived_at IS NULL
 GROUP BY 1 ORDER BY 2 DESC
 
 -- name: growth
@@ -39,10 +46,13 @@ WHERE tenant_id = $1 AND user_id = $2 AND created_at > $3::timestamptz - interva
 GROUP BY 1 ORDER BY 1
 
 -- name: decay_ahead
-SELECT count(*) FILTER (WHERE fades <= $3::timestamptz + interval '1 day') AS within_a_day, count(*) FILTER (WHERE fades <= $3::timestamptz + interval '7 days') AS within_a_week,
+SELECT count(*) FILTER (WHERE fades <= $3::timestamptz + interval '1 day') AS within_a_day,
+    count(*) FILTER (WHERE fades <= $3::timestamptz + interval '7 days') AS within_a_week,
        count(*) AS within_a_month
-FROM (SELECT keeps.fades_at(memories.importance, COALESCE(memory_access.access_count, 0), GREATEST(memories.updated_at, memory_access.last_accessed_at)) AS fades
-      FROM keeps.memories LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+FROM (SELECT keeps.fades_at(memories.importance, COALESCE(memory_access.access_count, 0), GREATEST(memories.updated_at,
+    memory_access.last_accessed_at)) AS fades
+      FROM keeps.memories LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1
+          AND memory_access.memory_id = memories.memory_id
       WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'short_term'
         AND memories.archived_at IS NULL AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL
         AND keeps.fades_at(memories.importance, 0, memories.updated_at) <= $3::timestamptz + interval '30 days') AS each
@@ -58,5 +68,6 @@ SELECT day, memories, bytes, events FROM keeps.storage_samples WHERE tenant_id =
 -- name: kept_experiences
 -- What was promoted, the latest first: enough to judge a share.
 SELECT content, role FROM keeps.memories
-WHERE tenant_id = $1 AND user_id = $2 AND kind = 'episodic' AND layer = 'long_term' AND deleted_at IS NULL AND superseded_by IS NULL
+WHERE tenant_id = $1 AND user_id = $2 AND kind = 'episodic' AND layer = 'long_term' AND deleted_at IS NULL
+    AND superseded_by IS NULL
 ORDER BY created_at DESC, memory_id DESC LIMIT 2000

@@ -51,16 +51,27 @@ class InsightService:
         oldest = pending["oldest"]
         named = [row for row in namespaces if row["namespace"] is not None]
         return Insights(
-            total_memories=total, important_memories=sum(row["important"] for row in totals), by_kind=_summed(totals, "kind"),
-            by_layer=_summed(totals, "layer"), by_namespace=dict(Counter(_summed(totals, "namespace")).most_common(MOST_NAMED)),
-            common_tags={row["tag"]: row["memories"] for row in tags}, most_accessed_namespace=named[0]["namespace"] if named else None,
-            most_used=tuple(Used(**dict(row)) for row in used), never_used=total - sum(row["memories"] for row in namespaces),
-            growth=weeks, growth_trend=trend([week.memories for week in weeks]), decay=Decay(**dict(ahead), archived=lives["archived"]),
-            superseded=lives["superseded"], forgotten=lives["forgotten"], stale=sum(row["stale"] for row in totals),
-            promoted=sum(row["promoted"] for row in totals), junk_share=junk / len(kept) if kept else 0.0, index_pending=pending["pending"],
+            total_memories=total,
+            important_memories=sum(row["important"] for row in totals),
+            by_kind=_summed(totals, "kind"),
+            by_layer=_summed(totals, "layer"),
+            by_namespace=dict(Counter(_summed(totals, "namespace")).most_common(MOST_NAMED)),
+            common_tags={row["tag"]: row["memories"] for row in tags},
+            most_accessed_namespace=named[0]["namespace"] if named else None,
+            most_used=tuple(Used(**dict(row)) for row in used),
+            never_used=total - sum(row["memories"] for row in namespaces),
+            growth=weeks,
+            growth_trend=trend([week.memories for week in weeks]),
+            decay=Decay(**dict(ahead), archived=lives["archived"]),
+            superseded=lives["superseded"],
+            forgotten=lives["forgotten"],
+            stale=sum(row["stale"] for row in totals),
+            promoted=sum(row["promoted"] for row in totals),
+            junk_share=junk / len(kept) if kept else 0.0,
+            index_pending=pending["pending"],
             index_lag_seconds=0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
             storage=tuple(StorageSample(**dict(row)) for row in storage),
-        )  # fmt: skip
+        )
 
     async def audit_junk(self, scope: Scope) -> JunkAudit:
         """What a promotion run would promote of this user's memories, and how much of it is junk. Promotes nothing."""
@@ -71,10 +82,13 @@ class InsightService:
         bad_kept = [row["content"] for row in kept if looks_like_junk(row["content"])]
         all_of_it = len(coming) + len(kept)
         return JunkAudit(
-            would_promote=len(coming), would_promote_junk=len(bad_to_come), promoted=len(kept), promoted_junk=len(bad_kept),
+            would_promote=len(coming),
+            would_promote_junk=len(bad_to_come),
+            promoted=len(kept),
+            promoted_junk=len(bad_kept),
             junk_share=(len(bad_to_come) + len(bad_kept)) / all_of_it if all_of_it else 0.0,
             examples=tuple(text[:200] for text in [*bad_kept, *bad_to_come][:EXAMPLES]),
-        )  # fmt: skip
+        )
 
 
 def looks_like_junk(content: str) -> bool:

@@ -17,6 +17,7 @@ FROM keeps_jobs.pgqueuer WHERE status = 'failed' ORDER BY id LIMIT $1
 
 -- name: job_retry
 -- One of them again, or all of them.
-UPDATE keeps_jobs.pgqueuer SET status = 'queued', attempts = 0, execute_after = now(), updated = now(), queue_manager_id = NULL, slot = NULL
+UPDATE keeps_jobs.pgqueuer SET status = 'queued', attempts = 0, execute_after = now(), updated = now(),
+    queue_manager_id = NULL, slot = NULL
 WHERE status = 'failed' AND ($1::bigint IS NULL OR id = $1)
 RETURNING id

@@ -1,7 +1,8 @@
 """The worker: finds due jobs by an index, queues them with PgQueuer, and runs each as keeps_app in its own tenant.
 
-A minute's tick takes what is due and queues it; several workers share the queue. PgQueuer leases a job by heartbeat, so one whose worker was
-killed is taken up by another; retries with growing pauses; and holds what failed five times as a dead letter. A job works
+A minute's tick takes what is due and queues it; several workers share the queue. PgQueuer leases a job by heartbeat, so
+one whose worker was killed is taken up by another; retries with growing pauses; and holds what failed five times as a
+dead letter. A job works
 for at most a minute at a time and then goes to the end of the queue: a tenant with a million rows keeps none waiting.
 """
 
@@ -35,7 +36,8 @@ RECONNECT_SECONDS = 5.0
 
 
 class Worker:
-    """Runs jobs until it is closed. `at_once`: how many, of different tenants or kinds. `first_pause`: before a retry."""
+    """Runs jobs until it is closed. `at_once`: how many, of different tenants or kinds. `first_pause`: before a
+    retry."""
 
     def __init__(
         self,
@@ -108,9 +110,12 @@ class Worker:
         self._queuer = queuer
         await self.tick(queries)
         await queuer.run(
-            dequeue_timeout=timedelta(seconds=10), batch_size=self.at_once // 2, max_concurrent_tasks=self.at_once,
-            heartbeat_timeout=HEARTBEAT, shutdown_on_listener_failure=True,
-        )  # fmt: skip
+            dequeue_timeout=timedelta(seconds=10),
+            batch_size=self.at_once // 2,
+            max_concurrent_tasks=self.at_once,
+            heartbeat_timeout=HEARTBEAT,
+            shutdown_on_listener_failure=True,
+        )
 
     async def _ticked(self, queries: Any, _: Any) -> None:
         await self.tick(queries)

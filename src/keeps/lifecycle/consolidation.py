@@ -61,10 +61,11 @@ async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Any) -> int:
         QUERIES["facts_alike"], tx.scope.tenant_id, tx.scope.user_id, row["memory_id"], row["embedding"]
     )
     same = [
-        each["memory_id"] for each in alike
+        each["memory_id"]
+        for each in alike
         if (each["namespace"], each["visibility"]) == (row["namespace"], row["visibility"])
         and same_fact(row["content"], each["content"], each["similarity"])
-    ]  # fmt: skip
+    ]
     if not same:
         return 0
     rows = await tx.fetch(
@@ -98,7 +99,8 @@ def _is_own(row: MemoryRow) -> bool:
 
 
 def _merged(keeper: MemoryRow, others: list[MemoryRow]) -> MemoryRow:
-    """The keeper, as important as the most important, with all tags, kept as long as any, and the ids of those it stands for."""
+    """The keeper, as important as the most important, with all tags, kept as long as any, and the ids of those it
+    stands for."""
     ends = [row.expires_at for row in (keeper, *others)]
     before = keeper.metadata.get("merged_from")
     ids: list[Json] = [*(before if isinstance(before, list) else ()), *(str(row.memory_id) for row in others)]
@@ -125,11 +127,17 @@ async def _sum_up(tx: Tx, run: Run, week: Any) -> int:
     lines = summary or "\n".join(f"- {note.text[:120]}" for note in said[:10])
     kind = week["content_type"].replace("_", " ")
     memory = NewMemory(
-        content=f"{kind.capitalize()}, week of {week['week']:%Y-%m-%d}: {len(said)} entries.\n{lines}"[:8_000], kind="episodic",
-        content_type="summary", namespace=SUMMARIES, key=f"{week['agent_id']}/{week['content_type']}/{week['week']:%Y-%m-%d}"[:255],
-        importance=0.5, agent_id=week["agent_id"] or None, valid_from=week["week"], metadata={"summarises": len(said), "sources": [str(row["memory_id"]) for row in rows]},
+        content=f"{kind.capitalize()}, week of {week['week']:%Y-%m-%d}: {len(said)} entries.\n{lines}"[:8_000],
+        kind="episodic",
+        content_type="summary",
+        namespace=SUMMARIES,
+        key=f"{week['agent_id']}/{week['content_type']}/{week['week']:%Y-%m-%d}"[:255],
+        importance=0.5,
+        agent_id=week["agent_id"] or None,
+        valid_from=week["week"],
+        metadata={"summarises": len(said), "sources": [str(row["memory_id"]) for row in rows]},
         expires_at=min((row["expires_at"] for row in rows if row["expires_at"]), default=None),
-    )  # fmt: skip
+    )
     summed = new_row(memory, tx.scope, new_id(), run.now)
     if await store.lock_same(tx, summed) is not None or not await store.insert_many(tx, [written(summed)], ""):
         return 0

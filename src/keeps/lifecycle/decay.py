@@ -1,4 +1,5 @@
-"""Decay: short-term memories that have faded are archived. Left out of default recall, still there, and it can be undone.
+"""Decay: short-term memories that have faded are archived. Left out of default recall, still there, and it can be
+undone.
 
 What defines or binds somebody is looked at once more before it goes, by its meaning, and kept for long instead (see
 keeps.lifecycle.meaning). What the rest told in passing stays, too: see keeps.lifecycle.gist.

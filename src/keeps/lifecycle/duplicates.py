@@ -1,8 +1,9 @@
 """When two texts say the same with almost the same words. Pure.
 
-Nearness of meaning is not enough: "the budget is $50" and "the budget is $60", "the train from Oslo to Paris" and its way
-back are almost one text. So both are brought to one form (numbers, times, units, spelling, contractions, words that say
-nothing), and must then say the same words in the same order; only a part such as "on Fridays" may have moved to the other end.
+Nearness of meaning is not enough: "the budget is $50" and "the budget is $60", "the train from Oslo to Paris" and its
+way back are almost one text. So both are brought to one form (numbers, times, units, spelling, contractions, words that
+say nothing), and must then say the same words in the same order; only a part such as "on Fridays" may have moved to the
+other end.
 What this does not see as the same stays twice, which costs a line; what it wrongly saw as the same would be lost.
 """
 
@@ -14,29 +15,91 @@ import unicodedata
 LEAST_SIMILARITY = 0.92
 MOST_CHARACTERS = 2_000
 _OPENING = re.compile(
-    r"^(?:(?:well|so|um+|uh+|oh|hey|ok|okay|actually|basically|by the way|as i (?:said|mentioned)|just so you know|you know|please note(?: that)?|fyi"
+    r"^(?:(?:well|so|um+|uh+|oh|hey|ok|okay|actually|basically|by the way|as i (?:said|mentioned)|just so you know|you"
+    r" know|please note(?: that)?|fyi"
     r"|for the record)\b[ ,:]{0,3}){1,4}"
 )
 _FILLERS = frozenset("a an the basically actually really just simply please that which who".split())
 _CONTRACTIONS = (
-    ("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"), ("'m", " am"), ("'re", " are"), ("'ve", " have"),
-    ("'ll", " will"), ("it's", "it is"), ("that's", "that is"), ("there's", "there is"), ("he's", "he is"), ("she's", "she is"),
-    ("what's", "what is"), ("let's", "let us"),
-)  # fmt: skip
+    ("can't", "can not"),
+    ("cannot", "can not"),
+    ("won't", "will not"),
+    ("n't", " not"),
+    ("'m", " am"),
+    ("'re", " are"),
+    ("'ve", " have"),
+    ("'ll", " will"),
+    ("it's", "it is"),
+    ("that's", "that is"),
+    ("there's", "there is"),
+    ("he's", "he is"),
+    ("she's", "she is"),
+    ("what's", "what is"),
+    ("let's", "let us"),
+)
 _SAME = {
-    "start": "begin", "starts": "begins", "started": "began", "finish": "end", "finishes": "ends", "purchased": "bought", "purchase": "buy",
-    "lift": "elevator", "reside": "live", "resides": "lives", "film": "movie", "physician": "doctor", "nearly": "almost", "phone": "call",
-    "firm": "company", "couch": "sofa", "large": "big", "percent": "%", "euro": "€", "euros": "€", "dollar": "$", "dollars": "$", "pounds": "£",
-    "centimetre": "cm", "centimetres": "cm", "centimeters": "cm", "kilometre": "km", "kilometres": "km", "kilometers": "km", "kilogram": "kg",
-    "kilograms": "kg", "kilos": "kg", "per": "each", "every": "each", "email": "e-mail", "okay": "ok", "db": "database", "dept": "department",
-    "approx": "approximately", "st": "street", "js": "javascript", "called": "named", "mon": "monday", "tue": "tuesday", "wed": "wednesday",
-    "thu": "thursday", "fri": "friday", "sat": "saturday", "sun": "sunday", "jan": "january", "feb": "february", "aug": "august",
-    "sept": "september", "oct": "october", "nov": "november", "dec": "december",
-}  # fmt: skip
+    "start": "begin",
+    "starts": "begins",
+    "started": "began",
+    "finish": "end",
+    "finishes": "ends",
+    "purchased": "bought",
+    "purchase": "buy",
+    "lift": "elevator",
+    "reside": "live",
+    "resides": "lives",
+    "film": "movie",
+    "physician": "doctor",
+    "nearly": "almost",
+    "phone": "call",
+    "firm": "company",
+    "couch": "sofa",
+    "large": "big",
+    "percent": "%",
+    "euro": "€",
+    "euros": "€",
+    "dollar": "$",
+    "dollars": "$",
+    "pounds": "£",
+    "centimetre": "cm",
+    "centimetres": "cm",
+    "centimeters": "cm",
+    "kilometre": "km",
+    "kilometres": "km",
+    "kilometers": "km",
+    "kilogram": "kg",
+    "kilograms": "kg",
+    "kilos": "kg",
+    "per": "each",
+    "every": "each",
+    "email": "e-mail",
+    "okay": "ok",
+    "db": "database",
+    "dept": "department",
+    "approx": "approximately",
+    "st": "street",
+    "js": "javascript",
+    "called": "named",
+    "mon": "monday",
+    "tue": "tuesday",
+    "wed": "wednesday",
+    "thu": "thursday",
+    "fri": "friday",
+    "sat": "saturday",
+    "sun": "sunday",
+    "jan": "january",
+    "feb": "february",
+    "aug": "august",
+    "sept": "september",
+    "oct": "october",
+    "nov": "november",
+    "dec": "december",
+}
 _DIGITS = {
     word: number
     for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+        " seventeen eighteen nineteen".split()
     )
 } | {
     word: 10 * number for number, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
@@ -60,7 +123,8 @@ _BRITISH = (
 )
 _WORD = re.compile(r"\d{1,12}(?:[.,:]\d{1,9}){0,4}\w{0,20}|[^\W\d_]+(?:['-][^\W\d_]+){0,5}\w{0,20}|[%€$£+#&]")
 _MOVABLE = frozenset(
-    "on in at by since until during because if when after before every each from for with to of last next this today tomorrow yesterday".split()
+    "on in at by since until during because if when after before every each from for with to of last next this today"
+    " tomorrow yesterday".split()
 )
 
 
@@ -72,7 +136,8 @@ def same_fact(one: str, other: str, similarity: float) -> bool:
 
 
 def same_words(one: list[str], other: list[str]) -> bool:
-    """Whether two texts in one form say the same words in the same order, but for a part that moved to the other end."""
+    """Whether two texts in one form say the same words in the same order, but for a part that moved to the other
+    end."""
     if one == other:
         return True
     if sorted(one) != sorted(other):

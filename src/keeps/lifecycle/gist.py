@@ -1,7 +1,8 @@
-"""What is kept of words that fade: the sentences that carry a name, a number, a date, or something about who says them. Pure.
+"""What is kept of words that fade: the sentences that carry a name, a number, a date, or something about who says them.
+Pure.
 
-Small talk fades whole. Of the rest the sentence stays, for long, with the ids of the memories it was said in; so what was
-told in passing can be asked for months later, and goes with its source when that is forgotten for good.
+Small talk fades whole. Of the rest the sentence stays, for long, with the ids of the memories it was said in; so what
+was told in passing can be asked for months later, and goes with its source when that is forgotten for good.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether what nobody asked for says something that lasts, by its meaning. Pure.
 
-Who somebody is, what binds them, what was decided and how they want it can be said in more ways than rules know. A linear
-classifier over the sentence vector of the built-in model tells it from talk, moods and errands; it was fitted on
+Who somebody is, what binds them, what was decided and how they want it can be said in more ways than rules know. A
+linear classifier over the sentence vector of the built-in model tells it from talk, moods and errands; it was fitted on
 `benchmarks/sets/lasting.jsonl` (`python tools/fit_lasting.py`), which was written for it.
 """
 

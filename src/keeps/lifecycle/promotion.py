@@ -53,8 +53,15 @@ async def promote_user(database: Database, scope: Scope, run: Run) -> None:
 
         async def work(tx: Tx, after: UUID = after) -> tuple[UUID | None, int]:
             rows = await tx.fetch(
-                QUERIES["memories_promotable"], tx.scope.tenant_id, tx.scope.user_id, after, ALONE, LEAST_IMPORTANCE, run.now - MIN_AGE, BATCH
-            )  # fmt: skip
+                QUERIES["memories_promotable"],
+                tx.scope.tenant_id,
+                tx.scope.user_id,
+                after,
+                ALONE,
+                LEAST_IMPORTANCE,
+                run.now - MIN_AGE,
+                BATCH,
+            )
             return (rows[-1]["memory_id"] if rows else None), await promote(
                 tx, run, [row for row in rows if _passes(row, run)]
             )
@@ -73,12 +80,20 @@ async def would_promote(tx: Tx, now: datetime) -> list[str]:
     after = NOWHERE
     while len(found) < 2_000:
         rows = await tx.fetch(
-            QUERIES["memories_may_pass"], tx.scope.tenant_id, tx.scope.user_id, after, ALONE, LEAST_IMPORTANCE, now - MIN_AGE, BATCH
-        )  # fmt: skip
+            QUERIES["memories_may_pass"],
+            tx.scope.tenant_id,
+            tx.scope.user_id,
+            after,
+            ALONE,
+            LEAST_IMPORTANCE,
+            now - MIN_AGE,
+            BATCH,
+        )
         found += [
-            row["content"] for row in rows
+            row["content"]
+            for row in rows
             if is_promoted(row["importance"], row["access_count"], row["last_used_at"], row["created_at"], now)
-        ]  # fmt: skip
+        ]
         if len(rows) < BATCH:
             break
         after = rows[-1]["memory_id"]

@@ -1,4 +1,5 @@
-"""Runs a job over one tenant: user by user, batch by batch, each batch a transaction of its own with its changes recorded.
+"""Runs a job over one tenant: user by user, batch by batch, each batch a transaction of its own with its changes
+recorded.
 
 A run that is killed leaves whole batches; the next one goes on, since what is done is no longer due.
 """
@@ -65,7 +66,8 @@ class Lifecycle:
     ) -> Operation | None:
         """Run one job over one tenant; None where there was nothing to do. What fails is in the receipt, and raised.
 
-        After `seconds` it leaves the rest to its next turn, which then is due at once. `progress` is told each user done.
+        After `seconds` it leaves the rest to its next turn, which then is due at once. `progress` is told each user
+        done.
         """
         check_job(job)
         run = Run(new_id(), tenant_id, job, self._clock(), time.monotonic() + seconds)

@@ -1,6 +1,7 @@
 """The filter language, compiled to SQL with every value bound.
 
-    {"AND": [{"kind": {"eq": "episodic"}}, {"metadata.topic": {"in": ["food", "travel"]}}, {"NOT": [{"tags": {"contains": "old"}}]}]}
+    {"AND": [{"kind": {"eq": "episodic"}}, {"metadata.topic": {"in": ["food", "travel"]}}, {"NOT": [{"tags":
+    {"contains": "old"}}]}]}
 
 Fields are the columns of Memory and `metadata.<path>`; several fields in one object are joined by AND. An unknown
 field or operator is an error that names those there are. Pure.
@@ -193,7 +194,10 @@ class _Compiler:
         if operator == "exists":
             return f"{found} IS {'NOT ' if _flag('metadata', value) else ''}NULL"
         if operator in ("in", "nin"):
-            inside = f"{found} = ANY ({self.bind([_encoded('metadata', each) for each in _list('metadata', value)], 'text[]')}::jsonb[])"
+            inside = (
+                f"{found} = ANY"
+                f" ({self.bind([_encoded('metadata', each) for each in _list('metadata', value)], 'text[]')}::jsonb[])"
+            )
             return inside if operator == "in" else f"({inside}) IS NOT TRUE"
         if operator in ("eq", "ne", "contains"):
             return self.json(found, ".".join(["metadata", *path]), operator, value)
@@ -201,7 +205,10 @@ class _Compiler:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValidationFailedError(f"{operator} compares numbers or texts")
         kind = "string" if isinstance(value, str) else "number"
-        return f"(jsonb_typeof({found}) = '{kind}' AND {found} {_COMPARISONS[operator]} {self.bind(_encoded('metadata', value), _JSON)})"
+        return (
+            f"(jsonb_typeof({found}) = '{kind}' AND {found} {_COMPARISONS[operator]}"
+            f" {self.bind(_encoded('metadata', value), _JSON)})"
+        )
 
 
 def _text(name: str, value: JsonValue) -> str:

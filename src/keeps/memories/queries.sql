@@ -26,25 +26,35 @@ WITH item AS (
     WHERE tenant_id = (SELECT item.tenant_id FROM item LIMIT 1)
     RETURNING last_sequence - (SELECT count(*) FROM inserted) AS base
 ), logged AS (
-    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
+        data)
     SELECT inserted.tenant_id, counter.base + row_number() OVER (ORDER BY item.position), item.event_id,
-           CASE WHEN inserted.superseded_by IS NULL THEN 'memory.written' ELSE 'memory.superseded' END, 'keeps', inserted.memory_id::text, inserted.updated_at, inserted.user_id, inserted.agent_id, inserted.visibility,
-           jsonb_build_object('key', COALESCE(inserted.namespace || '/' || inserted.key, inserted.memory_id::text), 'value', COALESCE(inserted.value, to_jsonb(inserted.content)),
-               'value_type', CASE WHEN inserted.value IS NULL THEN 'text' ELSE 'json' END, 'content_type', inserted.content_type,
+           CASE WHEN inserted.superseded_by IS NULL THEN 'memory.written'
+               ELSE 'memory.superseded' END, 'keeps', inserted.memory_id::text, inserted.updated_at, inserted.user_id,
+               inserted.agent_id, inserted.visibility,
+           jsonb_build_object('key', COALESCE(inserted.namespace || '/' || inserted.key, inserted.memory_id::text),
+               'value', COALESCE(inserted.value, to_jsonb(inserted.content)),
+               'value_type', CASE WHEN inserted.value IS NULL THEN 'text'
+                   ELSE 'json' END, 'content_type', inserted.content_type,
                'provider_id', 'postgres', 'memory', to_jsonb(inserted))
     FROM inserted JOIN item USING (memory_id) CROSS JOIN counter
 ), termed AS (
-    INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, session_id, term_count, terms, packed)
-    SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id, CASE inserted.visibility WHEN 'tenant' THEN '' ELSE inserted.user_id END,
-           keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), inserted.session_id, item.term_count,
+    INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, session_id, term_count, terms,
+        packed)
+    SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id, CASE inserted.visibility WHEN 'tenant' THEN ''
+        ELSE inserted.user_id END,
+           keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), inserted.session_id,
+               item.term_count,
            item.terms, item.packed
     FROM inserted JOIN item USING (memory_id)
 ), vectored AS (
     INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
-    SELECT inserted.tenant_id, inserted.memory_id, $6, inserted.user_id, CASE inserted.visibility WHEN 'tenant' THEN '' ELSE inserted.user_id END,
+    SELECT inserted.tenant_id, inserted.memory_id, $6, inserted.user_id, CASE inserted.visibility WHEN 'tenant'
+        THEN '' ELSE inserted.user_id END,
            keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), vector.embedding,
            binary_quantize(vector.embedding)::bit varying, vector.tokens
-    FROM unnest($3::uuid[], $4::halfvec[], $5::bytea[]) AS vector(memory_id, embedding, tokens) JOIN inserted USING (memory_id)
+    FROM unnest($3::uuid[], $4::halfvec[], $5::bytea[]) AS vector(memory_id, embedding, tokens) JOIN inserted
+        USING (memory_id)
 ), pending AS (
     INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id)
     SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id FROM inserted
@@ -71,11 +81,15 @@ WITH item AS (
     WHERE tenant_id = (SELECT item.tenant_id FROM item LIMIT 1)
     RETURNING last_sequence - (SELECT count(*) FROM replaced) AS base
 ), logged AS (
-    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
+        data)
     SELECT replaced.tenant_id, counter.base + row_number() OVER (ORDER BY item.position), item.event_id, $2, 'keeps',
-           replaced.memory_id::text, COALESCE($3::timestamptz, replaced.updated_at), replaced.user_id, replaced.agent_id, replaced.visibility,
-           jsonb_build_object('key', COALESCE(replaced.namespace || '/' || replaced.key, replaced.memory_id::text), 'value', COALESCE(replaced.value, to_jsonb(replaced.content)),
-               'value_type', CASE WHEN replaced.value IS NULL THEN 'text' ELSE 'json' END, 'content_type', replaced.content_type,
+           replaced.memory_id::text, COALESCE($3::timestamptz, replaced.updated_at), replaced.user_id,
+               replaced.agent_id, replaced.visibility,
+           jsonb_build_object('key', COALESCE(replaced.namespace || '/' || replaced.key, replaced.memory_id::text),
+               'value', COALESCE(replaced.value, to_jsonb(replaced.content)),
+               'value_type', CASE WHEN replaced.value IS NULL THEN 'text'
+                   ELSE 'json' END, 'content_type', replaced.content_type,
                'provider_id', 'postgres', 'memory', to_jsonb(replaced))
                || CASE $2 WHEN 'memory.expired' THEN '{"reason": "ttl"}'::jsonb ELSE '{}' END
     FROM replaced JOIN item USING (memory_id) CROSS JOIN counter
@@ -131,7 +145,8 @@ FROM keeps.memories WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
 -- name: memory_said
 -- One's own current fact under a namespace that says just this.
 SELECT memory_id FROM keeps.memories
-WHERE tenant_id = $1 AND user_id = $2 AND namespace = $3 AND key IS NOT NULL AND content = $4 AND deleted_at IS NULL AND superseded_by IS NULL
+WHERE tenant_id = $1 AND user_id = $2 AND namespace = $3 AND key IS NOT NULL AND content = $4 AND deleted_at IS NULL
+    AND superseded_by IS NULL
 LIMIT 1
 
 -- name: memory_get_as_of
@@ -139,7 +154,8 @@ LIMIT 1
 SELECT /*:memory memories*/
 FROM (SELECT data -> 'memory' AS image FROM keeps.events
       WHERE tenant_id = $1 AND subject = $2 AND time <= $3 AND data ? 'memory' AND user_id = data #>> '{memory,user_id}'
-        AND NOT EXISTS (SELECT FROM keeps.memories AS held WHERE held.tenant_id = $1 AND held.memory_id::text = $2 AND held.user_id <> events.user_id)
+        AND NOT EXISTS (SELECT FROM keeps.memories AS held WHERE held.tenant_id = $1 AND held.memory_id::text = $2
+            AND held.user_id <> events.user_id)
       ORDER BY sequence DESC LIMIT 1) AS last
 CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.memories, last.image) AS memories
 
@@ -161,7 +177,8 @@ FOR UPDATE
 -- The memory without a key that holds this content.
 SELECT /*:memory*/
 FROM keeps.memories
-WHERE tenant_id = $1 AND user_id = $2 AND content_hash = $3 AND key IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
+WHERE tenant_id = $1 AND user_id = $2 AND content_hash = $3 AND key IS NULL AND deleted_at IS NULL
+    AND superseded_by IS NULL
 FOR UPDATE
 
 -- name: memory_lock_older
@@ -169,7 +186,8 @@ FOR UPDATE
 WITH RECURSIVE older AS (
     SELECT memory_id FROM keeps.memories WHERE tenant_id = $1 AND superseded_by = $2
     UNION
-    SELECT memories.memory_id FROM older JOIN keeps.memories ON memories.tenant_id = $1 AND memories.superseded_by = older.memory_id
+    SELECT memories.memory_id FROM older JOIN keeps.memories ON memories.tenant_id = $1
+        AND memories.superseded_by = older.memory_id
 )
 SELECT /*:memory*/
 FROM keeps.memories
@@ -181,7 +199,8 @@ FOR UPDATE
 SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2
-  AND (($3::text IS NOT NULL AND namespace = $4 AND key = $3) OR ($3::text IS NULL AND key IS NULL AND content_hash = $5))
+  AND (($3::text IS NOT NULL AND namespace = $4 AND key = $3) OR ($3::text IS NULL AND key IS NULL
+      AND content_hash = $5))
 FOR UPDATE
 
 -- name: memory_find
@@ -223,8 +242,10 @@ LIMIT $5
 ORDER BY page.created_at DESC, page.memory_id DESC
 
 -- name: memories_in_order
--- One keyset page in the order $3: by importance, by recency, or by name. Its place is (rank, age, words, id), ascending.
--- $2 user · $4: the place of the last row of the page before as JSON, or null · $5 limit · $6 now · $7: lives asked for by filters
+-- One keyset page in the order $3: by importance, by recency, or by name. Its place is (rank, age, words, id),
+-- ascending.
+-- $2 user · $4: the place of the last row of the page before as JSON, or null · $5 limit · $6 now · $7: lives asked for
+-- by filters
 WITH seen AS (
     SELECT /*:memory*/,
         CASE $3 WHEN 'importance' THEN -importance WHEN 'name' THEN (key IS NULL)::integer ELSE 0 END::float8 AS rank,
@@ -238,7 +259,8 @@ WITH seen AS (
 ), page AS (
     SELECT * FROM seen
     WHERE $4::jsonb IS NULL
-       OR (rank, age, words, memory_id) > (($4::jsonb->>0)::float8, ($4::jsonb->>1)::numeric, ($4::jsonb->>2) COLLATE "C", ($4::jsonb->>3)::uuid)
+       OR (rank, age, words, memory_id) > (($4::jsonb->>0)::float8, ($4::jsonb->>1)::numeric,
+           ($4::jsonb->>2) COLLATE "C", ($4::jsonb->>3)::uuid)
     ORDER BY rank, age, words, memory_id LIMIT $5
 )
 SELECT /*:memory page*/, page.rank, page.age::text AS age, page.words,

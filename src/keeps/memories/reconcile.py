@@ -14,9 +14,18 @@ from keeps_client.validation import same_json
 
 # What a caller who writes a key or content again may change without making it another truth.
 _ATTRIBUTES = (
-    "tags", "metadata", "importance", "visibility", "source", "content_type", "trigger_condition", "procedure_type", "role",
-    "agent_id", "session_id",
-)  # fmt: skip
+    "tags",
+    "metadata",
+    "importance",
+    "visibility",
+    "source",
+    "content_type",
+    "trigger_condition",
+    "procedure_type",
+    "role",
+    "agent_id",
+    "session_id",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,8 @@ class MemoryService:
     async def forget(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
     ) -> Receipt:
-        """The memory alone. Whoever forgets what was said uses keeps.forgetting, which takes along what was made of it."""
+        """The memory alone. Whoever forgets what was said uses keeps.forgetting, which takes along what was made of
+        it."""
 
         async def work(tx: Tx) -> Receipt:
             return await self.forget_stored(tx, await self.stored(tx, memory_id, namespace, key), hard=hard)
@@ -327,7 +328,8 @@ class MemoryService:
         ]
 
     def _ending(self, new: NewMemory) -> NewMemory:
-        """A new memory is kept as long as this installation keeps what nobody set an end for; what is there keeps its end."""
+        """A new memory is kept as long as this installation keeps what nobody set an end for; what is there keeps its
+        end."""
         if self._default_ttl_days is None or new.ttl_days is not None or new.expires_at is not None:
             return new
         return new.model_copy(update={"ttl_days": self._default_ttl_days})

@@ -30,8 +30,8 @@ MAX_BATCH_CHARACTERS = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A row on its way, with what is derived from it, made before the transaction: what is slow is done by then. Of a row whose
-    words stay as they are nothing is derived."""
+    """A row on its way, with what is derived from it, made before the transaction: what is slow is done by then. Of a
+    row whose words stay as they are nothing is derived."""
 
     row: MemoryRow
     event_id: UUID = field(default_factory=new_id)
@@ -212,7 +212,8 @@ async def page(
 async def page_in_order(
     tx: Tx, order: str, *, condition: Condition, lives: Sequence[str], after: Place | None, limit: int, now: datetime
 ) -> list[tuple[Memory, Place]]:
-    """The same in another order: each with its place, for the page after. The values of `condition` are bound from $8 on."""
+    """The same in another order: each with its place, for the page after. The values of `condition` are bound from $8
+    on."""
     rows = await tx.fetch(
         QUERIES["memories_in_order"].where(condition),
         tx.scope.tenant_id,
@@ -263,7 +264,8 @@ async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
 
 
 def memory_from_row(row: Row | dict[str, Any], now: datetime | None = None) -> Memory:
-    """A row as the model that callers see. It was validated when it was written. With `now`, and how it was read: its life."""
+    """A row as the model that callers see. It was validated when it was written. With `now`, and how it was read: its
+    life."""
     values = dict(row)
     count, last_accessed_at = values.pop("access_count", None), values.pop("last_accessed_at", None)
     if now is not None:
@@ -282,9 +284,11 @@ def _life_of(values: dict[str, Any], count: int, last_accessed_at: datetime | No
         )
     used = max(values["updated_at"], last_accessed_at) if last_accessed_at else values["updated_at"]
     return Life.model_construct(
-        access_count=count, last_accessed_at=last_accessed_at, retention=retention(values["importance"], count, used, now),
+        access_count=count,
+        last_accessed_at=last_accessed_at,
+        retention=retention(values["importance"], count, used, now),
         fades_at=fades_at(values["importance"], count, used),
-    )  # fmt: skip
+    )
 
 
 def _length(packed: bytes) -> int:

@@ -1,7 +1,8 @@
 """Writes of one process, gathered: many callers, one multi-row statement, one commit.
 
 Each tenant has a lane. While one transaction of a lane runs, further writes wait in it and go together in the next;
-nobody ever waits for company. A write that may be sent again is no exception: its answer is kept in the same commit. Every caller gets the receipt or the error of its own write: one that conflicts fails
+nobody ever waits for company. A write that may be sent again is no exception: its answer is kept in the same commit.
+Every caller gets the receipt or the error of its own write: one that conflicts fails
 alone, and when a whole transaction fails, its writes are tried one by one.
 """
 

@@ -13,7 +13,8 @@ FOR UPDATE
 
 -- name: operation_start
 -- The receipt of a run, at its first change.
-INSERT INTO keeps.operations (tenant_id, operation_id, job, status, counts, started_at) VALUES ($1, $2, $3, 'running', '{}', $4)
+INSERT INTO keeps.operations (tenant_id, operation_id, job, status, counts, started_at)
+    VALUES ($1, $2, $3, 'running', '{}', $4)
 ON CONFLICT DO NOTHING
 
 -- name: operation_finish
@@ -56,5 +57,6 @@ ORDER BY memory_id
 LIMIT $5
 
 -- name: operation_undone
-UPDATE keeps.operations SET status = 'undone', undone_at = $3, undone_by = $4, counts = $5::jsonb WHERE tenant_id = $1 AND operation_id = $2
+UPDATE keeps.operations SET status = 'undone', undone_at = $3, undone_by = $4, counts = $5::jsonb
+    WHERE tenant_id = $1 AND operation_id = $2
 

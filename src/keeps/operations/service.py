@@ -87,7 +87,8 @@ class OperationService:
         self._changes = Changes("", clock)
 
     async def finish(self, run: Run, due_at: datetime | None, error: str | None = None) -> Operation | None:
-        """Close the receipt, and say when the job is due again. None where there was nothing to do: no receipt is kept."""
+        """Close the receipt, and say when the job is due again. None where there was nothing to do: no receipt is
+        kept."""
 
         async def work(tx: Tx) -> Row | None:
             if due_at is not None:
@@ -96,8 +97,16 @@ class OperationService:
                 return None
             status = "completed" if error is None else "failed"
             return await tx.fetch_row(
-                QUERIES["operation_finish"], run.tenant_id, run.operation_id, run.job, run.now, status, json.dumps(run.counts), error, self._clock()
-            )  # fmt: skip
+                QUERIES["operation_finish"],
+                run.tenant_id,
+                run.operation_id,
+                run.job,
+                run.now,
+                status,
+                json.dumps(run.counts),
+                error,
+                self._clock(),
+            )
 
         row = await self._database.write(Scope(run.tenant_id, JOB_USER), work)
         return None if row is None else self._operation(row)
@@ -127,7 +136,8 @@ class OperationService:
         return OperationDetail(**operation.model_dump(), changes=tuple(changes))
 
     async def undo(self, scope: Scope, operation_id: UUID) -> Operation:
-        """Take back what an operation did to the whole tenant. Raises ConflictError where that is no longer possible."""
+        """Take back what an operation did to the whole tenant. Raises ConflictError where that is no longer
+        possible."""
         with taking_long():
             return await self._undo(scope, operation_id)
 

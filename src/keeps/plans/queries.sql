@@ -2,8 +2,10 @@
 
 -- name: plan_get
 -- reads: Plan
-SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event, held.goal_data,
-       held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version, held.created_at, held.updated_at,
+SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event,
+    held.goal_data,
+       held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version,
+           held.created_at, held.updated_at,
        ARRAY(SELECT child.plan_id FROM keeps.plans AS child
              WHERE child.tenant_id = $1 AND child.user_id = $2 AND child.parent_plan_id = held.plan_id
              ORDER BY child.created_at, child.plan_id) AS sub_plan_ids
@@ -13,8 +15,10 @@ WHERE held.tenant_id = $1 AND held.user_id = $2 AND held.plan_id = $3
 -- name: plan_by_correlation
 -- reads: Plan
 -- The plan that waits for an event: of several the newest.
-SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event, held.goal_data,
-       held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version, held.created_at, held.updated_at,
+SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event,
+    held.goal_data,
+       held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version,
+           held.created_at, held.updated_at,
        ARRAY(SELECT child.plan_id FROM keeps.plans AS child
              WHERE child.tenant_id = $1 AND child.user_id = $2 AND child.parent_plan_id = held.plan_id
              ORDER BY child.created_at, child.plan_id) AS sub_plan_ids
@@ -26,9 +30,12 @@ LIMIT 1
 
 -- name: plan_list
 -- reads: Plan
--- One keyset page, newest first. $3: statuses or null · $4 session · $5 parent · $6, $7: the last row of the page before · $8: how many
-SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event, held.goal_data,
-       held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version, held.created_at, held.updated_at,
+-- One keyset page, newest first. $3: statuses or null · $4 session · $5 parent · $6, $7: the last row of the page
+-- before · $8: how many
+SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event,
+    held.goal_data,
+       held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version,
+           held.created_at, held.updated_at,
        ARRAY(SELECT child.plan_id FROM keeps.plans AS child
              WHERE child.tenant_id = $1 AND child.user_id = $2 AND child.parent_plan_id = held.plan_id
              ORDER BY child.created_at, child.plan_id) AS sub_plan_ids
@@ -43,9 +50,11 @@ LIMIT $8
 -- name: plan_insert
 -- $1: the row as JSON. No row comes back where the plan is there already.
 INSERT INTO keeps.plans (
-    tenant_id, user_id, plan_id, session_id, parent_plan_id, agent_id, goal_event, goal_data, response_event, status, state,
+    tenant_id, user_id, plan_id, session_id, parent_plan_id, agent_id, goal_event, goal_data, response_event, status,
+        state,
     current_state, correlation_ids, version, created_at, updated_at)
-SELECT tenant_id, user_id, plan_id, session_id, parent_plan_id, agent_id, goal_event, goal_data, response_event, status, state,
+SELECT tenant_id, user_id, plan_id, session_id, parent_plan_id, agent_id, goal_event, goal_data, response_event, status,
+    state,
        current_state, correlation_ids, version, created_at, updated_at
 FROM jsonb_populate_record(NULL::keeps.plans, $1::jsonb)
 ON CONFLICT DO NOTHING
@@ -54,8 +63,10 @@ RETURNING plan_id
 -- name: plan_replace
 -- $1: the row as JSON.
 UPDATE keeps.plans
-SET session_id = item.session_id, goal_event = item.goal_event, goal_data = item.goal_data, response_event = item.response_event,
-    status = item.status, state = item.state, current_state = item.current_state, correlation_ids = item.correlation_ids,
+SET session_id = item.session_id, goal_event = item.goal_event, goal_data = item.goal_data,
+    response_event = item.response_event,
+    status = item.status, state = item.state, current_state = item.current_state,
+        correlation_ids = item.correlation_ids,
     version = item.version, updated_at = item.updated_at
 FROM jsonb_populate_record(NULL::keeps.plans, $1::jsonb) AS item
 WHERE plans.tenant_id = item.tenant_id AND plans.user_id = item.user_id AND plans.plan_id = item.plan_id

@@ -62,7 +62,8 @@ class PlanService:
         return await self._introducer.write(scope, work, answer=PLAN)
 
     async def store_context(self, scope: Scope, new: NewPlanContext) -> PlanContext:
-        """Store the context of a plan; makes the plan where it is not there. Raises ConflictError on another version."""
+        """Store the context of a plan; makes the plan where it is not there. Raises ConflictError on another
+        version."""
 
         async def work(tx: Tx) -> Plan:
             held = await store.get(tx, new.plan_id)

@@ -37,9 +37,16 @@ async def page(
 ) -> list[Plan]:
     created_at, plan_id = after or (None, None)
     rows = await tx.fetch(
-        QUERIES["plan_list"], tx.scope.tenant_id, tx.scope.user_id, None if statuses is None else list(statuses), session_id, parent_plan_id,
-        created_at, plan_id, limit,
-    )  # fmt: skip
+        QUERIES["plan_list"],
+        tx.scope.tenant_id,
+        tx.scope.user_id,
+        None if statuses is None else list(statuses),
+        session_id,
+        parent_plan_id,
+        created_at,
+        plan_id,
+        limit,
+    )
     return [plan_from_row(row) for row in rows]
 
 

@@ -1,8 +1,16 @@
-"""Memory providers: backends behind one contract, asked together. Start at `contract`; `conformance` checks your own."""
+"""Memory providers: backends behind one contract, asked together. Start at `contract`; `conformance` checks your
+own."""
 
 from keeps.providers.contract import Filters, Match, MemoryProvider, ProviderContext, ProviderFactory, text_of
 from keeps_client.models import Entry, ProviderCapabilities
 
 __all__ = [
-    "Entry", "Filters", "Match", "MemoryProvider", "ProviderCapabilities", "ProviderContext", "ProviderFactory", "text_of",
-]  # fmt: skip
+    "Entry",
+    "Filters",
+    "Match",
+    "MemoryProvider",
+    "ProviderCapabilities",
+    "ProviderContext",
+    "ProviderFactory",
+    "text_of",
+]

@@ -70,9 +70,15 @@ class PostgresProvider:
         kind = known.get("content_type", "fact")
         new = validated(
             NewMemory,
-            {"namespace": namespace, "key": rest, "content": text_of(value) or "(empty)", "value": {"value": value}, "metadata": known,
-             "content_type": kind},
-        )  # fmt: skip
+            {
+                "namespace": namespace,
+                "key": rest,
+                "content": text_of(value) or "(empty)",
+                "value": {"value": value},
+                "metadata": known,
+                "content_type": kind,
+            },
+        )
         await self._memories.remember(self._scope, new, index_now=True)
 
     async def read(self, key: str) -> Entry | None:
@@ -228,5 +234,8 @@ def _entity_entry(entity: Entity) -> Entry:
     metadata = known.get("metadata")
     key = entity.name if entity.entity_type == "custom" else f"{entity.entity_type}/{entity.name}"
     return Entry(
-        key=key, value=value, metadata={**(metadata if isinstance(metadata, dict) else {}), "content_type": "entity"}, updated_at=entity.updated_at
-    )  # fmt: skip
+        key=key,
+        value=value,
+        metadata={**(metadata if isinstance(metadata, dict) else {}), "content_type": "entity"},
+        updated_at=entity.updated_at,
+    )

@@ -337,9 +337,18 @@ async def check_close(subject: Subject) -> None:
 
 
 CHECKS: dict[str, Callable[[Subject], Awaitable[None]]] = {
-    "contract": check_contract, "values": check_values, "unicode": check_unicode, "search": check_search, "filters": check_filters, "isolation": check_isolation,
-    "deletion": check_deletion, "concurrency": check_concurrency, "limits": check_limits, "rebuild": check_rebuild, "close": check_close,
-}  # fmt: skip
+    "contract": check_contract,
+    "values": check_values,
+    "unicode": check_unicode,
+    "search": check_search,
+    "filters": check_filters,
+    "isolation": check_isolation,
+    "deletion": check_deletion,
+    "concurrency": check_concurrency,
+    "limits": check_limits,
+    "rebuild": check_rebuild,
+    "close": check_close,
+}
 
 
 def from_factory(factory: ProviderFactory, folder: Path) -> tuple[Subject, list[MemoryProvider]]:

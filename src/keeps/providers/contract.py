@@ -28,7 +28,8 @@ FILTERS = frozenset({"content_types", "prefix", "since", "until", "metadata"})
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which entries count: of these content types, whose key begins so, written since and before, with this metadata."""
+    """Which entries count: of these content types, whose key begins so, written since and before, with this
+    metadata."""
 
     content_types: tuple[str, ...] | None = None
     prefix: str | None = None
@@ -78,8 +79,8 @@ class MemoryProvider(Protocol):
         ...
 
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
-        """Store a value, in place of what was there. Raises ValidationFailedError where it cannot be stored as given, and
-        ForbiddenError if the provider is read-only."""
+        """Store a value, in place of what was there. Raises ValidationFailedError where it cannot be stored as given,
+        and ForbiddenError if the provider is read-only."""
         ...
 
     async def read(self, key: str) -> Entry | None:

@@ -44,7 +44,8 @@ def mem0_provider(client: Mem0Client) -> ProviderFactory:
 
 
 class Mem0Provider:
-    """One scope's entries in mem0. `turn`: mem0 has no keys, so a key's old entry is replaced while nobody else writes."""
+    """One scope's entries in mem0. `turn`: mem0 has no keys, so a key's old entry is replaced while nobody else
+    writes."""
 
     def __init__(self, client: Mem0Client, scope: Scope, turn: asyncio.Lock) -> None:
         self._client = client
@@ -114,5 +115,8 @@ def _entry(stored: dict[str, Any]) -> Entry | None:
         return None
     moment = stored.get("updated_at") or stored.get("created_at")
     return Entry(
-        key=told["key"], value=told["value"], metadata=told["metadata"], updated_at=datetime.fromisoformat(moment) if isinstance(moment, str) else None
-    )  # fmt: skip
+        key=told["key"],
+        value=told["value"],
+        metadata=told["metadata"],
+        updated_at=datetime.fromisoformat(moment) if isinstance(moment, str) else None,
+    )

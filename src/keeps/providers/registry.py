@@ -1,8 +1,8 @@
 """Which providers there are, and an open one for each scope that uses it.
 
 Built-in ones are always there. Others come from installed packages (entry-point group `keeps.providers`) or from
-`Keeps.open(providers={"name": factory})`. When a tenant first meets one, or one that says something new of itself, its log
-gets `memory.provider.registered`, and the table `providers` holds what the last such event of each said.
+`Keeps.open(providers={"name": factory})`. When a tenant first meets one, or one that says something new of itself, its
+log gets `memory.provider.registered`, and the table `providers` holds what the last such event of each said.
 """
 
 from __future__ import annotations
@@ -120,8 +120,12 @@ class Registry:
                 await self.markdown.of(scope).problems() if name == "markdown" and self.markdown.has(scope) else {}
             )
             info = ProviderInfo(
-                **capabilities.model_dump(), builtin=name not in self._factories, state=state, registered_at=met.get(name), problems=problems
-            )  # fmt: skip
+                **capabilities.model_dump(),
+                builtin=name not in self._factories,
+                state=state,
+                registered_at=met.get(name),
+                problems=problems,
+            )
             found.append(info)
         return found
 
@@ -158,11 +162,19 @@ class Registry:
                 now,
             )
             data: dict[str, Any] = {
-                "provider_id": capabilities.provider_id, "tier": capabilities.tier, "capabilities": said,
-            }  # fmt: skip
+                "provider_id": capabilities.provider_id,
+                "tier": capabilities.tier,
+                "capabilities": said,
+            }
             news = NewEvent(
-                new_id(), "memory.provider.registered", f"provider/{capabilities.provider_id}", now, "private", scope.agent_id, data
-            )  # fmt: skip
+                new_id(),
+                "memory.provider.registered",
+                f"provider/{capabilities.provider_id}",
+                now,
+                "private",
+                scope.agent_id,
+                data,
+            )
             await events.append(tx, [news])
 
         await self._introducer.write(scope, work)
@@ -177,7 +189,8 @@ def installed_factories() -> dict[str, ProviderFactory]:
             found[entry.name] = cast("ProviderFactory", entry.load())
         except Exception as error:
             raise NotConfiguredError(
-                f"the memory provider {entry.name!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}; mend or uninstall its package"
+                f"the memory provider {entry.name!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error};"
+                " mend or uninstall its package"
             ) from error
     return found
 

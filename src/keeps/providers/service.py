@@ -52,8 +52,13 @@ class ProviderService:
     """What a scope finds and forgets, wherever it is kept."""
 
     def __init__(
-        self, registry: Registry, introducer: Introducer, recall: RecallService, clock: Clock, timeout_seconds: float = TIMEOUT_SECONDS
-    ) -> None:  # fmt: skip
+        self,
+        registry: Registry,
+        introducer: Introducer,
+        recall: RecallService,
+        clock: Clock,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
         self._registry = registry
         self._introducer = introducer
         self._recall = recall
@@ -168,7 +173,8 @@ class ProviderService:
         return made
 
     async def erase(self, scope: Scope) -> tuple[dict[str, int], dict[str, int]]:
-        """Remove all that providers beside the database hold of a user; how many entries of each, and how many are left."""
+        """Remove all that providers beside the database hold of a user; how many entries of each, and how many are
+        left."""
         removed: dict[str, int] = {}
         left: dict[str, int] = {}
         for name in self._registry.beside:
@@ -191,7 +197,8 @@ class ProviderService:
         }
 
     async def _tell(self, scope: Scope, provider_id: str, key: str, what: EventType) -> None:
-        """Take into the log what another's provider did: which key, not what it holds, which is theirs to keep and to erase."""
+        """Take into the log what another's provider did: which key, not what it holds, which is theirs to keep and to
+        erase."""
         if provider_id in TELL_THEMSELVES:
             return
 
@@ -217,7 +224,8 @@ class ProviderService:
         if request.providers is not None:
             if unknown := set(request.providers) - OURS - set(self._registry.beside):
                 raise ValidationFailedError(
-                    f"unknown provider {sorted(unknown)[0]!r}; there are {', '.join([*sorted(OURS), *self._registry.beside])}"
+                    f"unknown provider {sorted(unknown)[0]!r}; there are"
+                    f" {', '.join([*sorted(OURS), *self._registry.beside])}"
                 )
             known = [name for name in known if name in request.providers]
         return [
@@ -241,8 +249,13 @@ class ProviderService:
         if request.namespace is not None:
             filters["prefix"] = f"{request.namespace}/"
         narrowed = (
-            request.kinds, request.layers, request.agent_id, request.tags, request.filters, request.min_importance,
-        )  # fmt: skip
+            request.kinds,
+            request.layers,
+            request.agent_id,
+            request.tags,
+            request.filters,
+            request.min_importance,
+        )
         if any(each is not None for each in narrowed):
             return Answer(name, [], [])  # entries have none of these, so none passes
 
@@ -253,10 +266,14 @@ class ProviderService:
             tier = held.capabilities().tier
             hits = [
                 Hit.model_construct(
-                    memory=_memory_of(scope, name, each.entry, self._clock), score=each.score, provider_id=name, tier=tier, explanation=None
+                    memory=_memory_of(scope, name, each.entry, self._clock),
+                    score=each.score,
+                    provider_id=name,
+                    tier=tier,
+                    explanation=None,
                 )
                 for each in found
-            ]  # fmt: skip
+            ]
             return Answer(name, hits, [each.entry.key for each in found])
 
         return await self._guarded(scope, name, search, request.session_id)
@@ -293,8 +310,23 @@ def _memory_of(scope: Scope, provider_id: str, entry: Entry, clock: Clock) -> Me
     moment = entry.updated_at or clock()
     kind = entry.metadata.get("content_type")
     return Memory.model_construct(
-        memory_id=id_of(scope, provider_id, entry.key), tenant_id=scope.tenant_id, user_id=scope.user_id, kind="semantic",
-        layer="session" if provider_id == "working" else "long_term", namespace=provider_id, key=entry.key, content=text_of(entry.value), value=entry.value,
-        content_type=kind if isinstance(kind, str) else "fact", metadata=entry.metadata, tags=(), source=provider_id, importance=0.5, visibility="private",
-        valid_from=moment, version=1, created_at=moment, updated_at=moment,
-    )  # fmt: skip
+        memory_id=id_of(scope, provider_id, entry.key),
+        tenant_id=scope.tenant_id,
+        user_id=scope.user_id,
+        kind="semantic",
+        layer="session" if provider_id == "working" else "long_term",
+        namespace=provider_id,
+        key=entry.key,
+        content=text_of(entry.value),
+        value=entry.value,
+        content_type=kind if isinstance(kind, str) else "fact",
+        metadata=entry.metadata,
+        tags=(),
+        source=provider_id,
+        importance=0.5,
+        visibility="private",
+        valid_from=moment,
+        version=1,
+        created_at=moment,
+        updated_at=moment,
+    )

@@ -17,7 +17,8 @@ MAX_BUFFERED = 10_000
 
 
 class AccessBuffer:
-    """Counts who read what. Bounded: beyond 10,000 memories further readings are dropped, since they only guide decay."""
+    """Counts who read what. Bounded: beyond 10,000 memories further readings are dropped, since they only guide
+    decay."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -62,9 +62,19 @@ def select(request: RecallRequest, scope: Scope, now: datetime, *, always: bool 
 def _selects(request: RecallRequest) -> bool:
     """Whether the request narrows the answer beyond the lives."""
     narrowed = (
-        request.kinds, request.layers, request.content_types, request.agent_id, request.session_id, request.namespace, request.tags,
-        request.filters, request.min_importance, request.since, request.until, request.valid_at,
-    )  # fmt: skip
+        request.kinds,
+        request.layers,
+        request.content_types,
+        request.agent_id,
+        request.session_id,
+        request.namespace,
+        request.tags,
+        request.filters,
+        request.min_importance,
+        request.since,
+        request.until,
+        request.valid_at,
+    )
     return any(each is not None for each in narrowed) or request.scope in ("own", "shared")
 
 

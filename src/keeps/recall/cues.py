@@ -44,20 +44,26 @@ _PERSONAL = re.compile(
     re.IGNORECASE,
 )
 _ADVICE = re.compile(
-    r"\b(?:recommend|suggest|advi[cs]e|suggestions?|recommendations?|ideas?|tips|options|should (?:i|we)|(?:can|could|would|might) i\b"
+    r"\b(?:recommend|suggest|advi[cs]e|suggestions?|recommendations?|ideas?|tips|options|should"
+    r" (?:i|we)|(?:can|could|would|might) i\b"
     r"|how (?:can|do|should|could|would|might) (?:i|we)|what are some|best|good|must-\w+)\b",
     re.IGNORECASE,
 )
 _REQUEST_WORDS = frozenset(
-    "recommend recommends recommended suggest suggestion suggestions recommendation recommendations advise advice idea ideas tip tips option "
-    "options best good great some any please help find looking need want like give tell me know think know must way ways".split()
+    "recommend recommends recommended suggest suggestion suggestions recommendation recommendations advise advice idea"
+    " ideas tip tips option options best good great some any please help find looking need want like give tell me know"
+    " think know must way ways".split()
 )
 _STATED = re.compile(
-    r"\b(?:i|i'm|i am|i've) (?:\w+ ){0,2}?(?:prefer|like|love|hate|dislike|avoid|despise|detest|loathe|enjoy|adore|refuse|need|want|require"
-    r"|value|insist|believe|thrive|only|exclusively|never|always|can't|cannot|don't|do not|won't|would rather|allergic|sensitive|intolerant"
-    r"|vegan|vegetarian|not|against|afraid|passionate|committed|uncomfortable|find|follow|learn best|no interest|steer clear"
+    r"\b(?:i|i'm|i am|i've) (?:\w+"
+    r" ){0,2}?(?:prefer|like|love|hate|dislike|avoid|despise|detest|loathe|enjoy|adore|refuse|need|want|require"
+    r"|value|insist|believe|thrive|only|exclusively|never|always|can't|cannot|don't|do not|won't|would"
+    r" rather|allergic|sensitive|intolerant"
+    r"|vegan|vegetarian|not|against|afraid|passionate|committed|uncomfortable|find|follow|learn best|no interest|steer"
+    r" clear"
     r"|prioriti[sz]e|adhere|stick to)\b"
-    r"|\bi(?:'m| am| have) (?:\w+ ){0,4}?(?:preference|aversion|dislike|disdain|allergy|phobia|fear|intolerance|sensitivity|condition|policy"
+    r"|\bi(?:'m| am| have) (?:\w+"
+    r" ){0,4}?(?:preference|aversion|dislike|disdain|allergy|phobia|fear|intolerance|sensitivity|condition|policy"
     r"|objection|distaste|fan)\b|\bmy (?:\w+ )?(?:favou?rite|preference|preferred|diet|allergy)",
     re.IGNORECASE,
 )

@@ -101,13 +101,17 @@ class RecallService:
             memories = ranked.past or await store.memories(tx, [memory_id for memory_id, _, _ in ranked.hits], now)
         hits = [
             Hit.model_construct(
-                memory=memories[memory_id], score=score, provider_id="vector" if request.scope == "indexed" else "postgres", tier="indexed" if request.scope != "persistent" and ranked.indexed(memory_id) else "persistent",
-                explanation=ranked.explanation(position) if request.explain else None, relevance=ranked.relevance[position],
+                memory=memories[memory_id],
+                score=score,
+                provider_id="vector" if request.scope == "indexed" else "postgres",
+                tier="indexed" if request.scope != "persistent" and ranked.indexed(memory_id) else "persistent",
+                explanation=ranked.explanation(position) if request.explain else None,
+                relevance=ranked.relevance[position],
                 similarity=ranked.similarity[position],
             )
             for memory_id, score, position in ranked.hits
             if memory_id in memories
-        ]  # fmt: skip
+        ]
         nothing_known = not hits or is_nothing_known(ranked.relevance, request.query, ranked.terms)
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
@@ -122,7 +126,8 @@ class RecallService:
         )
 
     async def most_similar(self, scope: Scope, content: str) -> tuple[Memory, float] | None:
-        """One's own fact whose meaning is nearest, with its cosine similarity; None where there is none, or no model."""
+        """One's own fact whose meaning is nearest, with its cosine similarity; None where there is none, or no
+        model."""
         if self._embedder is None:
             return None
         (embedding,) = await self._embedder.embed([content])
@@ -131,9 +136,14 @@ class RecallService:
         async with self._database.scoped(scope) as tx:
             memories, _ = await self._audience_statistics(tx)
             found = await store.nearest(
-                tx, self._embedder.model, embedding.sentence, selection.lives, selection.condition(7),
-                first_pass=first_pass_for(memories, 1), limit=1,
-            )  # fmt: skip
+                tx,
+                self._embedder.model,
+                embedding.sentence,
+                selection.lives,
+                selection.condition(7),
+                first_pass=first_pass_for(memories, 1),
+                limit=1,
+            )
             for memory_id, similarity in found.items():
                 memory = (await store.memories(tx, [memory_id], self._clock())).get(memory_id)
                 return None if memory is None else (memory, similarity)
@@ -186,9 +196,10 @@ class RecallService:
             )
             rows = {each: rows[each] for each in rows if each in past}
         current = [
-            rows[each] for each in wanted
+            rows[each]
+            for each in wanted
             if each in rows and selection.is_current(rows[each].valid_from, rows[each].valid_to, rows[each].expires_at)
-        ]  # fmt: skip
+        ]
         candidates = self._measure(current, request, query, found, turns)
         total, parts, order = fusion.rank(candidates)
         told = [Told(row.memory_id, row.opening, row.role, row.speaker, row.valid_from) for row in current]
@@ -326,19 +337,25 @@ class RecallService:
             tokens=tokens,
             token_counts=np.array([len(row.tokens or b"") // TOKEN_BYTES for row in rows], dtype=np.float64),
             session=np.array([found.session.get(each.bytes, 0.0) for each in ids], dtype=np.float64),
-            stated=np.array([cues.states_preference(row.opening, row.role) for row in rows], dtype=np.float64)
-            if advice
-            else np.zeros(count),
+            stated=(
+                np.array([cues.states_preference(row.opening, row.role) for row in rows], dtype=np.float64)
+                if advice
+                else np.zeros(count)
+            ),
             speaker=np.array([cues.named_in(names, row.speaker) for row in rows], dtype=np.float64),
-            date=np.array([cues.date_match(dates, row.valid_from) for row in rows], dtype=np.float64)
-            if dates
-            else np.zeros(count),
+            date=(
+                np.array([cues.date_match(dates, row.valid_from) for row in rows], dtype=np.float64)
+                if dates
+                else np.zeros(count)
+            ),
             importance=np.array([row.importance for row in rows], dtype=np.float64),
             retention=np.array(
                 [
-                    retention(row.importance, row.access_count, row.last_used_at, now)
-                    if row.layer == "short_term"
-                    else 1.0
+                    (
+                        retention(row.importance, row.access_count, row.last_used_at, now)
+                        if row.layer == "short_term"
+                        else 1.0
+                    )
                     for row in rows
                 ],
                 dtype=np.float64,
@@ -375,17 +392,20 @@ class _Ranked:
             if part.weight[position] and (part.points[position] or part.name in ("tokens", "vector", "text")):
                 parts.append(
                     Explanation.Part(
-                        name=part.name, raw=None if np.isnan(raw) else raw, normalised=float(part.normalised[position]),
-                        weight=float(part.weight[position]), points=float(part.points[position]),
+                        name=part.name,
+                        raw=None if np.isnan(raw) else raw,
+                        normalised=float(part.normalised[position]),
+                        weight=float(part.weight[position]),
+                        points=float(part.points[position]),
                         rank=1 + int((part.points > part.points[position]).sum()),
                     )
-                )  # fmt: skip
+                )
         return Explanation(parts=parts, matched_terms=self.terms)
 
 
 def is_nothing_known(relevances: Sequence[float | None], query: str, terms: Sequence[str]) -> bool:
-    """Whether nothing that was looked at speaks of the question, however few of it were asked for. `terms`: words of it that
-    were said. Who asks for advice may be answered by a preference that is far from their words."""
+    """Whether nothing that was looked at speaks of the question, however few of it were asked for. `terms`: words of it
+    that were said. Who asks for advice may be answered by a preference that is far from their words."""
     known = [each for each in relevances if each is not None]
     if not relevances or len(known) < len(relevances):
         return not relevances

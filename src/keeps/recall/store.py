@@ -25,7 +25,8 @@ MAX_TEXT_MATCHES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One row of `recall_candidates`. `sentence` (as PostgreSQL sends it) and `tokens` are None where there is no vector yet."""
+    """One row of `recall_candidates`. `sentence` (as PostgreSQL sends it) and `tokens` are None where there is no
+    vector yet."""
 
     memory_id: UUID
     session_id: str | None
@@ -76,7 +77,8 @@ async def nearest(
     first_pass: int,
     limit: int,
 ) -> dict[UUID, float]:
-    """The nearest memories by cosine similarity. `first_pass`: how many pass from sign bits to exact distance, 0 for all.
+    """The nearest memories by cosine similarity. `first_pass`: how many pass from sign bits to exact distance, 0 for
+    all.
 
     `condition` binds its values from $7 on.
     """
@@ -118,11 +120,25 @@ async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Can
     rows = await tx.fetch(QUERIES["recall_candidates"], tx.scope.tenant_id, list(memory_ids), model)
     return [
         Candidate(
-            row["memory_id"], row["session_id"], row["kind"], row["role"], row["speaker"], row["valid_from"], row["valid_to"],
-            row["expires_at"], row["updated_at"], row["importance"], row["layer"], row["access_count"], row["last_used_at"], row["opening"], row["sentence"], row["tokens"],
+            row["memory_id"],
+            row["session_id"],
+            row["kind"],
+            row["role"],
+            row["speaker"],
+            row["valid_from"],
+            row["valid_to"],
+            row["expires_at"],
+            row["updated_at"],
+            row["importance"],
+            row["layer"],
+            row["access_count"],
+            row["last_used_at"],
+            row["opening"],
+            row["sentence"],
+            row["tokens"],
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 async def passing(tx: Tx, memory_ids: Sequence[UUID], condition: Condition) -> set[UUID]:
@@ -141,7 +157,8 @@ async def memories(tx: Tx, memory_ids: Sequence[UUID], now: datetime) -> dict[UU
 async def as_of(
     tx: Tx, memory_ids: Sequence[UUID], moment: datetime, condition: Condition, *, archived: bool
 ) -> dict[UUID, Memory]:
-    """By the id of the row that was found: the memory as it was known at `moment`. `condition` binds its values from $5 on."""
+    """By the id of the row that was found: the memory as it was known at `moment`. `condition` binds its values from $5
+    on."""
     rows = await tx.fetch(
         QUERIES["recall_as_of"].where(condition),
         tx.scope.tenant_id,

@@ -25,7 +25,8 @@ _LINKS = frozenset("is are was were by of in to with for at from on as".split())
 _COPULAS = frozenset(("is", "are", "was", "were"))
 _ARTICLES = frozenset(("the", "a", "an"))
 _PRONOUNS = frozenset(
-    "i it he she they we you this that these those there here what which who everything something one some all both and but so if when because also".split()
+    "i it he she they we you this that these those there here what which who everything something one some all both and"
+    " but so if when because also".split()
 )
 _NOWADAYS = re.compile(r"\b(?:now|currently|still|actually|these days|nowadays)\s+", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,;:!\"“”()]+")
@@ -36,23 +37,42 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _ASKS_OF_THE_PAST = re.compile(
-    r"\b(?:was|were|had|used to|initially|originally|previous(?:ly)?|before|earlier|ago|history|over time)\b|^(?:when|where|who|why|how|what)\s+did\b",
+    r"\b(?:was|were|had|used to|initially|originally|previous(?:ly)?|before|earlier|ago|history|over"
+    r" time)\b|^(?:when|where|who|why|how|what)\s+did\b",
     re.IGNORECASE,
 )
 _CHANGE = re.compile(
     r"\b(?:updat|increas|decreas|reduc|rais|lower|improv|adjust|chang|mov|switch|re-?schedul|postpon|extend|shorten|expand|reach|upgrad|revis|shift"
     r"|delay|bump)(?:e?d|ing)\b|\b(?:grew|grown|push(?:ed|ing) back|cut to|(?:down|up) (?:to|from))\b",
     re.IGNORECASE,
-)  # fmt: skip
+)
 _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 _NUMBER = r"\b\d[\d,.]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|hundred)\b"
 _KINDS: tuple[tuple[str, str, str], ...] = (
-    ("money", r"\b(?:budget|cost|price|salary|spen[dt]|pay|fees?|rent|amount|allocated|income|savings?)\b", r"[$€£]\s?\d[\d,.]{0,20}|\d[\d,.]{0,20}\s?(?:dollars|euros|usd)"),
+    (
+        "money",
+        r"\b(?:budget|cost|price|salary|spen[dt]|pay|fees?|rent|amount|allocated|income|savings?)\b",
+        r"[$€£]\s?\d[\d,.]{0,20}|\d[\d,.]{0,20}\s?(?:dollars|euros|usd)",
+    ),
     ("percent", r"\b(?:percent(?:age)?|rate|accuracy|coverage|share)\b", r"\d[\d.]{0,20}\s?(?:%|percent)"),
     ("time", r"\bwhat time\b", r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b\d{1,2}:\d\d\b"),
-    ("date", r"^when\b|\b(?:date|deadline|day)\b", rf"\b{_MONTH}\.? \d{{1,2}}\b|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b|\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}/\d{{1,2}}\b"),
-    ("number", r"\bhow (?:many|much|long|often|old|far|big|large)\b|\b(?:number|count|quota|target|goal|average|total|limit|size|score|duration|length)\b", _NUMBER),
-)  # fmt: skip
+    (
+        "date",
+        r"^when\b|\b(?:date|deadline|day)\b",
+        (
+            rf"\b{_MONTH}\.? \d{{1,2}}\b|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of"
+            rf" )?{_MONTH}\b|\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}/\d{{1,2}}\b"
+        ),
+    ),
+    (
+        "number",
+        (
+            r"\bhow"
+            r" (?:many|much|long|often|old|far|big|large)\b|\b(?:number|count|quota|target|goal|average|total|limit|size|score|duration|length)\b"
+        ),
+        _NUMBER,
+    ),
+)
 _ASKED = {name: re.compile(asked, re.IGNORECASE) for name, asked, _ in _KINDS}
 _VALUES = {name: re.compile(value, re.IGNORECASE) for name, _, value in _KINDS}
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -70,8 +90,12 @@ class Told:
 
 
 def latest_first(
-    order: Sequence[int], told: Sequence[Told], question: str, weights: Mapping[str, float], similarity: Callable[[int, int], float]
-) -> list[int]:  # fmt: skip
+    order: Sequence[int],
+    told: Sequence[Told],
+    question: str,
+    weights: Mapping[str, float],
+    similarity: Callable[[int, int], float],
+) -> list[int]:
     """The positions of candidates, best first, with later truths before the earlier ones on the same matter.
 
     `weights`: how rare each word of the question is · `similarity`: of two candidates, by meaning.
@@ -84,8 +108,8 @@ def latest_first(
 
 
 def same_statement(one: str, other: str) -> bool:
-    """Whether two texts say the same of the same thing, with different values: equal words up to a link such as `is` or `of`,
-    then something short and different."""
+    """Whether two texts say the same of the same thing, with different values: equal words up to a link such as `is` or
+    `of`, then something short and different."""
     first, second = _statement(one), _statement(other)
     if first is None or second is None:
         return False
@@ -141,8 +165,13 @@ def _by_statement(best: list[int], told: Sequence[Told]) -> list[int]:
 
 
 def _by_announcement(
-    best: list[int], told: Sequence[Told], kinds: list[str], question: str, weights: Mapping[str, float], similarity: Callable[[int, int], float]
-) -> list[int]:  # fmt: skip
+    best: list[int],
+    told: Sequence[Told],
+    kinds: list[str],
+    question: str,
+    weights: Mapping[str, float],
+    similarity: Callable[[int, int], float],
+) -> list[int]:
     result = list(best)
     for newer in best[1:]:
         told_newer = told[newer]

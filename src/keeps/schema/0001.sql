@@ -71,11 +71,13 @@ CREATE INDEX memories_by_owner ON keeps.memories (tenant_id, user_id, created_at
 -- What others of the tenant made visible to all.
 CREATE INDEX memories_shared ON keeps.memories (tenant_id, created_at DESC, memory_id DESC) WHERE visibility = 'tenant';
 -- The turns of a conversation in order: the neighbours of a hit.
-CREATE INDEX memories_by_session ON keeps.memories (tenant_id, session_id, valid_from, memory_id) INCLUDE (user_id, visibility)
+CREATE INDEX memories_by_session ON keeps.memories (tenant_id, session_id, valid_from, memory_id) INCLUDE (user_id,
+    visibility)
     WHERE session_id IS NOT NULL;
 -- What can still be restored, and what is due to be removed.
 CREATE INDEX memories_forgotten ON keeps.memories (tenant_id, user_id, deleted_at) WHERE deleted_at IS NOT NULL;
-CREATE INDEX memories_by_successor ON keeps.memories (tenant_id, superseded_by, user_id) WHERE superseded_by IS NOT NULL;
+CREATE INDEX memories_by_successor ON keeps.memories (tenant_id, superseded_by, user_id)
+    WHERE superseded_by IS NOT NULL;
 COMMENT ON TABLE keeps.memories IS 'Every durable memory of every kind and layer.';
 
 CREATE TABLE keeps.memory_access (
@@ -87,7 +89,8 @@ CREATE TABLE keeps.memory_access (
     CONSTRAINT memory_access_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories
         ON DELETE CASCADE
 ) WITH (fillfactor = 70);
-COMMENT ON TABLE keeps.memory_access IS 'How often and when last a memory was recalled; apart, so that reading never rewrites a memory.';
+COMMENT ON TABLE keeps.memory_access IS
+    'How often and when last a memory was recalled; apart, so that reading never rewrites a memory.';
 
 -- Derived from memories, in the same transaction: the words of each memory. Recall asks by term, so only by app.terms.
 CREATE TABLE keeps.memory_terms (
@@ -106,7 +109,8 @@ CREATE TABLE keeps.memory_terms (
 );
 CREATE INDEX memory_terms_by_term ON keeps.memory_terms USING gin (terms) WITH (fastupdate = off);
 ALTER TABLE keeps.memory_terms ALTER COLUMN packed SET STORAGE EXTERNAL;
-COMMENT ON TABLE keeps.memory_terms IS 'Text search: terms are hashes salted with their audience, packed holds hash and frequency.';
+COMMENT ON TABLE keeps.memory_terms IS
+    'Text search: terms are hashes salted with their audience, packed holds hash and frequency.';
 
 -- Derived from memories, now or later: the vectors. One row a model, so that two models can live side by side.
 CREATE TABLE keeps.memory_vectors (
@@ -122,12 +126,15 @@ CREATE TABLE keeps.memory_vectors (
     PRIMARY KEY (tenant_id, memory_id, model),
     CONSTRAINT memory_vectors_memory_exists FOREIGN KEY (tenant_id, memory_id, user_id)
         REFERENCES keeps.memories (tenant_id, memory_id, user_id) ON DELETE CASCADE
-) WITH (toast_tuple_target = 8160, autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_vacuum_insert_threshold = 2000);
+) WITH (toast_tuple_target = 8160, autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_vacuum_insert_threshold = 2000);
 ALTER TABLE keeps.memory_vectors ALTER COLUMN embedding SET STORAGE PLAIN;
 ALTER TABLE keeps.memory_vectors ALTER COLUMN tokens SET STORAGE EXTERNAL;
 -- All a first pass needs, read index-only, one owner's rows together: exact search inside a scope.
-CREATE INDEX memory_vectors_by_audience ON keeps.memory_vectors (tenant_id, audience, life, model) INCLUDE (memory_id, bits);
-COMMENT ON TABLE keeps.memory_vectors IS 'Vector search: one sentence vector, its sign bits, and the reduced token vectors of the second stage.';
+CREATE INDEX memory_vectors_by_audience
+    ON keeps.memory_vectors (tenant_id, audience, life, model) INCLUDE (memory_id, bits);
+COMMENT ON TABLE keeps.memory_vectors IS
+    'Vector search: one sentence vector, its sign bits, and the reduced token vectors of the second stage.';
 
 CREATE TABLE keeps.events (
     tenant_id text NOT NULL,
@@ -179,7 +186,8 @@ $$;
 CREATE TRIGGER memories_derived_follow AFTER UPDATE ON keeps.memories FOR EACH ROW
     WHEN (OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION keeps.follow_memory();
 
--- Hard forgetting: takes the content out of the events of one memory of the current user, or out of those that carry one
+-- Hard forgetting: takes the content out of the events of one memory of the current user, or out of those that carry
+-- one
 -- content, and says how many it changed. The only way that an event ever changes: order and fact of it stay.
 CREATE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid, wanted_content text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -217,11 +225,15 @@ CREATE FUNCTION keeps.users_with_other_models(kept_model text) RETURNS TABLE (te
 $$;
 
 -- How much there is, over all tenants: counts only, for `keeps status`.
-CREATE FUNCTION keeps.installation_counts() RETURNS TABLE (tenants bigint, users bigint, memories bigint, events bigint, vectors jsonb)
+CREATE FUNCTION keeps.installation_counts() RETURNS TABLE (tenants bigint, users bigint, memories bigint, events bigint,
+    vectors jsonb)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-    SELECT (SELECT count(*) FROM tenants), (SELECT count(*) FROM users), (SELECT count(*) FROM memories WHERE deleted_at IS NULL),
+    SELECT (SELECT count(*) FROM tenants), (SELECT count(*) FROM users), (SELECT count(*) FROM memories
+        WHERE deleted_at IS NULL),
            (SELECT count(*) FROM events),
-           (SELECT COALESCE(jsonb_object_agg(model, found), '{}') FROM (SELECT model, count(*) AS found FROM memory_vectors GROUP BY model) AS counted)
+           (SELECT COALESCE(jsonb_object_agg(model, found), '{}') FROM (SELECT model, count(*) AS found
+               FROM memory_vectors GROUP BY model) AS counted)
 $$;
-REVOKE ALL ON FUNCTION keeps.follow_memory(), keeps.redact_memory_events(uuid, text), keeps.users_to_index(text, integer),
+REVOKE ALL ON FUNCTION keeps.follow_memory(), keeps.redact_memory_events(uuid, text), keeps.users_to_index(text,
+    integer),
     keeps.users_with_other_models(text), keeps.installation_counts() FROM PUBLIC;

@@ -1,4 +1,5 @@
--- The second revision: the state that agents share, keys of access, quotas, answers kept for retries. Runs as keeps_owner.
+-- The second revision: the state that agents share, keys of access, quotas, answers kept for retries. Runs as
+-- keeps_owner.
 
 -- Quotas, kept by the database: what a tenant holds is counted where it changes, and a limit refuses what goes beyond.
 ALTER TABLE keeps.tenants
@@ -46,7 +47,8 @@ CREATE TABLE keeps.plans (
     CONSTRAINT plans_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users ON DELETE CASCADE,
     CONSTRAINT plans_session_exists FOREIGN KEY (tenant_id, user_id, session_id) REFERENCES keeps.sessions
         ON DELETE SET NULL (session_id),
-    CONSTRAINT plans_parent_exists FOREIGN KEY (tenant_id, user_id, parent_plan_id) REFERENCES keeps.plans ON DELETE CASCADE,
+    CONSTRAINT plans_parent_exists FOREIGN KEY (tenant_id, user_id, parent_plan_id) REFERENCES keeps.plans
+        ON DELETE CASCADE,
     CONSTRAINT plans_parent_is_another CHECK (parent_plan_id <> plan_id)
 ) WITH (fillfactor = 70);
 CREATE INDEX plans_by_time ON keeps.plans (tenant_id, user_id, created_at DESC, plan_id DESC);
@@ -61,7 +63,8 @@ CREATE TABLE keeps.plan_correlations (
     correlation_id text NOT NULL,
     plan_id text NOT NULL,
     PRIMARY KEY (tenant_id, user_id, correlation_id, plan_id),
-    CONSTRAINT plan_correlations_plan_exists FOREIGN KEY (tenant_id, user_id, plan_id) REFERENCES keeps.plans ON DELETE CASCADE
+    CONSTRAINT plan_correlations_plan_exists FOREIGN KEY (tenant_id, user_id, plan_id) REFERENCES keeps.plans
+        ON DELETE CASCADE
 );
 CREATE INDEX plan_correlations_by_plan ON keeps.plan_correlations (tenant_id, user_id, plan_id);
 COMMENT ON TABLE keeps.plan_correlations IS 'Derived from plans.correlation_ids: which plan waits for an event.';
@@ -93,7 +96,8 @@ CREATE TABLE keeps.task_subtasks (
     sub_task_id text NOT NULL,
     task_id text NOT NULL,
     PRIMARY KEY (tenant_id, user_id, sub_task_id, task_id),
-    CONSTRAINT task_subtasks_task_exists FOREIGN KEY (tenant_id, user_id, task_id) REFERENCES keeps.task_contexts ON DELETE CASCADE
+    CONSTRAINT task_subtasks_task_exists FOREIGN KEY (tenant_id, user_id, task_id) REFERENCES keeps.task_contexts
+        ON DELETE CASCADE
 );
 CREATE INDEX task_subtasks_by_task ON keeps.task_subtasks (tenant_id, user_id, task_id);
 COMMENT ON TABLE keeps.task_subtasks IS 'Derived from task_contexts.sub_tasks: which task waits for a sub-task.';
@@ -114,7 +118,8 @@ CREATE TABLE keeps.working_memory (
 ) WITH (fillfactor = 70);
 CREATE INDEX working_memory_by_end ON keeps.working_memory (tenant_id, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX working_memory_by_user ON keeps.working_memory (tenant_id, user_id);
-COMMENT ON TABLE keeps.working_memory IS 'Key-value state of a plan, shared by the agents of the tenant; user_id wrote it last.';
+COMMENT ON TABLE keeps.working_memory IS
+    'Key-value state of a plan, shared by the agents of the tenant; user_id wrote it last.';
 
 CREATE TABLE keeps.api_keys (
     tenant_id text NOT NULL,
@@ -139,7 +144,8 @@ COMMENT ON TABLE keeps.api_keys IS 'Keys of access; only their SHA-256 is kept (
 CREATE TABLE keeps.idempotency_keys (
     tenant_id text NOT NULL,
     user_id text NOT NULL,
-    idempotency_key text NOT NULL CONSTRAINT idempotency_keys_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
+    idempotency_key text NOT NULL CONSTRAINT idempotency_keys_length CHECK (char_length(idempotency_key) BETWEEN 1
+        AND 255),
     request_hash bytea NOT NULL,
     answer jsonb NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -147,7 +153,8 @@ CREATE TABLE keeps.idempotency_keys (
     CONSTRAINT idempotency_keys_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users ON DELETE CASCADE
 );
 CREATE INDEX idempotency_keys_by_time ON keeps.idempotency_keys (tenant_id, user_id, created_at);
-COMMENT ON TABLE keeps.idempotency_keys IS 'What a request with an Idempotency-Key did, written with its effect; kept for 24 hours.';
+COMMENT ON TABLE keeps.idempotency_keys IS
+    'What a request with an Idempotency-Key did, written with its effect; kept for 24 hours.';
 
 -- What a JSON value is, for messages.
 CREATE FUNCTION keeps.json_kind(item jsonb) RETURNS text
@@ -188,7 +195,8 @@ BEGIN
     IF here IS NULL OR here = 'null' THEN
         here := '[]';
     ELSIF jsonb_typeof(here) <> 'array' THEN
-        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a list, to append to', json_kind(here));
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a list, to append to',
+            json_kind(here));
     END IF;
     here := here || jsonb_build_array(item);
     RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
@@ -204,7 +212,8 @@ BEGIN
     IF here IS NULL OR here = 'null' THEN
         here := '0';
     ELSIF jsonb_typeof(here) <> 'number' THEN
-        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a number, to add to', json_kind(here));
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a number, to add to',
+            json_kind(here));
     END IF;
     here := to_jsonb((here #>> '{}')::numeric + delta);
     IF length(here::text) > 300 THEN
@@ -269,7 +278,8 @@ BEGIN
     -- Answers kept for retries lose the value, not the fact: whoever tries again must not do it again.
     UPDATE idempotency_keys SET answer = answer || '{"value": null}'
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
-      AND answer ->> 'plan_id' = wanted_plan_id AND answer ? 'value' AND (wanted_key IS NULL OR answer ->> 'key' = wanted_key);
+      AND answer ->> 'plan_id' = wanted_plan_id AND answer ? 'value' AND (wanted_key IS NULL
+          OR answer ->> 'key' = wanted_key);
     RETURN changed;
 END
 $$;
@@ -286,9 +296,11 @@ BEGIN
       AND subject = wanted_subject AND type = ANY (wanted_types);
     GET DIAGNOSTICS changed = ROW_COUNT;
     UPDATE idempotency_keys
-    SET answer = (SELECT jsonb_object_agg(part.key, CASE WHEN part.key IN ('goal_data', 'state', 'data', 'metadata') THEN '{}'::jsonb
+    SET answer = (SELECT jsonb_object_agg(part.key, CASE
+        WHEN part.key IN ('goal_data', 'state', 'data', 'metadata') THEN '{}'::jsonb
                                                          WHEN part.key = 'sub_tasks' THEN '[]'
-                                                         WHEN part.key IN ('name', 'current_state') THEN 'null' ELSE part.value END)
+                                                         WHEN part.key IN ('name', 'current_state') THEN 'null'
+                                                             ELSE part.value END)
                   FROM jsonb_each(answer) AS part)
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
       AND user_id = NULLIF(current_setting('app.current_user', true), '')
@@ -331,7 +343,8 @@ BEGIN
     DELETE FROM api_keys WHERE tenant_id = tenant AND user_id = wanted;
     UPDATE api_keys SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
     DELETE FROM users WHERE tenant_id = tenant AND user_id = wanted;
-    UPDATE events SET data = jsonb_build_object('redacted', true), agent_id = NULL, user_id = '', visibility = 'private', traceparent = NULL,
+    UPDATE events SET data = jsonb_build_object('redacted', true), agent_id = NULL, user_id = '',
+        visibility = 'private', traceparent = NULL,
         subject = CASE WHEN type LIKE 'memory.%' THEN subject ELSE '' END
     WHERE tenant_id = tenant AND user_id = wanted;
     GET DIAGNOSTICS changed = ROW_COUNT;
@@ -353,8 +366,10 @@ CREATE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, 
 DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
 BEGIN
-    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans', 'plan_correlations',
-                                'task_contexts', 'task_subtasks', 'working_memory', 'idempotency_keys', 'api_keys', 'events'] LOOP
+    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans',
+        'plan_correlations',
+                                'task_contexts', 'task_subtasks', 'working_memory', 'idempotency_keys', 'api_keys',
+                                    'events'] LOOP
         EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
             INTO held USING tenant, wanted_user_id;
         RETURN NEXT;
@@ -375,16 +390,19 @@ $$;
 
 -- All tenants, for the operator: ids, counts and quotas.
 CREATE FUNCTION keeps.list_tenants(after_tenant_id text, at_most integer)
-    RETURNS TABLE (tenant_id text, users bigint, memories bigint, bytes bigint, max_memories bigint, max_bytes bigint, created_at timestamptz)
+    RETURNS TABLE (tenant_id text, users bigint, memories bigint, bytes bigint, max_memories bigint, max_bytes bigint,
+        created_at timestamptz)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-    SELECT tenants.tenant_id, (SELECT count(*) FROM users WHERE users.tenant_id = tenants.tenant_id), tenants.memory_count,
+    SELECT tenants.tenant_id, (SELECT count(*) FROM users
+        WHERE users.tenant_id = tenants.tenant_id), tenants.memory_count,
            tenants.memory_bytes, tenants.max_memories, tenants.max_bytes, tenants.created_at
     FROM tenants WHERE tenants.tenant_id > after_tenant_id ORDER BY tenants.tenant_id LIMIT at_most
 $$;
 
 -- Whose a key is: the one question that is asked before there is a tenant. Only who holds the key can ask it.
 CREATE FUNCTION keeps.find_api_key(wanted_hash bytea)
-    RETURNS TABLE (tenant_id text, key_id uuid, user_id text, agent_id text, roles text[], expires_at timestamptz, revoked_at timestamptz)
+    RETURNS TABLE (tenant_id text, key_id uuid, user_id text, agent_id text, roles text[], expires_at timestamptz,
+        revoked_at timestamptz)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
@@ -397,13 +415,15 @@ END
 $$;
 
 -- What a memory weighs, for quotas.
-CREATE FUNCTION keeps.memory_size(content text, value jsonb, metadata jsonb, tags text[], trigger_condition text) RETURNS integer
+CREATE FUNCTION keeps.memory_size(content text, value jsonb, metadata jsonb, tags text[],
+    trigger_condition text) RETURNS integer
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN octet_length(content) + COALESCE(octet_length(value::text), 0) + octet_length(metadata::text)
            + octet_length(array_to_string(tags, '')) + COALESCE(octet_length(trigger_condition), 0);
 
 UPDATE keeps.tenants SET memory_count = held.memories, memory_bytes = held.bytes
-FROM (SELECT tenant_id, count(*) AS memories, sum(keeps.memory_size(content, value, metadata, tags, trigger_condition)) AS bytes
+FROM (SELECT tenant_id, count(*) AS memories, sum(keeps.memory_size(content, value, metadata, tags,
+    trigger_condition)) AS bytes
       FROM keeps.memories GROUP BY tenant_id) AS held
 WHERE held.tenant_id = tenants.tenant_id;
 
@@ -414,13 +434,16 @@ DECLARE
     held record;
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change FROM arrived;
+        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata,
+            tags, trigger_condition)), 0) AS bytes INTO change FROM arrived;
     ELSIF TG_OP = 'DELETE' THEN
-        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, -COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change FROM departed;
+        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, -COALESCE(sum(memory_size(content, value, metadata,
+            tags, trigger_condition)), 0) AS bytes INTO change FROM departed;
     ELSE
         SELECT (SELECT min(tenant_id) FROM arrived) AS tenant_id, 0 AS memories,
                COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM arrived), 0)
-                   - COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM departed), 0) AS bytes INTO change;
+                   - COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition))
+                       FROM departed), 0) AS bytes INTO change;
     END IF;
     IF change.tenant_id IS NULL OR (change.memories = 0 AND change.bytes = 0) THEN
         RETURN NULL;
@@ -429,19 +452,24 @@ BEGIN
     WHERE tenant_id = change.tenant_id
     RETURNING memory_count, memory_bytes, max_memories, max_bytes INTO held;
     IF change.memories > 0 AND held.memory_count > held.max_memories THEN
-        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s memories', held.max_memories);
+        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s memories',
+            held.max_memories);
     ELSIF change.bytes > 0 AND held.memory_bytes > held.max_bytes THEN
-        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s bytes of memories', held.max_bytes);
+        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s bytes of memories',
+            held.max_bytes);
     END IF;
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER memories_count_insert AFTER INSERT ON keeps.memories REFERENCING NEW TABLE AS arrived
     FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_memories();
-CREATE TRIGGER memories_count_update AFTER UPDATE ON keeps.memories REFERENCING OLD TABLE AS departed NEW TABLE AS arrived
+CREATE TRIGGER memories_count_update AFTER UPDATE
+    ON keeps.memories REFERENCING OLD TABLE AS departed NEW TABLE AS arrived
     FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_memories();
 CREATE TRIGGER memories_count_delete AFTER DELETE ON keeps.memories REFERENCING OLD TABLE AS departed
     FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_memories();
-REVOKE ALL ON FUNCTION keeps.follow_plan(), keeps.follow_task(), keeps.clear_plan(), keeps.redact_plan_events(text, text),
-    keeps.redact_own_events(text, text[]), keeps.erase_user(), keeps.erase_tenant(), keeps.count_rows(text), keeps.users_of_tenant(), keeps.list_tenants(text, integer),
+REVOKE ALL ON FUNCTION keeps.follow_plan(), keeps.follow_task(), keeps.clear_plan(), keeps.redact_plan_events(text,
+    text),
+    keeps.redact_own_events(text, text[]), keeps.erase_user(), keeps.erase_tenant(), keeps.count_rows(text),
+        keeps.users_of_tenant(), keeps.list_tenants(text, integer),
     keeps.find_api_key(bytea), keeps.count_memories() FROM PUBLIC;

@@ -60,7 +60,8 @@ BEGIN
 END
 $$;
 SELECT keeps.make_event_partitions();
-INSERT INTO keeps.events SELECT *, LEAST(time, date_trunc('month', now()) - interval '1 second') FROM keeps.events_before;
+INSERT INTO keeps.events SELECT *, LEAST(time, date_trunc('month', now()) - interval '1 second')
+    FROM keeps.events_before;
 DROP TABLE keeps.events_before;
 
 -- Append-only, for the owner, too. Only the functions below that redact, erase and retire change the log; they say so.
@@ -73,10 +74,13 @@ BEGIN
     RETURN COALESCE(NEW, OLD);
 END
 $$;
-CREATE TRIGGER events_append_only BEFORE UPDATE OR DELETE ON keeps.events FOR EACH ROW EXECUTE FUNCTION keeps.refuse_log_change();
-CREATE TRIGGER events_never_truncated BEFORE TRUNCATE ON keeps.events FOR EACH STATEMENT EXECUTE FUNCTION keeps.refuse_log_change();
+CREATE TRIGGER events_append_only BEFORE UPDATE OR DELETE
+    ON keeps.events FOR EACH ROW EXECUTE FUNCTION keeps.refuse_log_change();
+CREATE TRIGGER events_never_truncated BEFORE TRUNCATE
+    ON keeps.events FOR EACH STATEMENT EXECUTE FUNCTION keeps.refuse_log_change();
 
--- The one function that redacts: takes what some events of the current tenant say out of the log; order and fact of them
+-- The one function that redacts: takes what some events of the current tenant say out of the log; order and fact of
+-- them
 -- stay. `kept`: what may still be said. `anonymous`: nor whose they were, nor what they were about.
 CREATE FUNCTION keeps.redact_events(sequences bigint[], kept jsonb, anonymous boolean) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -98,7 +102,8 @@ BEGIN
 END
 $$;
 
--- Hard forgetting: of one memory of the current user, or, of its older truths, those events that carry one content; then
+-- Hard forgetting: of one memory of the current user, or, of its older truths, those events that carry one content;
+-- then
 -- the newest stays, since it says what is true now. Takes the answers that carry it, too.
 CREATE OR REPLACE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid, wanted_content text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -113,7 +118,8 @@ BEGIN
       AND (wanted_content IS NULL
            OR (data -> 'memory' ->> 'content' = wanted_content
                AND sequence < (SELECT max(newest.sequence) FROM events AS newest
-                               WHERE newest.tenant_id = tenant AND newest.subject = wanted_memory_id::text AND newest.data ? 'memory')));
+                               WHERE newest.tenant_id = tenant AND newest.subject = wanted_memory_id::text
+                                   AND newest.data ? 'memory')));
     DELETE FROM idempotency_keys
     WHERE tenant_id = tenant AND user_id = wanted AND position(wanted_memory_id::text IN answer::text) > 0;
     RETURN redact_events(found, jsonb_build_object('memory_id', wanted_memory_id), false);
@@ -133,7 +139,8 @@ BEGIN
     -- Answers kept for retries lose the value, not the fact: whoever tries again must not do it again.
     UPDATE idempotency_keys SET answer = answer || '{"value": null}'
     WHERE tenant_id = tenant
-      AND answer ->> 'plan_id' = wanted_plan_id AND answer ? 'value' AND (wanted_key IS NULL OR answer ->> 'key' = wanted_key);
+      AND answer ->> 'plan_id' = wanted_plan_id AND answer ? 'value' AND (wanted_key IS NULL
+          OR answer ->> 'key' = wanted_key);
     RETURN redact_events(found, jsonb_build_object('plan_id', wanted_plan_id), false);
 END
 $$;
@@ -147,11 +154,14 @@ DECLARE
     found bigint[];
 BEGIN
     SELECT array_agg(sequence) INTO found FROM events
-    WHERE tenant_id = tenant AND user_id = wanted AND subject = wanted_subject AND type = ANY (wanted_types) AND NOT data ? 'redacted';
+    WHERE tenant_id = tenant AND user_id = wanted AND subject = wanted_subject AND type = ANY (wanted_types)
+        AND NOT data ? 'redacted';
     UPDATE idempotency_keys
-    SET answer = (SELECT jsonb_object_agg(part.key, CASE WHEN part.key IN ('goal_data', 'state', 'data', 'metadata') THEN '{}'::jsonb
+    SET answer = (SELECT jsonb_object_agg(part.key, CASE
+        WHEN part.key IN ('goal_data', 'state', 'data', 'metadata') THEN '{}'::jsonb
                                                          WHEN part.key = 'sub_tasks' THEN '[]'
-                                                         WHEN part.key IN ('name', 'current_state') THEN 'null' ELSE part.value END)
+                                                         WHEN part.key IN ('name', 'current_state') THEN 'null'
+                                                             ELSE part.value END)
                   FROM jsonb_each(answer) AS part)
     WHERE tenant_id = tenant AND user_id = wanted
       AND jsonb_typeof(answer) = 'object' AND NOT answer ? 'value'
@@ -175,7 +185,8 @@ BEGIN
     -- erased user's parts still gives it.
     FOR shared IN
         SELECT DISTINCT held.* FROM working_memory AS held
-        JOIN events ON events.tenant_id = tenant AND events.subject = held.plan_id AND events.type = 'plan.state.written'
+        JOIN events ON events.tenant_id = tenant AND events.subject = held.plan_id
+            AND events.type = 'plan.state.written'
                    AND events.data ->> 'key' = held.key AND events.user_id = wanted
         WHERE held.tenant_id = tenant AND held.user_id <> wanted
     LOOP
@@ -184,8 +195,10 @@ BEGIN
             UPDATE tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = tenant RETURNING last_sequence
         )
         INSERT INTO events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)
-        SELECT tenant, last_sequence, gen_random_uuid(), 'plan.state.written', 'keeps', shared.plan_id, shared.updated_at, shared.user_id, 'private',
-               jsonb_build_object('operation', 'set', 'plan_id', shared.plan_id, 'key', shared.key, 'value', shared.value, 'version', shared.version,
+        SELECT tenant, last_sequence, gen_random_uuid(), 'plan.state.written', 'keeps', shared.plan_id,
+            shared.updated_at, shared.user_id, 'private',
+               jsonb_build_object('operation', 'set', 'plan_id', shared.plan_id, 'key', shared.key, 'value',
+                   shared.value, 'version', shared.version,
                                   'expires_at', shared.expires_at, 'created_at', shared.created_at)
         FROM counter;
     END LOOP;
@@ -222,7 +235,8 @@ CREATE FUNCTION keeps.replay_rows(noun text, until timestamptz) RETURNS SETOF js
     LANGUAGE sql STABLE SET search_path = keeps, public, pg_temp AS $$
     SELECT last.data -> noun
     FROM (SELECT DISTINCT ON (user_id, subject) data FROM events
-          WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND event_noun(type, data) = noun AND time <= until
+          WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+              AND event_noun(type, data) = noun AND time <= until
           ORDER BY user_id, subject, sequence DESC) AS last
     WHERE last.data ? noun
 $$;
@@ -252,7 +266,8 @@ BEGIN
             held.value := json_append(CASE WHEN over THEN NULL ELSE held.value END, path, event.data -> 'item');
             held.expires_at := CASE WHEN over THEN NULL ELSE held.expires_at END;
         WHEN 'increment' THEN
-            held.value := json_add(CASE WHEN over THEN NULL ELSE held.value END, path, (event.data ->> 'delta')::numeric);
+            held.value := json_add(CASE WHEN over THEN NULL
+                ELSE held.value END, path, (event.data ->> 'delta')::numeric);
             held.expires_at := CASE WHEN over THEN NULL ELSE held.expires_at END;
     END CASE;
     RETURN held;
@@ -264,7 +279,8 @@ CREATE FUNCTION keeps.replay_working_memory(until timestamptz) RETURNS SETOF kee
     LANGUAGE sql STABLE SET search_path = keeps, public, pg_temp AS $$
     SELECT (folded.held).*
     FROM (SELECT working_after(events ORDER BY sequence) AS held FROM events
-          WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND type LIKE 'plan.state.%' AND data ? 'key' AND time <= until
+          WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND type LIKE 'plan.state.%'
+              AND data ? 'key' AND time <= until
           GROUP BY subject, data ->> 'key') AS folded
     WHERE (folded.held).key IS NOT NULL
 $$;
@@ -276,13 +292,15 @@ CREATE FUNCTION keeps.replayed_tables() RETURNS TABLE (name text, key text[], so
            format('SELECT filled.* FROM keeps.replay_rows(%L, $1) AS image CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.%I, image) AS filled',
                   part.noun, part.name), 'true'
     FROM (VALUES ('memories', '{memory_id}'::text[], 'memory'), ('sessions', '{user_id,session_id}', 'session'),
-                 ('plans', '{user_id,plan_id}', 'plan'), ('task_contexts', '{user_id,task_id}', 'task_context')) AS part(name, key, noun)
+                 ('plans', '{user_id,plan_id}', 'plan'), ('task_contexts', '{user_id,task_id}',
+                     'task_context')) AS part(name, key, noun)
     UNION ALL
     SELECT 'working_memory', '{plan_id,key}', 'SELECT * FROM keeps.replay_working_memory($1)', 'true'
 $$;
 
 -- Where the live rows of the current tenant are not, to the byte, what its events tell: ids and names of columns only.
-CREATE FUNCTION keeps.replay_differences(at_most integer) RETURNS TABLE (table_name text, compared bigint, row_key jsonb, problem text, columns text[])
+CREATE FUNCTION keeps.replay_differences(at_most integer) RETURNS TABLE (table_name text, compared bigint,
+    row_key jsonb, problem text, columns text[])
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     part record;
@@ -292,16 +310,21 @@ BEGIN
         keys := (SELECT string_agg(format('live.%1$I = told.%1$I', each), ' AND ') FROM unnest(part.key) AS each);
         RETURN QUERY EXECUTE format($query$
             WITH both_sides AS MATERIALIZED (
-                SELECT live, told FROM (SELECT * FROM %1$I WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND %7$s) AS live
+                SELECT live, told FROM (SELECT * FROM %1$I
+                    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND %7$s) AS live
                 FULL JOIN (%2$s) AS told ON %3$s
             )
             SELECT %4$L::text, (SELECT count(*) FROM both_sides), NULL::jsonb, NULL::text, NULL::text[]
             UNION ALL
-            (SELECT %4$L, NULL, (SELECT jsonb_object_agg(each, to_jsonb(COALESCE(live, told)) -> each) FROM unnest(%5$L::text[]) AS each),
-                    CASE WHEN live IS NULL THEN 'told by events, but not stored' WHEN told IS NULL THEN 'stored, but told by no event' ELSE 'differs' END,
-                    ARRAY(SELECT one.key FROM jsonb_each(to_jsonb(live)) AS one WHERE to_jsonb(told) -> one.key IS DISTINCT FROM one.value ORDER BY 1)
+            (SELECT %4$L, NULL, (SELECT jsonb_object_agg(each, to_jsonb(COALESCE(live, told)) -> each)
+                FROM unnest(%5$L::text[]) AS each),
+                    CASE WHEN live IS NULL THEN 'told by events, but not stored' WHEN told IS NULL
+                        THEN 'stored, but told by no event' ELSE 'differs' END,
+                    ARRAY(SELECT one.key FROM jsonb_each(to_jsonb(live)) AS one
+                        WHERE to_jsonb(told) -> one.key IS DISTINCT FROM one.value ORDER BY 1)
              FROM both_sides WHERE (live IS NULL) OR (told IS NULL) OR live *<> told
-             LIMIT %6$s)$query$, part.name, part.source, keys, part.name, part.key, at_most, part.live) USING 'infinity'::timestamptz;
+             LIMIT %6$s)$query$, part.name, part.source, keys, part.name, part.key, at_most, part.live)
+                 USING 'infinity'::timestamptz;
     END LOOP;
 END
 $$;
@@ -318,8 +341,10 @@ BEGIN
 END
 $$;
 
--- Rebuild a tenant's tables in a schema of their own, from events alone. For PostgreSQL's administrator: it makes a schema.
-CREATE FUNCTION keeps.replay_into(target text, tenant text, until timestamptz) RETURNS TABLE (table_name text, told bigint)
+-- Rebuild a tenant's tables in a schema of their own, from events alone. For PostgreSQL's administrator: it makes a
+-- schema.
+CREATE FUNCTION keeps.replay_into(target text, tenant text, until timestamptz) RETURNS TABLE (table_name text,
+    told bigint)
     LANGUAGE plpgsql SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     part record;
@@ -327,7 +352,8 @@ BEGIN
     PERFORM set_config('app.current_tenant', tenant, true);
     EXECUTE format('CREATE SCHEMA %I', target);
     FOR part IN SELECT * FROM replayed_tables() LOOP
-        EXECUTE format('CREATE TABLE %I.%I (LIKE keeps.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)', target, part.name, part.name);
+        EXECUTE format('CREATE TABLE %I.%I (LIKE keeps.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)',
+            target, part.name, part.name);
         EXECUTE format('INSERT INTO %I.%I %s', target, part.name, part.source) USING until;
         GET DIAGNOSTICS told = ROW_COUNT;
         table_name := part.name;
@@ -347,7 +373,8 @@ ALTER TABLE keeps.tenants
     ADD COLUMN retired_sequence bigint NOT NULL DEFAULT 0,
     ADD COLUMN retired_until timestamptz;
 
--- Remove events recorded before `before`, of all tenants, but for those that replay still needs: the last about each row
+-- Remove events recorded before `before`, of all tenants, but for those that replay still needs: the last about each
+-- row
 -- that is there, and of working memory those since it was last set. They move to events_rest; months without others go
 -- as a whole. Returns counts.
 CREATE FUNCTION keeps.retire_events(before timestamptz) RETURNS TABLE (removed bigint, kept bigint)
@@ -358,29 +385,37 @@ DECLARE
     here bigint;
 BEGIN
     IF before > now() - interval '30 days' THEN
-        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = 'events of the last 30 days stay: forgotten memories can be restored so long';
+        RAISE EXCEPTION USING ERRCODE = 'KT001',
+            MESSAGE = 'events of the last 30 days stay: forgotten memories can be restored so long';
     END IF;
     PERFORM pg_advisory_xact_lock(hashtext('keeps.partitions')), set_config('app.log_change', 'retire', true);
     CREATE TEMP TABLE needed ON COMMIT DROP AS
     SELECT held.* FROM events AS held
     WHERE held.recorded_at < before
-      AND ((event_noun(held.type, held.data) IS NOT NULL AND held.type NOT IN ('memory.erased', 'session.deleted', 'plan.deleted', 'plan.task.deleted')
+      AND ((event_noun(held.type, held.data) IS NOT NULL
+          AND held.type NOT IN ('memory.erased', 'session.deleted', 'plan.deleted', 'plan.task.deleted')
             AND NOT EXISTS (SELECT FROM events AS later
-                            WHERE later.tenant_id = held.tenant_id AND later.subject = held.subject AND later.user_id = held.user_id
-                              AND later.sequence > held.sequence AND event_noun(later.type, later.data) = event_noun(held.type, held.data)))
+                            WHERE later.tenant_id = held.tenant_id AND later.subject = held.subject
+                                AND later.user_id = held.user_id
+                              AND later.sequence > held.sequence AND event_noun(later.type,
+                                  later.data) = event_noun(held.type, held.data)))
            OR (held.type = 'plan.state.written' AND held.data ? 'key'
                AND NOT EXISTS (SELECT FROM events AS later
-                               WHERE later.tenant_id = held.tenant_id AND later.subject = held.subject AND later.sequence > held.sequence
+                               WHERE later.tenant_id = held.tenant_id AND later.subject = held.subject
+                                   AND later.sequence > held.sequence
                                  AND later.data ->> 'key' = held.data ->> 'key'
                                  AND (later.type = 'plan.state.deleted' OR later.data ->> 'operation' = 'set'))));
     SELECT count(*) INTO kept FROM needed;
-    UPDATE tenants SET retired_sequence = GREATEST(retired_sequence, gone.sequence), retired_until = GREATEST(retired_until, gone.until)
+    UPDATE tenants SET retired_sequence = GREATEST(retired_sequence, gone.sequence),
+        retired_until = GREATEST(retired_until, gone.until)
     FROM (SELECT events.tenant_id, max(events.sequence) AS sequence, max(events.time) AS until FROM events
-          WHERE recorded_at < before AND NOT EXISTS (SELECT FROM needed WHERE needed.tenant_id = events.tenant_id AND needed.sequence = events.sequence)
+          WHERE recorded_at < before AND NOT EXISTS (SELECT FROM needed WHERE needed.tenant_id = events.tenant_id
+              AND needed.sequence = events.sequence)
           GROUP BY events.tenant_id) AS gone
     WHERE tenants.tenant_id = gone.tenant_id;
     removed := 0;
-    FOR part IN SELECT inhrelid::regclass::text AS name, relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+    FOR part IN SELECT inhrelid::regclass::text AS name, relname FROM pg_inherits JOIN pg_class
+        ON pg_class.oid = inhrelid
                 WHERE inhparent = 'keeps.events'::regclass AND relname ~ '^events_\d{4}_\d{2}$'
                   AND to_timestamp(substr(relname, 8), 'YYYY_MM') + interval '1 month' <= before LOOP
         month := to_timestamp(substr(part.relname, 8), 'YYYY_MM');
@@ -392,7 +427,8 @@ BEGIN
         removed := removed - here;
     END LOOP;
     DELETE FROM events WHERE recorded_at < before
-        AND NOT EXISTS (SELECT FROM needed WHERE needed.tenant_id = events.tenant_id AND needed.sequence = events.sequence);
+        AND NOT EXISTS (SELECT FROM needed WHERE needed.tenant_id = events.tenant_id
+            AND needed.sequence = events.sequence);
     GET DIAGNOSTICS here = ROW_COUNT;
     removed := removed + here;
     PERFORM set_config('app.log_change', '', true);
@@ -431,9 +467,11 @@ CREATE TABLE keeps.webhook_failures (
     error text NOT NULL,
     failed_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, webhook_id, sequence),
-    CONSTRAINT webhook_failures_webhook_exists FOREIGN KEY (tenant_id, webhook_id) REFERENCES keeps.webhooks ON DELETE CASCADE
+    CONSTRAINT webhook_failures_webhook_exists FOREIGN KEY (tenant_id, webhook_id) REFERENCES keeps.webhooks
+        ON DELETE CASCADE
 );
-COMMENT ON TABLE keeps.webhook_failures IS 'Dead letters: events that a webhook was not given after all attempts. The event itself stays in the log.';
+COMMENT ON TABLE keeps.webhook_failures IS
+    'Dead letters: events that a webhook was not given after all attempts. The event itself stays in the log.';
 
 -- Which webhooks have something to send now: ids only, so that each is served as keeps_app in its own tenant.
 CREATE FUNCTION keeps.webhooks_due(moment timestamptz, at_most integer) RETURNS TABLE (tenant_id text, webhook_id uuid)
@@ -445,7 +483,8 @@ CREATE FUNCTION keeps.webhooks_due(moment timestamptz, at_most integer) RETURNS 
 $$;
 
 -- Whose the events after a number are: ids only, so that each is read as the user who owns it.
-CREATE FUNCTION keeps.event_owners(after bigint, at_most integer) RETURNS TABLE (sequence bigint, user_id text, type text)
+CREATE FUNCTION keeps.event_owners(after bigint, at_most integer) RETURNS TABLE (sequence bigint, user_id text,
+    type text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
     SELECT events.sequence, events.user_id, events.type FROM events
     WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND events.sequence > after
@@ -458,8 +497,10 @@ CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (
 DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
 BEGIN
-    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans', 'plan_correlations',
-                                'task_contexts', 'task_subtasks', 'working_memory', 'idempotency_keys', 'api_keys', 'events'] LOOP
+    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans',
+        'plan_correlations',
+                                'task_contexts', 'task_subtasks', 'working_memory', 'idempotency_keys', 'api_keys',
+                                    'events'] LOOP
         EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
             INTO held USING tenant, wanted_user_id;
         RETURN NEXT;
@@ -475,7 +516,8 @@ BEGIN
     END IF;
 END
 $$;
-REVOKE ALL ON FUNCTION keeps.make_event_partitions(), keeps.refuse_log_change(), keeps.redact_events(bigint[], jsonb, boolean), keeps.replay_rows(text, timestamptz),
+REVOKE ALL ON FUNCTION keeps.make_event_partitions(), keeps.refuse_log_change(), keeps.redact_events(bigint[], jsonb,
+    boolean), keeps.replay_rows(text, timestamptz),
     keeps.replay_working_memory(timestamptz), keeps.replay_differences(integer), keeps.replay_counts(timestamptz),
     keeps.replay_into(text, text, timestamptz), keeps.last_sequences(text[]), keeps.retire_events(timestamptz),
     keeps.webhooks_due(timestamptz, integer), keeps.event_owners(bigint, integer) FROM PUBLIC;

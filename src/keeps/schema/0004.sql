@@ -24,7 +24,8 @@ CREATE TABLE keeps.entities (
     deleted_at timestamptz,
     PRIMARY KEY (tenant_id, entity_id),
     CONSTRAINT entities_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users ON DELETE CASCADE,
-    CONSTRAINT entities_survivor_exists FOREIGN KEY (tenant_id, merged_into) REFERENCES keeps.entities ON DELETE SET NULL (merged_into)
+    CONSTRAINT entities_survivor_exists FOREIGN KEY (tenant_id, merged_into) REFERENCES keeps.entities ON DELETE
+        SET NULL (merged_into)
         DEFERRABLE INITIALLY DEFERRED
 );
 CREATE INDEX entities_by_owner ON keeps.entities (tenant_id, user_id, created_at DESC, entity_id DESC);
@@ -45,7 +46,8 @@ CREATE TABLE keeps.entity_names (
     CONSTRAINT entity_names_entity_exists FOREIGN KEY (tenant_id, entity_id) REFERENCES keeps.entities ON DELETE CASCADE
 );
 CREATE INDEX entity_names_by_entity ON keeps.entity_names (tenant_id, entity_id);
-COMMENT ON TABLE keeps.entity_names IS 'Derived from entities: names and aliases of those that are there, to find them by.';
+COMMENT ON TABLE keeps.entity_names IS
+    'Derived from entities: names and aliases of those that are there, to find them by.';
 
 CREATE TABLE keeps.relations (
     tenant_id text NOT NULL,
@@ -74,7 +76,8 @@ CREATE TABLE keeps.relations (
 CREATE INDEX relations_by_source ON keeps.relations (tenant_id, source_id, relation_type);
 CREATE INDEX relations_by_target ON keeps.relations (tenant_id, target_id, relation_type);
 CREATE INDEX relations_by_owner ON keeps.relations (tenant_id, user_id);
-COMMENT ON TABLE keeps.relations IS 'Edges of the graph: typed, directed, true for a time. memory_id and event_id say where one comes from.';
+COMMENT ON TABLE keeps.relations IS
+    'Edges of the graph: typed, directed, true for a time. memory_id and event_id say where one comes from.';
 
 CREATE TABLE keeps.mentions (
     tenant_id text NOT NULL,
@@ -99,7 +102,8 @@ CREATE TABLE keeps.memory_readings (
     user_id text NOT NULL,
     version integer NOT NULL,
     PRIMARY KEY (tenant_id, memory_id),
-    CONSTRAINT memory_readings_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories ON DELETE CASCADE
+    CONSTRAINT memory_readings_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories
+        ON DELETE CASCADE
 );
 CREATE INDEX memory_readings_by_owner ON keeps.memory_readings (tenant_id, user_id);
 COMMENT ON TABLE keeps.memory_readings IS 'Derived: which memories the entity finder has read, and in which version.';
@@ -115,11 +119,13 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER entities_names_follow AFTER INSERT OR UPDATE ON keeps.entities FOR EACH ROW EXECUTE FUNCTION keeps.follow_entity();
+CREATE TRIGGER entities_names_follow AFTER INSERT OR UPDATE
+    ON keeps.entities FOR EACH ROW EXECUTE FUNCTION keeps.follow_entity();
 
 -- Everything within some steps of an entity, nearest first: breadth first, each entity once. One more than `at_most` is
 -- returned where there is more. As the asking user, so row security holds at each step.
-CREATE FUNCTION keeps.graph_reach(start uuid, steps integer, way text, types text[], moment timestamptz, at_most integer)
+CREATE FUNCTION keeps.graph_reach(start uuid, steps integer, way text, types text[], moment timestamptz,
+    at_most integer)
     RETURNS TABLE (entity_id uuid, depth integer) LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
@@ -135,15 +141,18 @@ BEGIN
                 SELECT relations.target_id AS id FROM relations
                 WHERE way <> 'incoming' AND relations.tenant_id = tenant AND relations.source_id = ANY (frontier)
                   AND (types IS NULL OR relations.relation_type = ANY (types))
-                  AND relations.deleted_at IS NULL AND relations.valid_from <= moment AND (relations.valid_to IS NULL OR relations.valid_to > moment)
+                  AND relations.deleted_at IS NULL AND relations.valid_from <= moment AND (relations.valid_to IS NULL
+                      OR relations.valid_to > moment)
                 UNION ALL
                 SELECT relations.source_id FROM relations
                 WHERE way <> 'outgoing' AND relations.tenant_id = tenant AND relations.target_id = ANY (frontier)
                   AND (types IS NULL OR relations.relation_type = ANY (types))
-                  AND relations.deleted_at IS NULL AND relations.valid_from <= moment AND (relations.valid_to IS NULL OR relations.valid_to > moment)
+                  AND relations.deleted_at IS NULL AND relations.valid_from <= moment AND (relations.valid_to IS NULL
+                      OR relations.valid_to > moment)
             ) AS step
             WHERE step.id NOT IN (SELECT unnest(seen))
-              AND EXISTS (SELECT FROM entities WHERE entities.tenant_id = tenant AND entities.entity_id = step.id AND entities.deleted_at IS NULL)
+              AND EXISTS (SELECT FROM entities WHERE entities.tenant_id = tenant AND entities.entity_id = step.id
+                  AND entities.deleted_at IS NULL)
             LIMIT at_most + 1 - cardinality(seen) + 1
         ) AS found;
         EXIT WHEN frontier IS NULL;
@@ -194,18 +203,23 @@ DECLARE
     told bigint;
 BEGIN
     WITH going AS MATERIALIZED (
-        SELECT relation_id::text AS subject, relations.user_id, jsonb_build_object('relation_id', relation_id, 'provider_id', 'graph') AS data FROM relations
-        WHERE tenant_id = tenant AND relations.user_id <> asking AND (source_id = ANY (gone_entities) OR target_id = ANY (gone_entities))
+        SELECT relation_id::text AS subject, relations.user_id, jsonb_build_object('relation_id', relation_id,
+            'provider_id', 'graph') AS data FROM relations
+        WHERE tenant_id = tenant AND relations.user_id <> asking AND (source_id = ANY (gone_entities)
+            OR target_id = ANY (gone_entities))
         UNION ALL
-        SELECT memory_id || '/' || entity_id, mentions.user_id, jsonb_build_object('mention_id', memory_id || '/' || entity_id, 'provider_id', 'graph')
-        FROM mentions WHERE tenant_id = tenant AND source = 'user' AND (entity_id = ANY (gone_entities) OR memory_id = ANY (gone_memories))
+        SELECT memory_id || '/' || entity_id, mentions.user_id, jsonb_build_object('mention_id',
+            memory_id || '/' || entity_id, 'provider_id', 'graph')
+        FROM mentions WHERE tenant_id = tenant AND source = 'user' AND (entity_id = ANY (gone_entities)
+            OR memory_id = ANY (gone_memories))
     ), counter AS (
         UPDATE tenants SET last_sequence = last_sequence + (SELECT count(*) FROM going)
         WHERE tenants.tenant_id = tenant AND EXISTS (SELECT FROM going)
         RETURNING last_sequence - (SELECT count(*) FROM going) AS base
     )
     INSERT INTO events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)
-    SELECT tenant, counter.base + row_number() OVER (ORDER BY going.subject), gen_random_uuid(), 'memory.erased', 'keeps', going.subject, now(),
+    SELECT tenant, counter.base + row_number() OVER (ORDER BY going.subject), gen_random_uuid(), 'memory.erased',
+        'keeps', going.subject, now(),
            going.user_id, 'private', going.data
     FROM going CROSS JOIN counter;
     GET DIAGNOSTICS told = ROW_COUNT;
@@ -228,12 +242,14 @@ CREATE OR REPLACE FUNCTION keeps.event_noun(type text, data jsonb) RETURNS text
 CREATE FUNCTION keeps.replay_edges(until timestamptz) RETURNS SETOF keeps.relations
     LANGUAGE sql STABLE SET search_path = keeps, public, pg_temp AS $$
     WITH entity AS MATERIALIZED (SELECT image ->> 'entity_id' AS id FROM replay_rows('entity', until) AS image)
-    SELECT filled.* FROM replay_rows('edge', until) AS image CROSS JOIN LATERAL jsonb_populate_record(NULL::relations, image) AS filled
+    SELECT filled.* FROM replay_rows('edge', until) AS image CROSS
+        JOIN LATERAL jsonb_populate_record(NULL::relations, image) AS filled
     WHERE image ->> 'source_id' IN (SELECT id FROM entity) AND image ->> 'target_id' IN (SELECT id FROM entity)
 $$;
 CREATE FUNCTION keeps.replay_mentions(until timestamptz) RETURNS SETOF keeps.mentions
     LANGUAGE sql STABLE SET search_path = keeps, public, pg_temp AS $$
-    SELECT filled.* FROM replay_rows('mention', until) AS image CROSS JOIN LATERAL jsonb_populate_record(NULL::mentions, image) AS filled
+    SELECT filled.* FROM replay_rows('mention', until) AS image CROSS
+        JOIN LATERAL jsonb_populate_record(NULL::mentions, image) AS filled
     WHERE image ->> 'entity_id' IN (SELECT entity ->> 'entity_id' FROM replay_rows('entity', until) AS entity)
       AND image ->> 'memory_id' IN (SELECT memory ->> 'memory_id' FROM replay_rows('memory', until) AS memory)
 $$;
@@ -242,7 +258,8 @@ CREATE FUNCTION keeps.replay_entities(until timestamptz) RETURNS SETOF keeps.ent
     WITH told AS MATERIALIZED (SELECT image FROM replay_rows('entity', until) AS image)
     SELECT filled.* FROM told CROSS JOIN LATERAL jsonb_populate_record(NULL::entities,
         -- An entity that was taken in by one that is gone for good stands alone again.
-        CASE WHEN image ->> 'merged_into' IS NULL OR image ->> 'merged_into' IN (SELECT other.image ->> 'entity_id' FROM told AS other) THEN image
+        CASE WHEN image ->> 'merged_into' IS NULL OR image ->> 'merged_into' IN (SELECT other.image ->> 'entity_id'
+            FROM told AS other) THEN image
              ELSE image || '{"merged_into": null}' END) AS filled
 $$;
 CREATE OR REPLACE FUNCTION keeps.replayed_tables() RETURNS TABLE (name text, key text[], source text, live text)
@@ -251,7 +268,8 @@ CREATE OR REPLACE FUNCTION keeps.replayed_tables() RETURNS TABLE (name text, key
            format('SELECT filled.* FROM keeps.replay_rows(%L, $1) AS image CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.%I, image) AS filled',
                   part.noun, part.name), 'true'
     FROM (VALUES ('memories', '{memory_id}'::text[], 'memory'), ('sessions', '{user_id,session_id}', 'session'),
-                 ('plans', '{user_id,plan_id}', 'plan'), ('task_contexts', '{user_id,task_id}', 'task_context')) AS part(name, key, noun)
+                 ('plans', '{user_id,plan_id}', 'plan'), ('task_contexts', '{user_id,task_id}',
+                     'task_context')) AS part(name, key, noun)
     UNION ALL
     VALUES ('working_memory', '{plan_id,key}'::text[], 'SELECT * FROM keeps.replay_working_memory($1)', 'true'),
            ('entities', '{entity_id}', 'SELECT * FROM keeps.replay_entities($1)', 'true'),
@@ -274,7 +292,8 @@ BEGIN
     -- erased user's parts still gives it.
     FOR shared IN
         SELECT DISTINCT held.* FROM working_memory AS held
-        JOIN events ON events.tenant_id = tenant AND events.subject = held.plan_id AND events.type = 'plan.state.written'
+        JOIN events ON events.tenant_id = tenant AND events.subject = held.plan_id
+            AND events.type = 'plan.state.written'
                    AND events.data ->> 'key' = held.key AND events.user_id = wanted
         WHERE held.tenant_id = tenant AND held.user_id <> wanted
     LOOP
@@ -283,8 +302,10 @@ BEGIN
             UPDATE tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = tenant RETURNING last_sequence
         )
         INSERT INTO events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)
-        SELECT tenant, last_sequence, gen_random_uuid(), 'plan.state.written', 'keeps', shared.plan_id, shared.updated_at, shared.user_id, 'private',
-               jsonb_build_object('operation', 'set', 'plan_id', shared.plan_id, 'key', shared.key, 'value', shared.value, 'version', shared.version,
+        SELECT tenant, last_sequence, gen_random_uuid(), 'plan.state.written', 'keeps', shared.plan_id,
+            shared.updated_at, shared.user_id, 'private',
+               jsonb_build_object('operation', 'set', 'plan_id', shared.plan_id, 'key', shared.key, 'value',
+                   shared.value, 'version', shared.version,
                                   'expires_at', shared.expires_at, 'created_at', shared.created_at)
         FROM counter;
     END LOOP;
@@ -304,8 +325,10 @@ CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (
 DECLARE
     tenant text := NULLIF(current_setting('app.current_tenant', true), '');
 BEGIN
-    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans', 'plan_correlations',
-                                'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names', 'relations', 'mentions',
+    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans',
+        'plan_correlations',
+                                'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names',
+                                    'relations', 'mentions',
                                 'memory_readings', 'idempotency_keys', 'api_keys', 'events'] LOOP
         EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
             INTO held USING tenant, wanted_user_id;
@@ -322,7 +345,8 @@ BEGIN
     END IF;
 END
 $$;
-REVOKE ALL ON FUNCTION keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[], timestamptz, integer), keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]),
+REVOKE ALL ON FUNCTION keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[], timestamptz, integer),
+    keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]),
     keeps.replay_edges(timestamptz), keeps.replay_mentions(timestamptz), keeps.replay_entities(timestamptz) FROM PUBLIC;
 
 -- Which memory providers a tenant has met: a projection of memory.provider.registered, by the last event of each.

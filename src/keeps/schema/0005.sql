@@ -1,9 +1,11 @@
--- The fifth revision: memories that live. Sessions and their notes, decay and promotion, operations that can be undone, the
+-- The fifth revision: memories that live. Sessions and their notes, decay and promotion, operations that can be undone,
+-- the
 -- jobs of a tenant, and the queue that the worker takes them from. Runs as keeps_owner.
 
 ALTER TABLE keeps.sessions ADD COLUMN ended_at timestamptz;
 
--- L1: what a conversation is about, kept until some time after its last exchange. Derived from its messages, so it is not in
+-- L1: what a conversation is about, kept until some time after its last exchange. Derived from its messages, so it is
+-- not in
 -- the log and can be made again.
 CREATE TABLE keeps.session_notes (
     tenant_id text NOT NULL,
@@ -15,15 +17,19 @@ CREATE TABLE keeps.session_notes (
     consolidate_at timestamptz,
     expires_at timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, user_id, session_id, agent_id),
-    CONSTRAINT session_notes_session_exists FOREIGN KEY (tenant_id, user_id, session_id) REFERENCES keeps.sessions ON DELETE CASCADE
+    CONSTRAINT session_notes_session_exists FOREIGN KEY (tenant_id, user_id, session_id) REFERENCES keeps.sessions
+        ON DELETE CASCADE
 );
-CREATE INDEX session_notes_to_consolidate ON keeps.session_notes (tenant_id, user_id, consolidate_at) WHERE consolidate_at IS NOT NULL;
+CREATE INDEX session_notes_to_consolidate ON keeps.session_notes (tenant_id, user_id, consolidate_at)
+    WHERE consolidate_at IS NOT NULL;
 CREATE INDEX session_notes_expiring ON keeps.session_notes (tenant_id, user_id, expires_at);
-COMMENT ON TABLE keeps.session_notes IS 'Layer 1: summary, decisions and action items of a conversation, for as long as it is fresh.';
+COMMENT ON TABLE keeps.session_notes IS
+    'Layer 1: summary, decisions and action items of a conversation, for as long as it is fresh.';
 
 -- When a memory that nobody reads falls under the retention at which it is archived: keeps.memories.retention, in SQL.
 -- Adding seconds to a time depends on no time zone, so this is immutable, as an index asks.
-CREATE FUNCTION keeps.fades_at(importance double precision, access_count bigint, last_used_at timestamptz) RETURNS timestamptz
+CREATE FUNCTION keeps.fades_at(importance double precision, access_count bigint,
+    last_used_at timestamptz) RETURNS timestamptz
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS 'SELECT last_used_at + make_interval(secs => 3600 * 10 * ln(1 / 0.3::double precision) * 14 * (0.5 + importance) * (1 + ln(1 + access_count::double precision)))';
 -- The earliest that a short-term memory can fade: readings only put it off.
@@ -32,7 +38,8 @@ CREATE INDEX memories_fading ON keeps.memories (tenant_id, user_id, keeps.fades_
 -- What may be worth keeping for long.
 CREATE INDEX memories_promotable ON keeps.memories (tenant_id, user_id, importance)
     WHERE layer = 'short_term' AND deleted_at IS NULL AND superseded_by IS NULL;
-CREATE INDEX memories_expiring ON keeps.memories (tenant_id, user_id, expires_at) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX memories_expiring ON keeps.memories (tenant_id, user_id, expires_at) WHERE expires_at IS NOT NULL
+    AND deleted_at IS NULL;
 
 -- The last event that everybody of the tenant may see: for caches, which ask it each time.
 CREATE INDEX events_shared ON keeps.events (tenant_id, sequence) WHERE visibility = 'tenant';
@@ -44,7 +51,8 @@ CREATE TABLE keeps.memory_pending (
     user_id text NOT NULL,
     noticed_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, memory_id),
-    CONSTRAINT memory_pending_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories ON DELETE CASCADE
+    CONSTRAINT memory_pending_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories
+        ON DELETE CASCADE
 );
 CREATE INDEX memory_pending_by_time ON keeps.memory_pending (noticed_at);
 CREATE INDEX memory_pending_by_owner ON keeps.memory_pending (tenant_id, user_id);
@@ -67,7 +75,8 @@ BEGIN
         IS DISTINCT FROM (OLD.content, OLD.trigger_condition, OLD.metadata ->> 'speaker') THEN
         -- The vector means the old text; the writer or the index brings the new one.
         DELETE FROM memory_vectors WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id;
-        INSERT INTO memory_pending (tenant_id, memory_id, user_id) VALUES (NEW.tenant_id, NEW.memory_id, NEW.user_id) ON CONFLICT DO NOTHING;
+        INSERT INTO memory_pending (tenant_id, memory_id, user_id) VALUES (NEW.tenant_id, NEW.memory_id, NEW.user_id)
+            ON CONFLICT DO NOTHING;
         RETURN NULL;
     END IF;
     UPDATE memory_vectors SET life = new_life, audience = new_audience
@@ -81,7 +90,8 @@ CREATE TABLE keeps.operations (
     tenant_id text NOT NULL,
     operation_id uuid NOT NULL,
     job text NOT NULL,
-    status text NOT NULL CONSTRAINT operations_status_known CHECK (status IN ('running', 'completed', 'failed', 'undone')),
+    status text NOT NULL CONSTRAINT operations_status_known CHECK (status IN ('running', 'completed', 'failed',
+        'undone')),
     counts jsonb NOT NULL,
     error text,
     started_at timestamptz NOT NULL,
@@ -92,7 +102,8 @@ CREATE TABLE keeps.operations (
     CONSTRAINT operations_tenant_exists FOREIGN KEY (tenant_id) REFERENCES keeps.tenants ON DELETE CASCADE
 );
 CREATE INDEX operations_by_time ON keeps.operations (tenant_id, started_at DESC, operation_id DESC);
-COMMENT ON TABLE keeps.operations IS 'What jobs did to a tenant: how much, when, and whether it was undone. No content.';
+COMMENT ON TABLE keeps.operations IS
+    'What jobs did to a tenant: how much, when, and whether it was undone. No content.';
 
 -- How each changed memory was before: the changed fields only, so no content; NULL where the operation made it.
 CREATE TABLE keeps.operation_changes (
@@ -103,8 +114,10 @@ CREATE TABLE keeps.operation_changes (
     before jsonb,
     after jsonb,
     PRIMARY KEY (tenant_id, operation_id, memory_id),
-    CONSTRAINT operation_changes_operation_exists FOREIGN KEY (tenant_id, operation_id) REFERENCES keeps.operations ON DELETE CASCADE,
-    CONSTRAINT operation_changes_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories ON DELETE CASCADE
+    CONSTRAINT operation_changes_operation_exists FOREIGN KEY (tenant_id, operation_id) REFERENCES keeps.operations
+        ON DELETE CASCADE,
+    CONSTRAINT operation_changes_memory_exists FOREIGN KEY (tenant_id, memory_id) REFERENCES keeps.memories
+        ON DELETE CASCADE
 );
 CREATE INDEX operation_changes_by_memory ON keeps.operation_changes (tenant_id, memory_id);
 COMMENT ON TABLE keeps.operation_changes IS 'What undoing an operation needs, until its window closes.';
@@ -134,9 +147,11 @@ $$;
 CREATE TRIGGER tenants_jobs_follow AFTER INSERT ON keeps.tenants FOR EACH ROW EXECUTE FUNCTION keeps.schedule_tenant();
 INSERT INTO keeps.tenant_jobs (tenant_id, job, due_at)
 SELECT tenant_id, job, now() + random() * interval '1 hour'
-FROM keeps.tenants CROSS JOIN unnest(ARRAY['sessions', 'promotion', 'decay', 'expiry', 'storage', 'consolidation']) AS job;
+FROM keeps.tenants CROSS JOIN unnest(ARRAY['sessions', 'promotion', 'decay', 'expiry', 'storage',
+    'consolidation']) AS job;
 
--- Takes what is due, the longest overdue first: ids and names only, so that each job runs as keeps_app in its own tenant.
+-- Takes what is due, the longest overdue first: ids and names only, so that each job runs as keeps_app in its own
+-- tenant.
 -- What is taken is due again in ten minutes, unless its job says otherwise when it is done: so nothing taken is lost.
 CREATE FUNCTION keeps.take_due_jobs(moment timestamptz, at_most integer) RETURNS TABLE (tenant_id text, job text)
     LANGUAGE sql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -151,12 +166,14 @@ CREATE FUNCTION keeps.take_due_jobs(moment timestamptz, at_most integer) RETURNS
     SELECT taken.tenant_id, taken.job FROM taken
     UNION ALL
     SELECT DISTINCT waiting.tenant_id, 'index'
-    FROM (SELECT memory_pending.tenant_id FROM memory_pending WHERE memory_pending.noticed_at <= now() - interval '1 minute'
+    FROM (SELECT memory_pending.tenant_id FROM memory_pending
+        WHERE memory_pending.noticed_at <= now() - interval '1 minute'
           ORDER BY memory_pending.noticed_at LIMIT 10 * at_most) AS waiting
 $$;
 
 -- Which users of the current tenant have work for a job, after one of them: ids only. One index probe a user.
-CREATE FUNCTION keeps.users_due(wanted_job text, moment timestamptz, after text, at_most integer) RETURNS TABLE (user_id text)
+CREATE FUNCTION keeps.users_due(wanted_job text, moment timestamptz, after text,
+    at_most integer) RETURNS TABLE (user_id text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -165,19 +182,26 @@ BEGIN
     RETURN QUERY SELECT users.user_id FROM users
     WHERE users.tenant_id = tenant AND users.user_id > after
       AND CASE wanted_job
-          WHEN 'decay' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id AND layer = 'short_term'
-              AND archived_at IS NULL AND deleted_at IS NULL AND superseded_by IS NULL AND fades_at(importance, 0, updated_at) <= moment)
-          WHEN 'promotion' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id
+          WHEN 'decay' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
+              AND memories.user_id = users.user_id AND layer = 'short_term'
+              AND archived_at IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
+                  AND fades_at(importance, 0, updated_at) <= moment)
+          WHEN 'promotion' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
+              AND memories.user_id = users.user_id
               AND layer = 'short_term' AND deleted_at IS NULL AND superseded_by IS NULL)
-          WHEN 'expiry' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id
+          WHEN 'expiry' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
+              AND memories.user_id = users.user_id
                   AND expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= moment)
               OR EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id
                   AND deleted_at IS NOT NULL AND deleted_at < moment - interval '30 days')
-              OR EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant AND session_notes.user_id = users.user_id
+              OR EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant
+                  AND session_notes.user_id = users.user_id
                   AND session_notes.expires_at <= moment AND consolidate_at IS NULL)
-          WHEN 'sessions' THEN EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant AND session_notes.user_id = users.user_id
+          WHEN 'sessions' THEN EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant
+              AND session_notes.user_id = users.user_id
               AND consolidate_at IS NOT NULL AND consolidate_at <= moment)
-          WHEN 'index' THEN EXISTS (SELECT FROM memory_pending WHERE memory_pending.tenant_id = tenant AND memory_pending.user_id = users.user_id)
+          WHEN 'index' THEN EXISTS (SELECT FROM memory_pending WHERE memory_pending.tenant_id = tenant
+              AND memory_pending.user_id = users.user_id)
           ELSE true END
     ORDER BY users.user_id LIMIT at_most;
 END
@@ -213,7 +237,8 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'memory_pending', 'sessions',
                                 'session_notes', 'plans', 'plan_correlations',
-                                'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names', 'relations', 'mentions',
+                                'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names',
+                                    'relations', 'mentions',
                                 'memory_readings', 'operation_changes', 'idempotency_keys', 'api_keys', 'events'] LOOP
         EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
             INTO held USING tenant, wanted_user_id;
@@ -231,10 +256,12 @@ BEGIN
     END IF;
 END
 $$;
-REVOKE ALL ON FUNCTION keeps.schedule_tenant(), keeps.take_due_jobs(timestamptz, integer), keeps.users_due(text, timestamptz, text, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION keeps.schedule_tenant(), keeps.take_due_jobs(timestamptz, integer), keeps.users_due(text,
+    timestamptz, text, integer) FROM PUBLIC;
 
 -- The queue of the worker, as PgQueuer 1.6 declares it (docs/adr/0016). Rows name jobs and tenants; no content.
-CREATE TYPE keeps_jobs.pgqueuer_status AS ENUM ('queued', 'picked', 'successful', 'exception', 'canceled', 'deleted', 'failed');
+CREATE TYPE keeps_jobs.pgqueuer_status AS ENUM ('queued', 'picked', 'successful', 'exception', 'canceled', 'deleted',
+    'failed');
 
 CREATE TABLE keeps_jobs.pgqueuer (
     id bigserial NOT NULL PRIMARY KEY,
@@ -286,9 +313,11 @@ CREATE TABLE keeps_jobs.pgqueuer_statistics (
     entrypoint text NOT NULL
 );
 
-CREATE INDEX pgqueuer_ep_ea_idx ON keeps_jobs.pgqueuer USING btree (entrypoint, execute_after) WHERE (status = 'queued'::keeps_jobs.pgqueuer_status);
+CREATE INDEX pgqueuer_ep_ea_idx ON keeps_jobs.pgqueuer USING btree (entrypoint, execute_after)
+    WHERE (status = 'queued'::keeps_jobs.pgqueuer_status);
 
-CREATE INDEX pgqueuer_ep_prio_id_idx ON keeps_jobs.pgqueuer USING btree (entrypoint, priority DESC, id) WHERE (status = 'queued'::keeps_jobs.pgqueuer_status);
+CREATE INDEX pgqueuer_ep_prio_id_idx ON keeps_jobs.pgqueuer USING btree (entrypoint, priority DESC, id)
+    WHERE (status = 'queued'::keeps_jobs.pgqueuer_status);
 
 CREATE INDEX pgqueuer_log_created ON keeps_jobs.pgqueuer_log USING btree (created);
 
@@ -298,19 +327,27 @@ CREATE INDEX pgqueuer_log_not_aggregated ON keeps_jobs.pgqueuer_log USING btree 
 
 CREATE INDEX pgqueuer_log_status ON keeps_jobs.pgqueuer_log USING btree (status);
 
-CREATE INDEX pgqueuer_picked_heartbeat_idx ON keeps_jobs.pgqueuer USING btree (heartbeat) WHERE (status = 'picked'::keeps_jobs.pgqueuer_status);
+CREATE INDEX pgqueuer_picked_heartbeat_idx ON keeps_jobs.pgqueuer USING btree (heartbeat)
+    WHERE (status = 'picked'::keeps_jobs.pgqueuer_status);
 
-CREATE UNIQUE INDEX pgqueuer_picked_slot_idx ON keeps_jobs.pgqueuer USING btree (entrypoint, slot) WHERE ((status = 'picked'::keeps_jobs.pgqueuer_status) AND (slot IS NOT NULL));
+CREATE UNIQUE INDEX pgqueuer_picked_slot_idx ON keeps_jobs.pgqueuer USING btree (entrypoint, slot)
+    WHERE ((status = 'picked'::keeps_jobs.pgqueuer_status) AND (slot IS NOT NULL));
 
-CREATE INDEX pgqueuer_priority_id_id1_idx ON keeps_jobs.pgqueuer USING btree (priority, id DESC) INCLUDE (id) WHERE (status = 'queued'::keeps_jobs.pgqueuer_status);
+CREATE INDEX pgqueuer_priority_id_id1_idx ON keeps_jobs.pgqueuer USING btree (priority, id DESC) INCLUDE (id)
+    WHERE (status = 'queued'::keeps_jobs.pgqueuer_status);
 
-CREATE INDEX pgqueuer_queue_manager_id_idx ON keeps_jobs.pgqueuer USING btree (queue_manager_id) WHERE (queue_manager_id IS NOT NULL);
+CREATE INDEX pgqueuer_queue_manager_id_idx ON keeps_jobs.pgqueuer USING btree (queue_manager_id)
+    WHERE (queue_manager_id IS NOT NULL);
 
-CREATE UNIQUE INDEX pgqueuer_statistics_unique_count ON keeps_jobs.pgqueuer_statistics USING btree (priority, date_trunc('sec'::text, timezone('UTC'::text, created)), status, entrypoint);
+CREATE UNIQUE INDEX pgqueuer_statistics_unique_count ON keeps_jobs.pgqueuer_statistics
+    USING btree (priority, date_trunc('sec'::text, timezone('UTC'::text, created)), status, entrypoint);
 
-CREATE UNIQUE INDEX pgqueuer_unique_dedupe_key ON keeps_jobs.pgqueuer USING btree (dedupe_key) WHERE ((status = ANY (ARRAY['queued'::keeps_jobs.pgqueuer_status, 'picked'::keeps_jobs.pgqueuer_status])) AND (dedupe_key IS NOT NULL));
+CREATE UNIQUE INDEX pgqueuer_unique_dedupe_key ON keeps_jobs.pgqueuer USING btree (dedupe_key)
+    WHERE ((status = ANY (ARRAY['queued'::keeps_jobs.pgqueuer_status, 'picked'::keeps_jobs.pgqueuer_status]))
+    AND (dedupe_key IS NOT NULL));
 
-CREATE INDEX pgqueuer_updated_id_id1_idx ON keeps_jobs.pgqueuer USING btree (updated, id DESC) INCLUDE (id) WHERE (status = 'picked'::keeps_jobs.pgqueuer_status);
+CREATE INDEX pgqueuer_updated_id_id1_idx ON keeps_jobs.pgqueuer USING btree (updated, id DESC) INCLUDE (id)
+    WHERE (status = 'picked'::keeps_jobs.pgqueuer_status);
 
 CREATE FUNCTION keeps_jobs.fn_pgqueuer_changed() RETURNS TRIGGER AS $$
 DECLARE

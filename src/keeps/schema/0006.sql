@@ -1,11 +1,13 @@
--- The sixth revision: shared state in one statement each, answers kept without what they say, and what is erased goes from
+-- The sixth revision: shared state in one statement each, answers kept without what they say, and what is erased goes
+-- from
 -- all that tells of it. Runs as keeps_owner.
 
 -- Answers kept for retries name what they are about, and say nothing of it; those of before, with their contents, go.
 DELETE FROM keeps.idempotency_keys;
 ALTER TABLE keeps.idempotency_keys ADD COLUMN about text[] NOT NULL DEFAULT '{}';
 
--- Answers of the current tenant that tell of one of these things. Whoever asks again is told that it is gone, and it is not
+-- Answers of the current tenant that tell of one of these things. Whoever asks again is told that it is gone, and it is
+-- not
 -- done again. `own`: those of the current user only.
 CREATE FUNCTION keeps.void_answers(wanted text[], own boolean) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -35,7 +37,8 @@ BEGIN
       AND (wanted_content IS NULL
            OR (data -> 'memory' ->> 'content' = wanted_content
                AND sequence < (SELECT max(newest.sequence) FROM events AS newest
-                               WHERE newest.tenant_id = tenant AND newest.subject = wanted_memory_id::text AND newest.data ? 'memory')));
+                               WHERE newest.tenant_id = tenant AND newest.subject = wanted_memory_id::text
+                                   AND newest.data ? 'memory')));
     IF wanted_content IS NULL THEN
         PERFORM void_answers(ARRAY[wanted_memory_id::text], true);
     END IF;
@@ -65,8 +68,10 @@ DECLARE
     found bigint[];
 BEGIN
     SELECT array_agg(sequence) INTO found FROM events
-    WHERE tenant_id = tenant AND user_id = wanted AND subject = wanted_subject AND type = ANY (wanted_types) AND NOT data ? 'redacted';
-    PERFORM void_answers(ARRAY(SELECT DISTINCT CASE WHEN type LIKE 'plan.task.%' THEN 'task:' ELSE split_part(type, '.', 1) || ':' END || wanted_subject
+    WHERE tenant_id = tenant AND user_id = wanted AND subject = wanted_subject AND type = ANY (wanted_types)
+        AND NOT data ? 'redacted';
+    PERFORM void_answers(ARRAY(SELECT DISTINCT CASE WHEN type LIKE 'plan.task.%' THEN 'task:'
+        ELSE split_part(type, '.', 1) || ':' END || wanted_subject
                                FROM unnest(wanted_types) AS type), true);
     RETURN redact_events(found, '{}', false);
 END
@@ -104,7 +109,8 @@ BEGIN
     IF here IS NULL OR here = 'null' THEN
         here := '[]';
     ELSIF jsonb_typeof(here) <> 'array' THEN
-        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a list, to append to', json_kind(here));
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a list, to append to',
+            json_kind(here));
     END IF;
     here := here || items;
     RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
@@ -121,7 +127,8 @@ BEGIN
     IF here IS NULL OR here = 'null' THEN
         here := '{}';
     ELSIF jsonb_typeof(here) <> 'object' THEN
-        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not an object, to set entries of', json_kind(here));
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not an object, to set entries of',
+            json_kind(here));
     END IF;
     here := here || entries;
     RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
@@ -136,12 +143,14 @@ CREATE FUNCTION keeps.json_change(document jsonb, path text[], operation text, g
                           WHEN 'increment' THEN keeps.json_add(document, path, (given #>> '{}')::numeric) END;
 
 -- As in the third revision, with every operation.
-CREATE OR REPLACE FUNCTION keeps.working_step(held keeps.working_memory, event keeps.events) RETURNS keeps.working_memory
+CREATE OR REPLACE FUNCTION keeps.working_step(held keeps.working_memory,
+    event keeps.events) RETURNS keeps.working_memory
     LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     over boolean := COALESCE(held.expires_at <= event.time, false);
     path text[] := ARRAY(SELECT jsonb_array_elements_text(event.data -> 'path'));
-    given jsonb := COALESCE(event.data -> 'item', event.data -> 'items', event.data -> 'entries', event.data -> 'delta');
+    given jsonb := COALESCE(event.data -> 'item', event.data -> 'items', event.data -> 'entries',
+        event.data -> 'delta');
 BEGIN
     IF event.type = 'plan.state.deleted' THEN
         RETURN NULL;
@@ -157,7 +166,8 @@ BEGIN
         held.value := event.data -> 'value';
         held.expires_at := (event.data ->> 'expires_at')::timestamptz;
     ELSE
-        held.value := json_change(CASE WHEN over THEN NULL ELSE held.value END, path, event.data ->> 'operation', given);
+        held.value := json_change(CASE WHEN over THEN NULL
+            ELSE held.value END, path, event.data ->> 'operation', given);
         held.expires_at := CASE WHEN over THEN NULL ELSE held.expires_at END;
     END IF;
     RETURN held;
@@ -165,7 +175,8 @@ END
 $$;
 
 -- Arrays as rows, as in the second revision; and only what changed is written.
-CREATE OR REPLACE FUNCTION keeps.follow_plan() RETURNS trigger LANGUAGE plpgsql SET search_path = keeps, public, pg_temp AS $$
+CREATE OR REPLACE FUNCTION keeps.follow_plan() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = keeps, public, pg_temp AS $$
 BEGIN
     DELETE FROM plan_correlations WHERE tenant_id = NEW.tenant_id AND user_id = NEW.user_id AND plan_id = NEW.plan_id
         AND NOT correlation_id = ANY (NEW.correlation_ids);
@@ -176,30 +187,36 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION keeps.follow_task() RETURNS trigger LANGUAGE plpgsql SET search_path = keeps, public, pg_temp AS $$
+CREATE OR REPLACE FUNCTION keeps.follow_task() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     before text[] := '{}';
-    after text[] := ARRAY(SELECT DISTINCT COALESCE(item ->> 'sub_task_id', item #>> '{}') FROM jsonb_array_elements(NEW.sub_tasks) AS item);
+    after text[] := ARRAY(SELECT DISTINCT COALESCE(item ->> 'sub_task_id', item #>> '{}')
+        FROM jsonb_array_elements(NEW.sub_tasks) AS item);
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        before := ARRAY(SELECT DISTINCT COALESCE(item ->> 'sub_task_id', item #>> '{}') FROM jsonb_array_elements(OLD.sub_tasks) AS item);
+        before := ARRAY(SELECT DISTINCT COALESCE(item ->> 'sub_task_id', item #>> '{}')
+            FROM jsonb_array_elements(OLD.sub_tasks) AS item);
     END IF;
     IF before <> after THEN
         DELETE FROM task_subtasks WHERE tenant_id = NEW.tenant_id AND user_id = NEW.user_id AND task_id = NEW.task_id
             AND sub_task_id IN (SELECT unnest(before) EXCEPT SELECT unnest(after));
         INSERT INTO task_subtasks (tenant_id, user_id, sub_task_id, task_id)
-        SELECT NEW.tenant_id, NEW.user_id, wanted, NEW.task_id FROM (SELECT unnest(after) EXCEPT SELECT unnest(before)) AS new_ones(wanted);
+        SELECT NEW.tenant_id, NEW.user_id, wanted, NEW.task_id FROM (SELECT unnest(after) EXCEPT
+            SELECT unnest(before)) AS new_ones(wanted);
     END IF;
     RETURN NULL;
 END
 $$;
 
 -- Webhooks that are due, of each tenant the first few: one tenant's twenty that hang keep nobody else's waiting.
-CREATE OR REPLACE FUNCTION keeps.webhooks_due(moment timestamptz, at_most integer) RETURNS TABLE (tenant_id text, webhook_id uuid)
+CREATE OR REPLACE FUNCTION keeps.webhooks_due(moment timestamptz, at_most integer) RETURNS TABLE (tenant_id text,
+    webhook_id uuid)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
     SELECT due.tenant_id, due.webhook_id
     FROM (SELECT webhooks.tenant_id, webhooks.webhook_id, webhooks.next_attempt_at,
-                 row_number() OVER (PARTITION BY webhooks.tenant_id ORDER BY webhooks.next_attempt_at, webhooks.webhook_id) AS place
+                 row_number() OVER (PARTITION BY webhooks.tenant_id
+                     ORDER BY webhooks.next_attempt_at, webhooks.webhook_id) AS place
           FROM webhooks JOIN tenants USING (tenant_id)
           WHERE webhooks.active AND webhooks.next_attempt_at <= moment AND webhooks.position < tenants.last_sequence
             AND (webhooks.leased_until IS NULL OR webhooks.leased_until < moment)) AS due
@@ -210,7 +227,8 @@ $$;
 -- How many webhooks have something to send, and since when the oldest of it waits: for metrics.
 CREATE FUNCTION keeps.webhooks_behind() RETURNS TABLE (behind bigint, since timestamptz)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-    SELECT count(*), min((SELECT events.recorded_at FROM events WHERE events.tenant_id = webhooks.tenant_id AND events.sequence > webhooks.position
+    SELECT count(*), min((SELECT events.recorded_at FROM events WHERE events.tenant_id = webhooks.tenant_id
+        AND events.sequence > webhooks.position
                           ORDER BY events.sequence LIMIT 1))
     FROM webhooks JOIN tenants USING (tenant_id) WHERE webhooks.active AND webhooks.position < tenants.last_sequence
 $$;
@@ -228,9 +246,11 @@ BEGIN
         WHEN 'INSERT' THEN 'SELECT tenant_id, sum(octet_length(row_to_json(arrived)::text)) AS bytes FROM arrived GROUP BY tenant_id'
         WHEN 'DELETE' THEN 'SELECT tenant_id, -sum(octet_length(row_to_json(departed)::text)) AS bytes FROM departed GROUP BY tenant_id'
         ELSE 'SELECT tenant_id, sum(bytes) AS bytes FROM (SELECT tenant_id, octet_length(row_to_json(arrived)::text) AS bytes FROM arrived
-              UNION ALL SELECT tenant_id, -octet_length(row_to_json(departed)::text) FROM departed) AS both_sides GROUP BY tenant_id' END
+              UNION ALL SELECT tenant_id, -octet_length(row_to_json(departed)::text)
+                  FROM departed) AS both_sides GROUP BY tenant_id' END
     LOOP
-        UPDATE tenants SET state_bytes = state_bytes + change.bytes WHERE tenants.tenant_id = change.tenant_id AND change.bytes <> 0
+        UPDATE tenants SET state_bytes = state_bytes + change.bytes WHERE tenants.tenant_id = change.tenant_id
+            AND change.bytes <> 0
         RETURNING memory_bytes + state_bytes AS bytes, max_bytes INTO held;
         IF change.bytes > 0 AND held.bytes > held.max_bytes THEN
             RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s bytes', held.max_bytes);
@@ -255,9 +275,11 @@ $$;
 
 -- As in the second revision; the bytes are those of memories and state together.
 CREATE OR REPLACE FUNCTION keeps.list_tenants(after_tenant_id text, at_most integer)
-    RETURNS TABLE (tenant_id text, users bigint, memories bigint, bytes bigint, max_memories bigint, max_bytes bigint, created_at timestamptz)
+    RETURNS TABLE (tenant_id text, users bigint, memories bigint, bytes bigint, max_memories bigint, max_bytes bigint,
+        created_at timestamptz)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-    SELECT tenants.tenant_id, (SELECT count(*) FROM users WHERE users.tenant_id = tenants.tenant_id), tenants.memory_count,
+    SELECT tenants.tenant_id, (SELECT count(*) FROM users
+        WHERE users.tenant_id = tenants.tenant_id), tenants.memory_count,
            tenants.memory_bytes + tenants.state_bytes, tenants.max_memories, tenants.max_bytes, tenants.created_at
     FROM tenants WHERE tenants.tenant_id > after_tenant_id ORDER BY tenants.tenant_id LIMIT at_most
 $$;
@@ -270,13 +292,16 @@ DECLARE
     held record;
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change FROM arrived;
+        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata,
+            tags, trigger_condition)), 0) AS bytes INTO change FROM arrived;
     ELSIF TG_OP = 'DELETE' THEN
-        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, -COALESCE(sum(memory_size(content, value, metadata, tags, trigger_condition)), 0) AS bytes INTO change FROM departed;
+        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, -COALESCE(sum(memory_size(content, value, metadata,
+            tags, trigger_condition)), 0) AS bytes INTO change FROM departed;
     ELSE
         SELECT (SELECT min(tenant_id) FROM arrived) AS tenant_id, 0 AS memories,
                COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM arrived), 0)
-                   - COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM departed), 0) AS bytes INTO change;
+                   - COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition))
+                       FROM departed), 0) AS bytes INTO change;
     END IF;
     IF change.tenant_id IS NULL OR (change.memories = 0 AND change.bytes = 0) THEN
         RETURN NULL;
@@ -285,7 +310,8 @@ BEGIN
     WHERE tenant_id = change.tenant_id
     RETURNING memory_count, memory_bytes + state_bytes AS memory_bytes, max_memories, max_bytes INTO held;
     IF change.memories > 0 AND held.memory_count > held.max_memories THEN
-        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s memories', held.max_memories);
+        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s memories',
+            held.max_memories);
     ELSIF change.bytes > 0 AND held.memory_bytes > held.max_bytes THEN
         RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s bytes', held.max_bytes);
     END IF;
@@ -293,12 +319,14 @@ BEGIN
 END
 $$;
 
--- A plan takes its task contexts along; its working memory, which the tenant shares, only when nobody else has a plan of that id.
+-- A plan takes its task contexts along; its working memory, which the tenant shares, only when nobody else has a plan
+-- of that id.
 CREATE OR REPLACE FUNCTION keeps.clear_plan() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 BEGIN
     DELETE FROM task_contexts WHERE tenant_id = OLD.tenant_id AND user_id = OLD.user_id AND plan_id = OLD.plan_id;
-    IF NOT EXISTS (SELECT FROM plans WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id AND user_id <> OLD.user_id) THEN
+    IF NOT EXISTS (SELECT FROM plans WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id
+        AND user_id <> OLD.user_id) THEN
         DELETE FROM working_memory WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id;
         PERFORM redact_plan_events(OLD.plan_id, NULL);
     END IF;

@@ -5,7 +5,8 @@
 -- is absent or empty reads as NULL, matches nothing, and the planner skips the scan ("One-Time Filter").
 -- Forced, so that the owner is bound by it as well; policies name roles, so any other role sees nothing.
 --
--- Read the table of rules from the top: of which tables, what the rule is called, for which command, for whom, which rows.
+-- Read the table of rules from the top: of which tables, what the rule is called, for which command, for whom, which
+-- rows.
 --   {tenant}    the row is of the tenant that the transaction names
 --   {own}       it is of that tenant, and of the user that the transaction names
 --   {named}     it is of that tenant, and a user is named at all
@@ -23,7 +24,8 @@ DECLARE
 BEGIN
     -- Every table there is, with its partitions: the catalogue is the list.
     FOR each IN SELECT relname AS name FROM pg_class
-                WHERE relnamespace = 'keeps'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'alembic_version' LOOP
+                WHERE relnamespace = 'keeps'::regnamespace AND relkind IN ('r', 'p')
+                    AND relname <> 'alembic_version' LOOP
         EXECUTE format('ALTER TABLE keeps.%I ENABLE ROW LEVEL SECURITY', each.name);
         EXECUTE format('ALTER TABLE keeps.%I FORCE ROW LEVEL SECURITY', each.name);
     END LOOP;
@@ -60,8 +62,10 @@ BEGIN
          $${named} AND ({user} OR (visibility = 'tenant' AND deleted_at IS NULL))$$, NULL),
         ('entity_names', 'read', 'SELECT', 'keeps_app', $${named} AND ({user} OR visibility = 'tenant')$$, NULL),
         ('memory_readings', 'read', 'SELECT', 'keeps_app', '{own}', NULL),
-        ('memories entities entity_names relations mentions memory_readings', 'insert', 'INSERT', 'keeps_app', NULL, '{own}'),
-        ('memories entities entity_names relations mentions memory_readings', 'update', 'UPDATE', 'keeps_app', '{own}', NULL),
+        ('memories entities entity_names relations mentions memory_readings', 'insert', 'INSERT', 'keeps_app', NULL,
+            '{own}'),
+        ('memories entities entity_names relations mentions memory_readings', 'update', 'UPDATE', 'keeps_app', '{own}',
+            NULL),
         ('memories entities entity_names relations mentions memory_readings memory_terms memory_vectors',
          'delete', 'DELETE', 'keeps_app', '{own}', NULL),
         -- A mention is seen by whoever sees its memory and its entity.
@@ -73,8 +77,10 @@ BEGIN
         ('memory_access', 'visible', 'ALL', 'keeps_app',
          '{tenant} AND EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = memory_access.tenant_id'
          ' AND memories.memory_id = memory_access.memory_id)', NULL),
-        -- The audience is the owner, or '' for the whole tenant. The term filter stands in the policy because a filter of
-        -- the query itself may not use an index under RLS: && is not leakproof, so PostgreSQL would first check the policy
+        -- The audience is the owner, or '' for the whole tenant. The term filter stands in the policy because a filter
+        -- of
+        -- the query itself may not use an index under RLS: && is not leakproof, so PostgreSQL would first check the
+        -- policy
         -- on every row. No app.terms, no rows.
         ('memory_terms', 'search', 'SELECT', 'keeps_app',
          $${tenant} AND audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
@@ -86,7 +92,8 @@ BEGIN
         ('memory_terms memory_vectors', 'insert', 'INSERT', 'keeps_app',
          NULL, $${own} AND audience = ANY (ARRAY['', user_id])$$),
         ('memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}', $${own} AND audience = ANY (ARRAY['', user_id])$$),
-        -- The log: appended and read, never changed by keeps_app. Of what others shared when it happened, that which is still
+        -- The log: appended and read, never changed by keeps_app. Of what others shared when it happened, that which is
+        -- still
         -- there for others: what was made private is.
         ('events', 'append', 'INSERT', 'keeps_app', NULL, '{own}'),
         ('events', 'read', 'SELECT', 'keeps_app',
@@ -94,17 +101,20 @@ BEGIN
             OR (visibility = 'tenant' AND data ? 'memory'
                 AND EXISTS (SELECT FROM keeps.memories
                             WHERE memories.tenant_id = events.tenant_id AND memories.visibility = 'tenant'
-                              AND memories.memory_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$' THEN events.subject::uuid END))
+                              AND memories.memory_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$'
+                                  THEN events.subject::uuid END))
             OR (visibility = 'tenant' AND data ? 'entity'
                 AND EXISTS (SELECT FROM keeps.entities
                             WHERE entities.tenant_id = events.tenant_id AND entities.visibility = 'tenant'
-                              AND entities.entity_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$' THEN events.subject::uuid END))
+                              AND entities.entity_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$'
+                                  THEN events.subject::uuid END))
             OR (visibility = 'tenant' AND data ? 'edge'
                 AND EXISTS (SELECT FROM keeps.relations
                             WHERE relations.tenant_id = events.tenant_id AND relations.visibility = 'tenant'
                               AND relations.relation_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$'
                                                                THEN events.subject::uuid END)))$$, NULL),
-        -- A token of an agent, besides: of experiences and skills those of this agent only; facts belong to the user. Of the
+        -- A token of an agent, besides: of experiences and skills those of this agent only; facts belong to the user.
+        -- Of the
         -- graph what users said of it: what was found in texts may be of another agent's experiences.
         ('memories', 'agent', 'ALL', 'restrictive', $${agent} OR kind = 'semantic' OR agent_id = {bound}$$, NULL),
         ('events', 'agent', 'SELECT', 'restrictive',
@@ -117,10 +127,12 @@ BEGIN
         ('operation_changes', 'agent', 'ALL', 'restrictive',
          '{agent} OR EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = operation_changes.tenant_id'
          ' AND memories.memory_id = operation_changes.memory_id)', NULL),
-        -- The owner, inside functions and triggers only, which keeps_app cannot become: what follows a row of the tenant,
+        -- The owner, inside functions and triggers only, which keeps_app cannot become: what follows a row of the
+        -- tenant,
         ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_terms'
          ' memory_vectors memory_readings memory_pending entities entity_names relations mentions session_notes'
-         ' operation_changes operations storage_samples llm_usage tenant_jobs', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
+         ' operation_changes operations storage_samples llm_usage tenant_jobs', 'follow', 'ALL', 'keeps_owner',
+             '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('users', 'erased', 'DELETE', 'keeps_owner', '{own}', NULL),
@@ -144,7 +156,8 @@ BEGIN
                        CASE each.whom WHEN 'restrictive' THEN 'keeps_app' ELSE each.whom END)
                 || COALESCE(' USING (' || each.seen || ')', '') || COALESCE(' WITH CHECK (' || each.written || ')', '');
         said := replace(said, '{own}', '{tenant} AND {user}');
-        said := replace(said, '{named}', $$ {tenant} AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL $$);
+        said := replace(said, '{named}', $$ {tenant}
+            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL $$);
         said := replace(said, '{tenant}', $$ tenant_id = NULLIF(current_setting('app.current_tenant', true), '') $$);
         said := replace(said, '{user}', $$ user_id = NULLIF(current_setting('app.current_user', true), '') $$);
         said := replace(said, '{agent}', '{bound} IS NULL');
@@ -160,7 +173,8 @@ GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_plan() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_task() TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[], jsonb), keeps.json_add(jsonb, text[], numeric) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[],
+    jsonb), keeps.json_add(jsonb, text[], numeric) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_plan_events(text, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_own_events(text, text[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_user() TO keeps_app;
@@ -169,12 +183,16 @@ GRANT EXECUTE ON FUNCTION keeps.count_rows(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.users_of_tenant() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.list_tenants(text, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.find_api_key(bytea) TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_differences(integer), keeps.replay_counts(timestamptz),
-    keeps.last_sequences(text[]), keeps.retire_events(timestamptz), keeps.webhooks_due(timestamptz, integer), keeps.webhooks_behind(),
+GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_differences(integer),
+    keeps.replay_counts(timestamptz),
+    keeps.last_sequences(text[]), keeps.retire_events(timestamptz), keeps.webhooks_due(timestamptz, integer),
+        keeps.webhooks_behind(),
     keeps.event_owners(bigint, integer) TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[], timestamptz, integer),
+GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.graph_reach(uuid, integer, text, text[],
+    timestamptz, integer),
     keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]) TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.take_due_jobs(timestamptz, integer), keeps.users_due(text, timestamptz, text, integer), keeps.fades_at(double precision, bigint, timestamptz) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.take_due_jobs(timestamptz, integer), keeps.users_due(text, timestamptz, text, integer),
+    keeps.fades_at(double precision, bigint, timestamptz) TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;
 
 -- the queue of the worker

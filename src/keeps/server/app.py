@@ -39,11 +39,13 @@ def auth_of(settings: Settings) -> AuthMode:
     mode: AuthMode = settings.auth or ("none" if settings.host in LOOPBACK else "keys")
     if mode == "none" and settings.host not in LOOPBACK:
         raise ValidationFailedError(
-            f"KEEPS_AUTH=none would let anybody who reaches {settings.host} read every tenant; set KEEPS_AUTH to keys or jwt, or KEEPS_HOST to 127.0.0.1"
+            f"KEEPS_AUTH=none would let anybody who reaches {settings.host} read every tenant; set KEEPS_AUTH to keys"
+            " or jwt, or KEEPS_HOST to 127.0.0.1"
         )
     if mode == "none" and "*" in settings.cors_origins:
         raise ValidationFailedError(
-            "KEEPS_CORS_ORIGINS=* with KEEPS_AUTH=none would let any web page read and write every tenant; name the origins"
+            "KEEPS_CORS_ORIGINS=* with KEEPS_AUTH=none would let any web page read and write every tenant; name the"
+            " origins"
         )
     return mode
 
@@ -55,8 +57,10 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
     """
     mode = auth_of(settings)
     tokens = (
-        Tokens(settings.jwt_secret, settings.jwks_url, issuer=settings.jwt_issuer, audience=settings.jwt_audience) if "jwt" in mode else None
-    )  # fmt: skip
+        Tokens(settings.jwt_secret, settings.jwks_url, issuer=settings.jwt_issuer, audience=settings.jwt_audience)
+        if "jwt" in mode
+        else None
+    )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -79,30 +83,68 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
             await app.state.rates.close()
 
     app = FastAPI(
-        title="Keeps", version=__version__, lifespan=lifespan, redoc_url=None, docs_url=None, openapi_url=None,
-        summary="Memory for AI agents, isolated by the database.", separate_input_output_schemas=False,
+        title="Keeps",
+        version=__version__,
+        lifespan=lifespan,
+        redoc_url=None,
+        docs_url=None,
+        openapi_url=None,
+        summary="Memory for AI agents, isolated by the database.",
+        separate_input_output_schemas=False,
         # The framework's own spans hold whole paths, and so the ids in them; ours are made at the edge.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
-    )  # fmt: skip
+    )
     app.state.metrics = HttpMetrics()
     beside = AT_ONCE_REMOTE if settings.embedder == "openai" else AT_ONCE_BESIDE
     app.state.turns = FairSlots(AT_ONCE, alone=AT_ONCE_ALONE, beside=beside)
-    app.state.rates = None if mode == "none" else Rates(
-        reads_per_minute=settings.reads_per_minute, writes_per_minute=settings.writes_per_minute, redis_url=settings.redis_url
-    )  # fmt: skip
+    app.state.rates = (
+        None
+        if mode == "none"
+        else Rates(
+            reads_per_minute=settings.reads_per_minute,
+            writes_per_minute=settings.writes_per_minute,
+            redis_url=settings.redis_url,
+        )
+    )
     routes = [*ROUTER.routes, *router.routes, *health.routes]
     app.router.routes[:0] = routes
     app.add_exception_handler(HTTPException, _http_error)
     app.add_middleware(
-        Edge, routes=[route for route in routes if isinstance(route, LeanRoute)], state=app.state, metrics=app.state.metrics, max_body_bytes=settings.max_body_bytes, traced=settings.otlp_endpoint is not None,
-        log_requests=settings.log_level == "debug", allowed_origins=settings.cors_origins,
-    )  # fmt: skip
+        Edge,
+        routes=[route for route in routes if isinstance(route, LeanRoute)],
+        state=app.state,
+        metrics=app.state.metrics,
+        max_body_bytes=settings.max_body_bytes,
+        traced=settings.otlp_endpoint is not None,
+        log_requests=settings.log_level == "debug",
+        allowed_origins=settings.cors_origins,
+    )
     if settings.cors_origins:
         app.add_middleware(
-            CORSMiddleware, allow_origins=list(settings.cors_origins), allow_methods=["*"],
-            allow_headers=["Authorization", "X-API-Key", "X-Tenant-ID", "X-User-ID", "X-Agent-ID", "X-Request-ID", "Idempotency-Key", "If-Match", "Content-Type"],
-            expose_headers=["ETag", "X-Next-Cursor", "X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"],
-        )  # fmt: skip
+            CORSMiddleware,
+            allow_origins=list(settings.cors_origins),
+            allow_methods=["*"],
+            allow_headers=[
+                "Authorization",
+                "X-API-Key",
+                "X-Tenant-ID",
+                "X-User-ID",
+                "X-Agent-ID",
+                "X-Request-ID",
+                "Idempotency-Key",
+                "If-Match",
+                "Content-Type",
+            ],
+            expose_headers=[
+                "ETag",
+                "X-Next-Cursor",
+                "X-Request-ID",
+                "RateLimit-Limit",
+                "RateLimit-Remaining",
+                "RateLimit-Reset",
+                "Retry-After",
+            ],
+        )
     app.openapi = describe(app)
     mount_docs(app)
     return app

@@ -175,7 +175,8 @@ class Edge:
             await app(scope, _limited(receive, limit), answer.send)
 
     def _chosen(self, scope: Scope) -> App:
-        """The route itself; the framework's layers only for what is none of ours: documentation, health, a wrong path."""
+        """The route itself; the framework's layers only for what is none of ours: documentation, health, a wrong
+        path."""
         for route in self._routes:
             match, found = route.matches(scope)
             if match is Match.FULL:
@@ -315,10 +316,13 @@ def _plain_names(scope: Scope) -> None:
     if query and query != query.lower():
         pairs = [pair.partition(b"=") for pair in query.split(b"&")]
         scope["query_string"] = b"&".join(
-            _CAMEL.sub(r"_\1", name.decode("latin-1")).lower().encode("latin-1") + equals + value
-            if name != name.lower() else name + equals + value
+            (
+                _CAMEL.sub(r"_\1", name.decode("latin-1")).lower().encode("latin-1") + equals + value
+                if name != name.lower()
+                else name + equals + value
+            )
             for name, equals, value in pairs
-        )  # fmt: skip
+        )
     raw = scope.get("raw_path") or b""
     if SLASH in scope["path"]:
         raise ValidationFailedError("an id in a path cannot hold the control character U+001F")

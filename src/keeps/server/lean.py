@@ -21,8 +21,8 @@ from keeps_client.checked import message_of
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
 AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE = 256, 64, 2
-"""Requests that are worked on at once: in all, of a tenant that is alone, and of one while others ask, too. Each takes its
-share of the one processor that runs the event loop, so who sends a hundred waits for themselves."""
+"""Requests that are worked on at once: in all, of a tenant that is alone, and of one while others ask, too. Each takes
+its share of the one processor that runs the event loop, so who sends a hundred waits for themselves."""
 AT_ONCE_REMOTE = 16
 """The last of these where another machine embeds: then requests mostly wait for it."""
 TURN_SECONDS = 20.0
@@ -32,7 +32,8 @@ Taken = Callable[[Request], Any]
 
 
 class LeanRoute(APIRoute):
-    """A route whose handler returns a Response, and asks for one caller (keeps.server.deps), parameters, and one body."""
+    """A route whose handler returns a Response, and asks for one caller (keeps.server.deps), parameters, and one
+    body."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

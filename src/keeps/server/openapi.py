@@ -14,23 +14,46 @@ from keeps_client.endpoints import ENDPOINTS
 from keeps_client.models.examples import PARAMETERS, example_of
 
 _ERRORS = {
-    "401": "No usable credentials (`unauthenticated`).", "403": "The role does not allow it (`forbidden`).",
-    "404": "Not there, or somebody else's (`not_found`).", "409": "Another version is stored (`conflict`): with the current one.",
-    "413": "Too many bytes (`payload_too_large`).", "422": "The input breaks a rule (`validation_failed`).",
-    "429": "Too many requests (`rate_limited`): with `Retry-After`.", "503": "Not available right now (`unavailable`).",
-}  # fmt: skip
+    "401": "No usable credentials (`unauthenticated`).",
+    "403": "The role does not allow it (`forbidden`).",
+    "404": "Not there, or somebody else's (`not_found`).",
+    "409": "Another version is stored (`conflict`): with the current one.",
+    "413": "Too many bytes (`payload_too_large`).",
+    "422": "The input breaks a rule (`validation_failed`).",
+    "429": "Too many requests (`rate_limited`): with `Retry-After`.",
+    "503": "Not available right now (`unavailable`).",
+}
 _PROBLEM = {
-    "type": "object", "title": "Problem", "description": "An error, by RFC 9457.",
+    "type": "object",
+    "title": "Problem",
+    "description": "An error, by RFC 9457.",
     "required": ["type", "title", "status", "code", "detail", "request_id"],
     "properties": {
-        "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"}, "code": {"type": "string"},
-        "detail": {"type": "string"}, "request_id": {"type": "string"},
-        "errors": {"type": "array", "items": {"type": "object", "properties": {"field": {"type": "string"}, "message": {"type": "string"}}}},
-        "current_version": {"type": ["integer", "null"]}, "current": {}, "retry_after_seconds": {"type": "number"},
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string"},
+        "detail": {"type": "string"},
+        "request_id": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"field": {"type": "string"}, "message": {"type": "string"}}},
+        },
+        "current_version": {"type": ["integer", "null"]},
+        "current": {},
+        "retry_after_seconds": {"type": "number"},
     },
-    "examples": [{"type": "urn:keeps:problem:not_found", "title": "No such thing", "status": 404, "code": "not_found",
-                  "detail": "no plan 'p'", "request_id": "0f8c1c5e-0000-4000-8000-000000000000"}],
-}  # fmt: skip
+    "examples": [
+        {
+            "type": "urn:keeps:problem:not_found",
+            "title": "No such thing",
+            "status": 404,
+            "code": "not_found",
+            "detail": "no plan 'p'",
+            "request_id": "0f8c1c5e-0000-4000-8000-000000000000",
+        }
+    ],
+}
 _LINE = '{"type": "memory", "row": {…}}'
 _EXAMPLES: dict[str, tuple[Any, Any]] = {
     f"{each.verb.lower()} {each.path}": (
@@ -95,9 +118,14 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
         responses.setdefault(status, {"description": description, "content": content})
     if method == "post":
         operation.setdefault("parameters", []).append(
-            {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
-             "description": "Sent again with the same body, a write is done once and answers the same for 24 hours."}
-        )  # fmt: skip
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
+                "description": "Sent again with the same body, a write is done once and answers the same for 24 hours.",
+            }
+        )
         responses.setdefault(
             "200",
             {"description": "It was there already, or the answer of before.", **_content_of(responses.get("201"))},

@@ -1,7 +1,7 @@
 """Whether a browser sends a request for a page of another site. Pure.
 
-Browsers say so themselves, by Sec-Fetch-Site and Origin; programs say neither. Nothing of another origin gets through, but for
-those that are allowed: no write, and no read, whatever credentials are asked for.
+Browsers say so themselves, by Sec-Fetch-Site and Origin; programs say neither. Nothing of another origin gets through,
+but for those that are allowed: no write, and no read, whatever credentials are asked for.
 """
 
 from __future__ import annotations

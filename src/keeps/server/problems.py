@@ -10,11 +10,17 @@ from keeps_client.errors import ConflictError, KeepsError, RateLimitedError, Val
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
-    "validation_failed": "The input breaks a rule", "unauthenticated": "No usable credentials", "forbidden": "Not allowed",
-    "not_found": "No such thing", "conflict": "In conflict with what is stored", "payload_too_large": "Too many bytes",
-    "rate_limited": "Too many requests", "not_configured": "Not configured here", "unavailable": "Not available right now",
+    "validation_failed": "The input breaks a rule",
+    "unauthenticated": "No usable credentials",
+    "forbidden": "Not allowed",
+    "not_found": "No such thing",
+    "conflict": "In conflict with what is stored",
+    "payload_too_large": "Too many bytes",
+    "rate_limited": "Too many requests",
+    "not_configured": "Not configured here",
+    "unavailable": "Not available right now",
     "internal": "A defect of Keeps",
-}  # fmt: skip
+}
 
 
 def problem_of(error: KeepsError, request_id: str) -> dict[str, Any]:
@@ -52,5 +58,10 @@ def encode(problem: dict[str, Any]) -> tuple[int, list[tuple[bytes, bytes]], byt
 
 def _problem(code: str, status: int, detail: str, request_id: str) -> dict[str, Any]:
     return {
-        "type": f"urn:keeps:problem:{code}", "title": TITLES[code], "status": status, "code": code, "detail": detail, "request_id": request_id,
-    }  # fmt: skip
+        "type": f"urn:keeps:problem:{code}",
+        "title": TITLES[code],
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "request_id": request_id,
+    }

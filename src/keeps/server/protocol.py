@@ -1,7 +1,7 @@
 """HTTP connections that cannot be used up: a head has a size and a time, also before anybody says who they are.
 
-uvicorn's httptools protocol limits neither: a header of 64 MiB is read whole, and a request that is never finished keeps its
-connection for good.
+uvicorn's httptools protocol limits neither: a header of 64 MiB is read whole, and a request that is never finished
+keeps its connection for good.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ class EventStream(Response):
         end = loop.time() + MAX_SECONDS
         try:
             while loop.time() < end:
-                # An id alone is no event, but readers keep it: so they know where they are, also when all is filtered out.
+                # An id alone is no event, but readers keep it: so they know where they are, also when all is filtered
+                # out.
                 body = _encoded(batch) + b"id: %d\n\n" % self._subscription.position
                 async with asyncio.timeout(STALL_SECONDS):
                     await send({"type": "http.response.body", "body": body, "more_body": True})

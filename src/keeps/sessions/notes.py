@@ -1,7 +1,7 @@
 """Layer 1: notes of a conversation, folded message by message. Pure.
 
-A rolling summary (every five messages the sentences that matter most, in the order in which they were said), decisions and
-action items, tool results worth keeping, and the last messages. At most 50 items. All of it is read from the
+A rolling summary (every five messages the sentences that matter most, in the order in which they were said), decisions
+and action items, tool results worth keeping, and the last messages. At most 50 items. All of it is read from the
 messages, which are stored as memories, so notes can be made again at any time.
 """
 
@@ -27,12 +27,14 @@ SUMMARY_CHARACTERS = 1_600
 ITEM_CHARACTERS = 300
 
 _DECISION = re.compile(
-    r"\b(?:(?:we|i|they)(?:'ve| have)? (?:decided|agreed|chose|settled|picked)|let's (?:go with|use|do)|i(?:'ll| will) (?:go with|take|choose)"
+    r"\b(?:(?:we|i|they)(?:'ve| have)? (?:decided|agreed|chose|settled|picked)|let's (?:go with|use|do)|i(?:'ll| will)"
+    r" (?:go with|take|choose)"
     r"|(?:the|our|my) decision|we(?:'ll| will) (?:go with|use)|it(?:'s| is) (?:decided|settled)|approved)\b",
     re.IGNORECASE,
 )
 _ACTION = re.compile(
-    r"\b(?:to-?do|action item|remind me|don't forget|(?:needs? to|has to|have to|must)(?! (?:not|never))|follow up|by (?:monday|tuesday|wednesday|thursday|friday"
+    r"\b(?:to-?do|action item|remind me|don't forget|(?:needs? to|has to|have to|must)(?! (?:not|never))|follow up|by"
+    r" (?:monday|tuesday|wednesday|thursday|friday"
     r"|saturday|sunday|tomorrow|tonight|next week|the end of)|deadline|due (?:on|by|date))\b",
     re.IGNORECASE,
 )
@@ -59,13 +61,18 @@ def fold(notes: SessionNotes, messages: Sequence[Note], now: datetime, kept: tim
         if count % SUMMARISED_EVERY == 0:
             summary = summarise(summary, [each for each in items if each.kind == "message"][-SUMMARISED_EVERY:])
     return SessionNotes(
-        session_id=notes.session_id, summary=summary, items=tuple(_fitting(items)), message_count=count, updated_at=now,
+        session_id=notes.session_id,
+        summary=summary,
+        items=tuple(_fitting(items)),
+        message_count=count,
+        updated_at=now,
         expires_at=now + kept,
-    )  # fmt: skip
+    )
 
 
 def summarise(summary: str, messages: Sequence[Note]) -> str:
-    """The summary with the sentences of some messages that matter most, within its length: the least important go first."""
+    """The summary with the sentences of some messages that matter most, within its length: the least important go
+    first."""
     known = [line.removeprefix("- ") for line in summary.splitlines() if line]
     for message in messages:
         if message.role in ("system", "tool"):

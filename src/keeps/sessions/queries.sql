@@ -2,7 +2,8 @@
 
 -- name: session_get
 -- reads: Session without last_interaction
-SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.ended_at, held.created_at, held.updated_at,
+SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version,
+    held.ended_at, held.created_at, held.updated_at,
        (SELECT count(*) FROM keeps.plans
         WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id) AS plan_count,
        GREATEST(held.last_interaction,
@@ -11,14 +12,16 @@ SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, 
            (SELECT max(working_memory.updated_at) FROM keeps.plans JOIN keeps.working_memory USING (tenant_id, plan_id)
             WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
            (SELECT max(memories.created_at) FROM keeps.memories
-            WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.session_id = held.session_id)) AS last_activity
+            WHERE memories.tenant_id = $1 AND memories.user_id = $2
+                AND memories.session_id = held.session_id)) AS last_activity
 FROM keeps.sessions AS held
 WHERE held.tenant_id = $1 AND held.user_id = $2 AND held.session_id = $3
 
 -- name: session_list
 -- reads: Session without last_interaction
 -- One keyset page, newest first. $3, $4: the last row of the page before, or null · $5: how many
-SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version, held.ended_at, held.created_at, held.updated_at,
+SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version,
+    held.ended_at, held.created_at, held.updated_at,
        (SELECT count(*) FROM keeps.plans
         WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id) AS plan_count,
        GREATEST(held.last_interaction,
@@ -27,7 +30,8 @@ SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, 
            (SELECT max(working_memory.updated_at) FROM keeps.plans JOIN keeps.working_memory USING (tenant_id, plan_id)
             WHERE plans.tenant_id = $1 AND plans.user_id = $2 AND plans.session_id = held.session_id),
            (SELECT max(memories.created_at) FROM keeps.memories
-            WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.session_id = held.session_id)) AS last_activity
+            WHERE memories.tenant_id = $1 AND memories.user_id = $2
+                AND memories.session_id = held.session_id)) AS last_activity
 FROM keeps.sessions AS held
 WHERE held.tenant_id = $1 AND held.user_id = $2
   AND ($3::timestamptz IS NULL OR (held.created_at, held.session_id) < ($3, $4::text))
@@ -36,8 +40,10 @@ LIMIT $5
 
 -- name: session_insert
 -- $1: the row as JSON. No row comes back where the session is there already.
-INSERT INTO keeps.sessions (tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction, ended_at, created_at, updated_at)
-SELECT tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction, ended_at, created_at, updated_at
+INSERT INTO keeps.sessions (tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction,
+    ended_at, created_at, updated_at)
+SELECT tenant_id, user_id, session_id, name, agent_id, metadata, version, last_interaction, ended_at, created_at,
+    updated_at
 FROM jsonb_populate_record(NULL::keeps.sessions, $1::jsonb)
 ON CONFLICT DO NOTHING
 RETURNING session_id
@@ -63,11 +69,13 @@ SELECT keeps.redact_own_events($1, ARRAY['session.created', 'session.updated'])
 
 -- name: session_notes_get
 -- The notes of a conversation that are still fresh.
-SELECT notes FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND agent_id = $4 AND expires_at > $5
+SELECT notes FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND agent_id = $4
+    AND expires_at > $5
 
 -- name: session_notes_put
 -- $6: when what matters of it is to be kept for longer
-INSERT INTO keeps.session_notes (tenant_id, user_id, session_id, agent_id, notes, consolidate_at, expires_at) VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7)
+INSERT INTO keeps.session_notes (tenant_id, user_id, session_id, agent_id, notes, consolidate_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7)
 ON CONFLICT (tenant_id, user_id, session_id, agent_id)
     DO UPDATE SET notes = EXCLUDED.notes, consolidate_at = EXCLUDED.consolidate_at, expires_at = EXCLUDED.expires_at
 
@@ -79,13 +87,15 @@ ORDER BY consolidate_at LIMIT $4
 
 -- name: session_notes_consolidated
 -- Consolidated ($6 null), or to be at another time: unless something was said since the notes of $5 messages were read.
-UPDATE keeps.session_notes SET consolidate_at = $6 WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND agent_id = $4
+UPDATE keeps.session_notes SET consolidate_at = $6 WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3
+    AND agent_id = $4
   AND (notes ->> 'message_count')::integer = $5
 
 -- name: session_messages
 -- The last messages of a conversation, newest first: what its notes are made of.
 SELECT memory_id, content, role, source, metadata, valid_from FROM keeps.memories
-WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND kind = 'episodic' AND content_type IN ('message', 'tool_result') AND deleted_at IS NULL
+WHERE tenant_id = $1 AND user_id = $2 AND session_id = $3 AND kind = 'episodic'
+    AND content_type IN ('message', 'tool_result') AND deleted_at IS NULL
   AND ($5 = '' OR agent_id = $5)
 ORDER BY valid_from DESC, memory_id DESC
 LIMIT $4
@@ -97,5 +107,6 @@ DELETE FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND sessio
 -- What rules or an LLM made of one memory ($3): facts, the summaries of its conversation ($4), and those that name it.
 SELECT memory_id FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2
-  AND ((namespace = 'facts' AND metadata ->> 'read_in' = $3) OR (namespace = 'sessions' AND content_type = 'session_summary' AND session_id = $4)
+  AND ((namespace = 'facts' AND metadata ->> 'read_in' = $3) OR (namespace = 'sessions'
+      AND content_type = 'session_summary' AND session_id = $4)
        OR (namespace IN ('summaries', 'gists') AND metadata -> 'sources' ? $3))

@@ -41,10 +41,19 @@ class SessionService:
         async def work(tx: Tx) -> Session:
             now = self._clock()
             session = Session(
-                session_id=session_id, tenant_id=scope.tenant_id, user_id=scope.user_id, agent_id=new.agent_id or scope.agent_id,
-                name=new.name, metadata=new.metadata, plan_count=0, last_interaction=now, last_activity=now, version=1,
-                created_at=now, updated_at=now,
-            )  # fmt: skip
+                session_id=session_id,
+                tenant_id=scope.tenant_id,
+                user_id=scope.user_id,
+                agent_id=new.agent_id or scope.agent_id,
+                name=new.name,
+                metadata=new.metadata,
+                plan_count=0,
+                last_interaction=now,
+                last_activity=now,
+                version=1,
+                created_at=now,
+                updated_at=now,
+            )
             if not await store.insert(tx, session):
                 held = await self._held(tx, session_id)
                 raise ConflictError(

@@ -44,10 +44,19 @@ async def ensure(tx: Tx, session_id: str, now: datetime) -> None:
     await insert(
         tx,
         Session(
-            session_id=session_id, tenant_id=tx.scope.tenant_id, user_id=tx.scope.user_id, agent_id=tx.scope.agent_id, metadata={}, plan_count=0,
-            last_interaction=now, last_activity=now, version=1, created_at=now, updated_at=now,
+            session_id=session_id,
+            tenant_id=tx.scope.tenant_id,
+            user_id=tx.scope.user_id,
+            agent_id=tx.scope.agent_id,
+            metadata={},
+            plan_count=0,
+            last_interaction=now,
+            last_activity=now,
+            version=1,
+            created_at=now,
+            updated_at=now,
         ),
-    )  # fmt: skip
+    )
 
 
 async def replace(tx: Tx, session: Session) -> None:
@@ -114,7 +123,8 @@ async def notes_done(tx: Tx, notes: SessionNotes, agent_id: str, again_at: datet
 
 
 async def messages(tx: Tx, session_id: str, limit: int, agent_id: str = "") -> list[tuple[UUID, Note]]:
-    """The last messages of a conversation, oldest first, with the ids of their memories; with `agent_id` only that agent's."""
+    """The last messages of a conversation, oldest first, with the ids of their memories; with `agent_id` only that
+    agent's."""
     who = (tx.scope.tenant_id, tx.scope.user_id, session_id)
     rows = await tx.fetch(QUERIES["session_messages"], *who, limit, agent_id)
     found: list[tuple[UUID, Note]] = []

@@ -2,7 +2,8 @@
 
 -- name: task_get
 -- reads: TaskContext
-SELECT tenant_id, user_id, task_id, plan_id, agent_id, event_type, response_event, response_topic, data, sub_tasks, state, version,
+SELECT tenant_id, user_id, task_id, plan_id, agent_id, event_type, response_event, response_topic, data, sub_tasks,
+    state, version,
        created_at, updated_at
 FROM keeps.task_contexts
 WHERE tenant_id = $1 AND user_id = $2 AND task_id = $3
@@ -10,7 +11,8 @@ WHERE tenant_id = $1 AND user_id = $2 AND task_id = $3
 -- name: task_by_subtask
 -- reads: TaskContext
 -- The task that waits for a sub-task: of several the newest.
-SELECT held.tenant_id, held.user_id, held.task_id, held.plan_id, held.agent_id, held.event_type, held.response_event, held.response_topic,
+SELECT held.tenant_id, held.user_id, held.task_id, held.plan_id, held.agent_id, held.event_type, held.response_event,
+    held.response_topic,
        held.data, held.sub_tasks, held.state, held.version, held.created_at, held.updated_at
 FROM keeps.task_subtasks AS waiting
 JOIN keeps.task_contexts AS held ON held.tenant_id = $1 AND held.user_id = $2 AND held.task_id = waiting.task_id
@@ -21,14 +23,18 @@ LIMIT 1
 -- name: task_put
 -- $1: the row as JSON; one that is there is replaced.
 INSERT INTO keeps.task_contexts (
-    tenant_id, user_id, task_id, plan_id, agent_id, event_type, response_event, response_topic, data, sub_tasks, state, version,
+    tenant_id, user_id, task_id, plan_id, agent_id, event_type, response_event, response_topic, data, sub_tasks, state,
+        version,
     created_at, updated_at)
-SELECT tenant_id, user_id, task_id, plan_id, agent_id, event_type, response_event, response_topic, data, sub_tasks, state, version,
+SELECT tenant_id, user_id, task_id, plan_id, agent_id, event_type, response_event, response_topic, data, sub_tasks,
+    state, version,
        created_at, updated_at
 FROM jsonb_populate_record(NULL::keeps.task_contexts, $1::jsonb)
 ON CONFLICT (tenant_id, user_id, task_id) DO UPDATE
-    SET plan_id = EXCLUDED.plan_id, agent_id = EXCLUDED.agent_id, event_type = EXCLUDED.event_type, response_event = EXCLUDED.response_event,
-        response_topic = EXCLUDED.response_topic, data = EXCLUDED.data, sub_tasks = EXCLUDED.sub_tasks, state = EXCLUDED.state,
+    SET plan_id = EXCLUDED.plan_id, agent_id = EXCLUDED.agent_id, event_type = EXCLUDED.event_type,
+        response_event = EXCLUDED.response_event,
+        response_topic = EXCLUDED.response_topic, data = EXCLUDED.data, sub_tasks = EXCLUDED.sub_tasks,
+            state = EXCLUDED.state,
         version = EXCLUDED.version, updated_at = EXCLUDED.updated_at
 
 -- name: task_delete

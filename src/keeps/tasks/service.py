@@ -43,9 +43,14 @@ class TaskService:
             _check(held, new.expected_version, new.task_id)
             now = self._clock()
             task = TaskContext(
-                **new.model_dump(exclude={"expected_version", "user_id"}), tenant_id=scope.tenant_id, user_id=scope.user_id, agent_id=scope.agent_id,
-                version=held.version + 1 if held else 1, created_at=held.created_at if held else now, updated_at=now,
-            )  # fmt: skip
+                **new.model_dump(exclude={"expected_version", "user_id"}),
+                tenant_id=scope.tenant_id,
+                user_id=scope.user_id,
+                agent_id=scope.agent_id,
+                version=held.version + 1 if held else 1,
+                created_at=held.created_at if held else now,
+                updated_at=now,
+            )
             await store.put(tx, task)
             return task
 

@@ -62,7 +62,8 @@ _UNCONFIGURED = structlog.wrap_logger(
         structlog.processors.JSONRenderer(),
     ],
 )
-"""In a library, and in commands that print what they were asked for: warnings, on stderr, so that stdout is theirs alone."""
+"""In a library, and in commands that print what they were asked for: warnings, on stderr, so that stdout is theirs
+alone."""
 
 
 def log() -> structlog.typing.FilteringBoundLogger:

@@ -39,12 +39,19 @@ class Metrics:
             "embedding_queue_texts", "Texts that wait for the embedding model.", ["kind"], registry=registry
         )
         self.embedding_seconds = Histogram(
-            "embedding_seconds", "Time until texts were embedded, the wait included.", ["kind"], buckets=BUCKETS, registry=registry
-        )  # fmt: skip
+            "embedding_seconds",
+            "Time until texts were embedded, the wait included.",
+            ["kind"],
+            buckets=BUCKETS,
+            registry=registry,
+        )
         self.deliveries = Counter("webhook_deliveries", "Events sent to webhooks.", ["outcome"], registry=registry)
         self.delivery_lag = Histogram(
-            "webhook_delivery_lag_seconds", "From an event until a webhook took it.", buckets=LAG_BUCKETS, registry=registry
-        )  # fmt: skip
+            "webhook_delivery_lag_seconds",
+            "From an event until a webhook took it.",
+            buckets=LAG_BUCKETS,
+            registry=registry,
+        )
         self.webhooks_behind = Gauge("webhooks_behind", "Webhooks with events still to send.", registry=registry)
         self.webhook_lag = Gauge("webhook_lag_seconds", "Age of the oldest event still to send.", registry=registry)
         self.jobs_queued = Gauge("memory_jobs_queued", "The worker's queue, by status.", ["status"], registry=registry)
@@ -63,8 +70,11 @@ class HttpMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.operations = Counter(
-            "memory_operations", "Operations on memories and state.", ["operation", "kind", "success"], registry=self.registry
-        )  # fmt: skip
+            "memory_operations",
+            "Operations on memories and state.",
+            ["operation", "kind", "success"],
+            registry=self.registry,
+        )
         self.retrieval = Histogram(
             "memory_retrieval_seconds", "Time to answer a question.", buckets=BUCKETS, registry=self.registry
         )
@@ -72,8 +82,12 @@ class HttpMetrics:
             "http_requests", "HTTP requests.", ["method", "route", "status"], registry=self.registry
         )
         self.duration = Histogram(
-            "http_request_duration_seconds", "Time to answer a request.", ["method", "route"], buckets=BUCKETS, registry=self.registry
-        )  # fmt: skip
+            "http_request_duration_seconds",
+            "Time to answer a request.",
+            ["method", "route"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
         self.in_flight = Gauge("http_requests_in_flight", "Requests being answered.", registry=self.registry)
 
     def text(self) -> bytes:

@@ -18,7 +18,8 @@ def configure_traces(endpoint: str | None, version: str) -> None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise NotConfiguredError(
-            "OTEL_EXPORTER_OTLP_ENDPOINT needs the packages of the extra otel: pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+            "OTEL_EXPORTER_OTLP_ENDPOINT needs the packages of the extra otel: pip install opentelemetry-sdk"
+            " opentelemetry-exporter-otlp-proto-http"
         ) from None
     provider = TracerProvider(resource=Resource.create({"service.name": "keeps", "service.version": version}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

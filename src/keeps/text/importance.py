@@ -1,9 +1,9 @@
 """How important a memory is when nobody says. Pure, and only a guess: give `importance` where you know better.
 
 Half by default. What binds or defines a person (health, obligations, preferences, decisions, the people and things of
-theirs), and what is concrete (names, dates, numbers), raises it; greetings, praise, questions and very short replies lower
-it, and so does an agent saying it. The result stays between 0.1 and 0.9: only a caller may say that something is worth
-nothing or everything.
+theirs), and what is concrete (names, dates, numbers), raises it; greetings, praise, questions and very short replies
+lower it, and so does an agent saying it. The result stays between 0.1 and 0.9: only a caller may say that something is
+worth nothing or everything.
 
 The weights are rounded from what tells the turns that questions of LoCoMo need from its other turns (area under the
 curve 0.81; 0.55 for the cues of meaning alone); English only.
@@ -30,26 +30,36 @@ _CUES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
             0.08,
         ),
         (
-            r"\b(?:my|our|his|her|their) (?:name|birthday|address|wife|husband|partner|girlfriend|boyfriend|son|daughter|kids?|children|mother|father|mom|dad|sister"
+            r"\b(?:my|our|his|her|their)"
+            r" (?:name|birthday|address|wife|husband|partner|girlfriend|boyfriend|son|daughter|kids?|children|mother|father|mom|dad|sister"
             r"|brother|family|friend|team|boss|dog|cat|car|house|job|budget)\b",
             0.08,
         ),
-        (rf"\b(?:{_MONTHS}|{_DAYS}|yesterday|tomorrow|tonight|(?:last|next) (?:week|month|year|night|summer|weekend)|ago)\b|\b\d{{1,4}}[-/.]\d{{1,2}}[-/.]\d{{1,4}}\b", 0.11),
+        (
+            (
+                rf"\b(?:{_MONTHS}|{_DAYS}|yesterday|tomorrow|tonight|(?:last|next)"
+                r" (?:week|month|year|night|summer|weekend)|ago)\b|\b\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b"
+            ),
+            0.11,
+        ),
     )
-)  # fmt: skip
+)
 LASTING = 0.8
-"""Who somebody is, health, obligations, decisions and standing instructions are kept for long from the first hour on."""
+"""Who somebody is, health, obligations, decisions and standing instructions are kept for long from the first hour
+on."""
 _NUMBER = re.compile(r"\b\d+\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|twice|dozen|hundred)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.!?:,]\s)(?<!^)\b(?!I\b|I'|I’)[A-Z][a-z]{2,}")
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|[Ww]e|[Ww]e['’]ve|[Mm]y|[Oo]ur)\b")
 _SECOND_PERSON = re.compile(r"\b(?:you|your|you['’]re|you['’]ve)\b", re.IGNORECASE)
 _REPLY = re.compile(
-    r"^\W*(?:wow|that['’]?s|that is|congrat\w*|sounds|thanks?|thank you|yeah|yes|great|glad|no problem|awesome|cool|nice|aw+|oh|absolutely|definitely"
+    r"^\W*(?:wow|that['’]?s|that is|congrat\w*|sounds|thanks?|thank you|yeah|yes|great|glad|no"
+    r" problem|awesome|cool|nice|aw+|oh|absolutely|definitely"
     r"|for sure|hey|hi|hello|you['’]re|totally|so true|good|agreed|i['’]m glad|happy to)\b",
     re.IGNORECASE,
 )
 _CHATTER = re.compile(
-    r"^\W*(ok(ay)?|thanks?( you| a lot)?|thx|hi|hello|hey|bye|good(bye| morning| night)|lol|haha+|yes|yeah|yep|no|nope|sure|cool|great|nice|wow)"
+    r"^\W*(ok(ay)?|thanks?( you| a lot)?|thx|hi|hello|hey|bye|good(bye| morning|"
+    r" night)|lol|haha+|yes|yeah|yep|no|nope|sure|cool|great|nice|wow)"
     r"(\W+\w+){0,2}\W*$",
     re.IGNORECASE,
 )

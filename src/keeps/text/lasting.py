@@ -1,6 +1,7 @@
 """What must not fade because nobody asked for it in a month. Pure; English.
 
-Who somebody is, how their health is, what they owe and have promised, what was decided, and how they want to be answered.
+Who somebody is, how their health is, what they owe and have promised, what was decided, and how they want to be
+answered.
 Read sentence by sentence; what is said of this moment, or asked once, is none of these.
 """
 
@@ -11,13 +12,16 @@ import re
 MOST_CHARACTERS = 4_000
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _MOMENT = re.compile(
-    r"\b(?:right now|at the moment|just now|for now|today|this (?:morning|afternoon|evening)|tonight|earlier|a (?:bit|little)|kind of|at last|so tired"
+    r"\b(?:right now|at the moment|just now|for now|today|this (?:morning|afternoon|evening)|tonight|earlier|a"
+    r" (?:bit|little)|kind of|at last|so tired"
     r"|apparently|in such a)\b|^(?:i could scream|ugh|haha|lol|wow)\b",
     re.IGNORECASE,
 )
 _ONCE = re.compile(
-    r"^(?:please )?(?:can|could|would|will) you\b|^(?:please )?(?:translate|summari[sz]e|shorten|convert|sort|check|write|suggest|explain|compute|give me|show me|tell me"
-    r"|find|list|draft|fix|what|how|who|when|where|why|which)\b.{0,200}(?:\bthis\b|\bthese\b|\bfollowing\b|:|\?|\ba (?:limerick|poem|haiku|story|title|synonym)\b)|\?$",
+    r"^(?:please )?(?:can|could|would|will) you\b|^(?:please"
+    r" )?(?:translate|summari[sz]e|shorten|convert|sort|check|write|suggest|explain|compute|give me|show me|tell me"
+    r"|find|list|draft|fix|what|how|who|when|where|why|which)\b.{0,200}(?:\bthis\b|\bthese\b|\bfollowing\b|:|\?|\ba"
+    r" (?:limerick|poem|haiku|story|title|synonym)\b)|\?$",
     re.IGNORECASE,
 )
 _RELATIVE = (
@@ -29,58 +33,92 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for kind, pattern in (
         (
             "instruction",
-            r"\b(?:from (?:now|here) on|in (?:the )?future|as a rule|by default|every time (?:i|you|we)|whenever (?:i|you|we)|each time (?:i|you)|if i ask\b|when(?:ever)? you (?:write|answer"
+            r"\b(?:from (?:now|here) on|in (?:the )?future|as a rule|by default|every time (?:i|you|we)|whenever"
+            r" (?:i|you|we)|each time (?:i|you)|if i ask\b|when(?:ever)? you (?:write|answer"
             r"|reply|respond|talk)|at all times)\b"
-            r"|^(?:and |but |also |so )?(?:please )?(?:always|never)\b|^(?:please )?(?:don't|do not) (?:ever|use|call|suggest|mention|recommend|add|start|end|include|write|address|ask me)\b"
-            r"|\b(?:answer|reply|respond|write|talk|speak)(?: to me)? (?:only |always |just )?(?:in|with|using|as)\b|^(?:please )?(?:call|address) me\b|\byou (?:can|may|should) call me\b"
-            r"|^(?:please )?(?:use|keep|stop|avoid|skip|stick to|no more|leave out|put|add|give|round|format)\b.{0,80}\b(?:always|only|answers?|replies|responses|messages|units|spelling|time"
-            r"|for me|emojis?|in anything)\b|\bin (?:all|any|every)(?:thing)? (?:drafts?|answers?|replies|texts?|messages?|emails?)\b|\bi (?:want|prefer|would like|'d like) (?:you|your"
+            r"|^(?:and |but |also |so )?(?:please )?(?:always|never)\b|^(?:please )?(?:don't|do not)"
+            r" (?:ever|use|call|suggest|mention|recommend|add|start|end|include|write|address|ask me)\b"
+            r"|\b(?:answer|reply|respond|write|talk|speak)(?: to me)? (?:only |always |just"
+            r" )?(?:in|with|using|as)\b|^(?:please )?(?:call|address) me\b|\byou (?:can|may|should) call me\b"
+            r"|^(?:please )?(?:use|keep|stop|avoid|skip|stick to|no more|leave"
+            r" out|put|add|give|round|format)\b.{0,80}\b(?:always|only|answers?|replies|responses|messages|units|spelling|time"
+            r"|for me|emojis?|in anything)\b|\bin (?:all|any|every)(?:thing)?"
+            r" (?:drafts?|answers?|replies|texts?|messages?|emails?)\b|\bi (?:want|prefer|would like|'d like)"
+            r" (?:you|your"
             r"|answers|replies|all)\b|\b(?:your|all) (?:answers|replies|responses) (?:should|must|to)\b",
         ),
         (
             "health",
             r"\b(?:allerg\w{1,6}|intoleran\w{1,3}|coeliac|celiac|diabet\w{1,4}|asthma\w{0,4}|epilep\w{1,4}|migraines?|pacemaker|insulin|inhaler|chemo\w{0,8}|cancer|tumou?r|pregnan\w{1,3}"
-            r"|expecting a (?:baby|child)|blood (?:thinners?|pressure|type|group|sugar)|diagnos\w{1,4}|medication|prescri\w{1,6}|antidepressants?|statins?|thyrox\w{0,4}|levothyroxine|arthritis"
-            r"|anxiety disorder|depression|adhd|autis\w{1,4}|dyslexi\w|colou?r-?blind|deaf\w{0,4}|blind\b|wheelchair|hearing aids?|prosthe\w{1,5}|transplant|dialysis|sober|recovering alcoholic"
-            r"|anaphyla\w{1,5}|epipen|penicillin|heart (?:condition|disease|attack|surgery)|stroke|chronic|hiv\b|ms\b(?= since)|high cholesterol|gluten|lactose|vegan|vegetarian|kosher|halal"
-            r"|fused|hernia|osteo\w{1,8}|sciatica|glaucoma|tinnitus|eczema|psoriasis|hay fever|panic attacks?|insomnia|seizures?)\b"
-            r"|\bi can(?:'t|not) (?:eat|have|drink|tolerate|digest|lift|walk|hear)\b|\bi (?:take|'m on|am on|need) \w{1,20}(?: \w{1,20}){0,3} (?:every|each|twice|once|daily|three times)\b"
-            r"|\bgives? me (?:a rash|hives|migraines?|cramps)\b|\bmy (?:doctor|physio|cardiologist|therapist|surgeon|gp)\b|\b(?:knee|hip|back|shoulder|heart) (?:surgery|operation|replacement)\b",
+            r"|expecting a (?:baby|child)|blood"
+            r" (?:thinners?|pressure|type|group|sugar)|diagnos\w{1,4}|medication|prescri\w{1,6}|antidepressants?|statins?|thyrox\w{0,4}|levothyroxine|arthritis"
+            r"|anxiety"
+            r" disorder|depression|adhd|autis\w{1,4}|dyslexi\w|colou?r-?blind|deaf\w{0,4}|blind\b|wheelchair|hearing"
+            r" aids?|prosthe\w{1,5}|transplant|dialysis|sober|recovering alcoholic"
+            r"|anaphyla\w{1,5}|epipen|penicillin|heart"
+            r" (?:condition|disease|attack|surgery)|stroke|chronic|hiv\b|ms\b(?= since)|high"
+            r" cholesterol|gluten|lactose|vegan|vegetarian|kosher|halal"
+            r"|fused|hernia|osteo\w{1,8}|sciatica|glaucoma|tinnitus|eczema|psoriasis|hay fever|panic"
+            r" attacks?|insomnia|seizures?)\b"
+            r"|\bi can(?:'t|not) (?:eat|have|drink|tolerate|digest|lift|walk|hear)\b|\bi (?:take|'m on|am on|need)"
+            r" \w{1,20}(?: \w{1,20}){0,3} (?:every|each|twice|once|daily|three times)\b"
+            r"|\bgives? me (?:a rash|hives|migraines?|cramps)\b|\bmy"
+            r" (?:doctor|physio|cardiologist|therapist|surgeon|gp)\b|\b(?:knee|hip|back|shoulder|heart)"
+            r" (?:surgery|operation|replacement)\b",
         ),
         (
             "obligation",
-            r"\b(?:i|we|you)(?:'ve| have)? (?:must|have to|has to|need to|owe|promised?|swore|agreed to|committed to|pledged|vowed|signed)\b|\b(?:is|are|was|be) due\b|\bdeadline\b|\bdue (?:on|by|date)\b"
-            r"|\b(?:has|have|needs?) to (?:be|go|go in|happen)\b.{0,60}\bby\b|\bcontractually\b|\bobliged\b|\blegally\b|\bbound (?:to|by)\b|\bnda\b|\bnotice period\b|\bcustody\b|\bcourt (?:hearing|date|order)\b"
-            r"|\bi(?:'m| am) (?:responsible for|on call|in charge of|obliged|required|supposed) \b|\bi(?:'ve| have) (?:agreed|promised|signed|committed)\b|\bcan(?:'t|not) miss\b|\bmust not\b|\brenew(?:al)? \b.{0,60}\b(?:by|before|until)\b"
+            r"\b(?:i|we|you)(?:'ve| have)? (?:must|have to|has to|need to|owe|promised?|swore|agreed to|committed"
+            r" to|pledged|vowed|signed)\b|\b(?:is|are|was|be) due\b|\bdeadline\b|\bdue (?:on|by|date)\b"
+            r"|\b(?:has|have|needs?) to (?:be|go|go"
+            r" in|happen)\b.{0,60}\bby\b|\bcontractually\b|\bobliged\b|\blegally\b|\bbound (?:to|by)\b|\bnda\b|\bnotice"
+            r" period\b|\bcustody\b|\bcourt (?:hearing|date|order)\b"
+            r"|\bi(?:'m| am) (?:responsible for|on call|in charge of|obliged|required|supposed) \b|\bi(?:'ve| have)"
+            r" (?:agreed|promised|signed|committed)\b|\bcan(?:'t|not) miss\b|\bmust not\b|\brenew(?:al)?"
+            r" \b.{0,60}\b(?:by|before|until)\b"
             r"|\bi(?:'m| am) (?:on call|responsible)\b|\b(?:pay|paid) back\b|\bmy turn to\b",
         ),
         (
             "decision",
-            r"\b(?:we|i|they|(?:the|our|my) \w{1,20}(?: \w{1,20}){0,3})(?:'ve| have| has| finally|'ll| will){0,2} (?:decided|settled on|chose|chosen|picked|opted|resolved|agreed (?:to|on|that)|made up (?:my|our|their) mind"
-            r"|ruled out|turned \w{0,20}.{0,30}\bdown|gone with|went with)\b|\b(?:i'm|i am|we're|we are) (?:going (?:with|to use)|keeping|sticking with|leaving (?:the|my)|dropping|cancelling|not going to)\b"
-            r"|\bfinal (?:call|decision|answer)\b|\bthat's (?:final|settled)\b|\bafter all\b.{0,20}\b(?:final|won't)\b|\b(?:the|our|my) decision\b|\bdecision:|\bit(?:'s| is) (?:decided|settled)\b|\bfor good\b|\brather than\b.{0,60}\bfor (?:the|our|my)\b"
+            r"\b(?:we|i|they|(?:the|our|my) \w{1,20}(?: \w{1,20}){0,3})(?:'ve| have| has| finally|'ll| will){0,2}"
+            r" (?:decided|settled on|chose|chosen|picked|opted|resolved|agreed (?:to|on|that)|made up (?:my|our|their)"
+            r" mind"
+            r"|ruled out|turned \w{0,20}.{0,30}\bdown|gone with|went with)\b|\b(?:i'm|i am|we're|we are) (?:going"
+            r" (?:with|to use)|keeping|sticking with|leaving (?:the|my)|dropping|cancelling|not going to)\b"
+            r"|\bfinal (?:call|decision|answer)\b|\bthat's (?:final|settled)\b|\bafter"
+            r" all\b.{0,20}\b(?:final|won't)\b|\b(?:the|our|my) decision\b|\bdecision:|\bit(?:'s| is)"
+            r" (?:decided|settled)\b|\bfor good\b|\brather than\b.{0,60}\bfor (?:the|our|my)\b"
             r"|\bwe(?:'re| are) going with\b|\bfinal\b[.!]?$",
         ),
         (
             "identity",
-            r"\bmy (?:full |first |last |maiden |real |sur|nick)?name(?:'s| is)\b|\b(?:people|friends|everyone|they|most people) call me\b|\bi(?:'m| am| was) (?:called|born|named)\b|\bi was (?:born|raised)\b|\bi grew up\b"
-            r"|\bmy (?:pronouns|birthday|address|nationality|native language|mother tongue|star sign|phone number|email|e-mail|job|profession|surname|religion|hometown)\b"
-            r"|\b(?:my|our) "
-            + _RELATIVE
-            + r"(?:'s| is| are| works?| lives?| was| has| have)\b|\bmy (?:dog|cat|horse|rabbit|parrot|tortoise|hamster)(?:'s| is)\b"
-            r"|\bi(?:'m| am) (?:an? |the )?(?:\w{1,20}[ -]){0,3}(?:years? old|mother|father|mum|mom|dad|parent|widow\w{0,3}|divorced|married|engaged|single|retired|engineer|teacher|nurse|doctor|lawyer|developer|designer"
-            r"|student|manager|director|head of|chef|cook|driver|pilot|farmer|carpenter|plumber|electrician|baker|writer|journalist|scientist|researcher|accountant|architect|musician|artist|translator|librarian|owner"
+            r"\bmy (?:full |first |last |maiden |real |sur|nick)?name(?:'s|"
+            r" is)\b|\b(?:people|friends|everyone|they|most people) call me\b|\bi(?:'m| am| was)"
+            r" (?:called|born|named)\b|\bi was (?:born|raised)\b|\bi grew up\b"
+            r"|\bmy (?:pronouns|birthday|address|nationality|native language|mother tongue|star sign|phone"
+            r" number|email|e-mail|job|profession|surname|religion|hometown)\b"
+            r"|\b(?:my|our) " + _RELATIVE + r"(?:'s| is| are| works?| lives?| was| has| have)\b|\bmy"
+            r" (?:dog|cat|horse|rabbit|parrot|tortoise|hamster)(?:'s| is)\b"
+            r"|\bi(?:'m| am) (?:an? |the )?(?:\w{1,20}[ -]){0,3}(?:years?"
+            r" old|mother|father|mum|mom|dad|parent|widow\w{0,3}|divorced|married|engaged|single|retired|engineer|teacher|nurse|doctor|lawyer|developer|designer"
+            r"|student|manager|director|head"
+            r" of|chef|cook|driver|pilot|farmer|carpenter|plumber|electrician|baker|writer|journalist|scientist|researcher|accountant|architect|musician|artist|translator|librarian|owner"
             r"|founder|consultant|therapist|vet|midwife|professor|lecturer|immigrant|refugee|christian|muslim|jewish|hindu|buddhist|atheist|catholic)\b"
-            r"|\bi(?:'m| am) \d{1,3}\b|\bi(?:'ve| have) been (?:an? )?\w{1,20}(?: \w{1,20}){0,2} (?:for|since)\b.{0,30}\b(?:years?|19\d\d|20\d\d)\b|\bi (?:work|run|own|manage|teach|study|studied|live|speak|come from|belong to|retired)\b"
-            r"(?! (?:at it|on it|it))|\bi(?:'m| am) (?:from|originally|based|head|chief|living) \b|\bfamily of (?:two|three|four|five|six|seven|\d)\b|\b(?:two|three|four|five|\d) (?:kids|children|daughters|sons)\b"
-            r"|\b(?:first|native|second) language\b|\bwe(?:'re| are) a (?:family|couple)\b|\breach me\b|\bi(?:'m| am) (?:left-handed|right-handed|bilingual)\b",
+            r"|\bi(?:'m| am) \d{1,3}\b|\bi(?:'ve| have) been (?:an? )?\w{1,20}(?: \w{1,20}){0,2}"
+            r" (?:for|since)\b.{0,30}\b(?:years?|19\d\d|20\d\d)\b|\bi"
+            r" (?:work|run|own|manage|teach|study|studied|live|speak|come from|belong to|retired)\b"
+            r"(?! (?:at it|on it|it))|\bi(?:'m| am) (?:from|originally|based|head|chief|living) \b|\bfamily of"
+            r" (?:two|three|four|five|six|seven|\d)\b|\b(?:two|three|four|five|\d) (?:kids|children|daughters|sons)\b"
+            r"|\b(?:first|native|second) language\b|\bwe(?:'re| are) a (?:family|couple)\b|\breach me\b|\bi(?:'m| am)"
+            r" (?:left-handed|right-handed|bilingual)\b",
         ),
     )
 )
 
 
 def lasting_kind(text: str) -> str | None:
-    """Identity, health, obligation, decision or instruction, by the first sentence that is one; None for what may fade."""
+    """Identity, health, obligation, decision or instruction, by the first sentence that is one; None for what may
+    fade."""
     for sentence in _SENTENCE.split(text[:MOST_CHARACTERS]):
         plain = " ".join(sentence.split()).replace("’", "'")
         if len(plain) < 8 or plain.endswith("?"):

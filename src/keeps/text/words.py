@@ -15,9 +15,9 @@ from functools import lru_cache
 import Stemmer
 
 STOP_WORDS = frozenset(
-    "a an and are as at be been being but by can could did do does for from had has have he her hers him his how i if in into is it its "
-    "me my of on or our ours she should so than that the their them then there these they this those to us was we were what when "
-    "where which who whom whose why will with would you your yours am not no".split()
+    "a an and are as at be been being but by can could did do does for from had has have he her hers him his how i if"
+    " in into is it its me my of on or our ours she should so than that the their them then there these they this those"
+    " to us was we were what when where which who whom whose why will with would you your yours am not no".split()
 )
 _WORD = re.compile(r"\w+", re.UNICODE)
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"

@@ -98,9 +98,14 @@ class TenantService:
         self, scope: Scope, user_id: str | None, before: dict[str, int], left: dict[str, int], redacted: int
     ) -> ErasureReceipt:
         return ErasureReceipt(
-            tenant_id=scope.tenant_id, user_id=user_id, removed=before, events_redacted=redacted, remaining=left,
-            complete=not any(left.values()), erased_at=self._clock(),
-        )  # fmt: skip
+            tenant_id=scope.tenant_id,
+            user_id=user_id,
+            removed=before,
+            events_redacted=redacted,
+            remaining=left,
+            complete=not any(left.values()),
+            erased_at=self._clock(),
+        )
 
 
 def _with_providers(receipt: ErasureReceipt, removed: Mapping[str, int], left: Mapping[str, int]) -> ErasureReceipt:

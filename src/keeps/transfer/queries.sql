@@ -10,14 +10,16 @@ WHERE tenant_id = $1 AND user_id = $2 AND (superseded_by IS NOT NULL, memory_id)
 ORDER BY superseded_by IS NOT NULL, memory_id LIMIT 500
 
 -- name: export_sessions
-SELECT to_jsonb(sessions) AS row FROM keeps.sessions WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, session_id
+SELECT to_jsonb(sessions) AS row FROM keeps.sessions WHERE tenant_id = $1 AND user_id = $2
+    ORDER BY created_at, session_id
 
 -- name: export_plans
 -- Oldest first: a parent is older than its sub-plans.
 SELECT to_jsonb(plans) AS row FROM keeps.plans WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, plan_id
 
 -- name: export_task_contexts
-SELECT to_jsonb(task_contexts) AS row FROM keeps.task_contexts WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, task_id
+SELECT to_jsonb(task_contexts) AS row FROM keeps.task_contexts WHERE tenant_id = $1 AND user_id = $2
+    ORDER BY created_at, task_id
 
 -- name: export_working_memory
 SELECT to_jsonb(working_memory) AS row FROM keeps.working_memory
@@ -28,17 +30,21 @@ WHERE tenant_id = $1 AND user_id = $2 AND (expires_at IS NULL OR expires_at > no
 WITH RECURSIVE ordered(entity_id, depth) AS (
     SELECT entity_id, 0 FROM keeps.entities WHERE tenant_id = $1 AND user_id = $2 AND merged_into IS NULL
     UNION ALL
-    SELECT entities.entity_id, ordered.depth + 1 FROM ordered JOIN keeps.entities ON entities.tenant_id = $1 AND entities.merged_into = ordered.entity_id
+    SELECT entities.entity_id, ordered.depth + 1 FROM ordered JOIN keeps.entities ON entities.tenant_id = $1
+        AND entities.merged_into = ordered.entity_id
 )
-SELECT to_jsonb(entities) AS row FROM ordered JOIN keeps.entities ON entities.tenant_id = $1 AND entities.entity_id = ordered.entity_id
+SELECT to_jsonb(entities) AS row FROM ordered JOIN keeps.entities ON entities.tenant_id = $1
+    AND entities.entity_id = ordered.entity_id
 WHERE entities.user_id = $2 ORDER BY ordered.depth, entities.created_at, entities.entity_id
 
 -- name: export_relations
-SELECT to_jsonb(relations) AS row FROM keeps.relations WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, relation_id
+SELECT to_jsonb(relations) AS row FROM keeps.relations WHERE tenant_id = $1 AND user_id = $2
+    ORDER BY created_at, relation_id
 
 -- name: export_mentions
 -- What users said; what reading found is found again.
-SELECT to_jsonb(mentions) AS row FROM keeps.mentions WHERE tenant_id = $1 AND user_id = $2 AND source = 'user' ORDER BY memory_id, entity_id
+SELECT to_jsonb(mentions) AS row FROM keeps.mentions WHERE tenant_id = $1 AND user_id = $2 AND source = 'user'
+    ORDER BY memory_id, entity_id
 
 -- name: count_rows
 SELECT name, held FROM keeps.count_rows($1)
@@ -55,6 +61,7 @@ SELECT tenant_id, users, memories, bytes, max_memories, max_bytes, created_at FR
 
 -- name: tenant_quota
 -- $2, $3: the limits · $4, $5: whether each is given; what is not stays.
-UPDATE keeps.tenants SET max_memories = CASE WHEN $4 THEN $2 ELSE max_memories END, max_bytes = CASE WHEN $5 THEN $3 ELSE max_bytes END
+UPDATE keeps.tenants SET max_memories = CASE WHEN $4 THEN $2 ELSE max_memories END, max_bytes = CASE WHEN $5
+    THEN $3 ELSE max_bytes END
 WHERE tenant_id = $1
 RETURNING tenant_id, memory_count AS memories, memory_bytes + state_bytes AS bytes, max_memories, max_bytes, created_at

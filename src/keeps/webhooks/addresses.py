@@ -13,8 +13,8 @@ _NEVER = tuple(map(ipaddress.ip_network, ("::/96", "64:ff9b:1::/48", "fec0::/10"
 
 
 def host_of(url: str) -> str | None:
-    """The host that an HTTP client will connect to, as it reads the URL: full-width digits are digits. None where the URL
-    cannot be used."""
+    """The host that an HTTP client will connect to, as it reads the URL: full-width digits are digits. None where the
+    URL cannot be used."""
     try:
         parsed = URL(url)
         usable = parsed.scheme in ("http", "https") and parsed.user is None and parsed.port is not None

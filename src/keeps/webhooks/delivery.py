@@ -146,9 +146,12 @@ class Delivery:
         body = event.model_dump_json().encode()
         timestamp = int(self._clock().timestamp())
         headers = {
-            "Content-Type": "application/cloudevents+json", "User-Agent": "Keeps", "webhook-id": str(event.id), "webhook-timestamp": str(timestamp),
+            "Content-Type": "application/cloudevents+json",
+            "User-Agent": "Keeps",
+            "webhook-id": str(event.id),
+            "webhook-timestamp": str(timestamp),
             "webhook-signature": signature(held["secret"], str(event.id), timestamp, body),
-        }  # fmt: skip
+        }
         host = host_of(held["url"])
         if host is None or (not self._allow_private and is_public(host) is False):
             return "not a public address"

@@ -34,7 +34,8 @@ class WebhookService:
         self._delivery = Delivery(database, clock, QUERIES, metrics, allow_private=allow_private)
 
     async def add(self, scope: Scope, new: NewWebhook) -> MadeWebhook:
-        """Send the tenant's events to a URL from now on. The answer holds the secret that signs them, shown this once."""
+        """Send the tenant's events to a URL from now on. The answer holds the secret that signs them, shown this
+        once."""
         if new.types != ("*",):
             event_types(new.types)
         host = host_of(new.url)
@@ -50,17 +51,35 @@ class WebhookService:
         async def work(tx: Tx) -> int | None:
             await ensure_tenant(tx)
             row = await tx.fetch_row(
-                QUERIES["webhook_insert"], scope.tenant_id, webhook_id, new.url, list(new.types), secret, scope.user_id, now, MAX_WEBHOOKS
-            )  # fmt: skip
+                QUERIES["webhook_insert"],
+                scope.tenant_id,
+                webhook_id,
+                new.url,
+                list(new.types),
+                secret,
+                scope.user_id,
+                now,
+                MAX_WEBHOOKS,
+            )
             return None if row is None else row["position"]
 
         position = await self._database.write(scope, work)
         if position is None:
             raise ValidationFailedError(f"a tenant has at most {MAX_WEBHOOKS} webhooks; remove one first")
         return MadeWebhook(
-            webhook_id=webhook_id, tenant_id=scope.tenant_id, url=new.url, types=new.types, active=True, position=position, attempts=0,
-            next_attempt_at=now, created_by=scope.user_id, created_at=now, failures=0, secret=secret,
-        )  # fmt: skip
+            webhook_id=webhook_id,
+            tenant_id=scope.tenant_id,
+            url=new.url,
+            types=new.types,
+            active=True,
+            position=position,
+            attempts=0,
+            next_attempt_at=now,
+            created_by=scope.user_id,
+            created_at=now,
+            failures=0,
+            secret=secret,
+        )
 
     async def list(self, scope: Scope) -> list[Webhook]:
         """The tenant's webhooks, newest first, without their secrets."""
@@ -97,7 +116,8 @@ class WebhookService:
         return await self._delivery.deliver_due()
 
     async def behind(self) -> tuple[int, float]:
-        """Over all tenants: how many webhooks have something to send, and how long the oldest of it has waited, in seconds."""
+        """Over all tenants: how many webhooks have something to send, and how long the oldest of it has waited, in
+        seconds."""
         (row,) = await self._database.privileged_read(QUERIES["webhooks_behind"])
         return row["behind"], row["seconds"]
 

@@ -6,12 +6,14 @@
 -- $1 tenant · $2 plan · $3 key · $4 user · $5 value · $6 expires_at · $7 now · $8 expected version or null, 0 for none
 -- · $9 event id · $10 agent. No row comes back where the version is another.
 WITH stored AS (
-    INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
+    INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at,
+        updated_at)
     SELECT $1, $2, $3, $4, $5::jsonb, 1, $6, $7, $7
     WHERE $8::integer IS NULL OR $8 = 0
        OR EXISTS (SELECT FROM keeps.working_memory WHERE tenant_id = $1 AND plan_id = $2 AND key = $3)
     ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
-        SET user_id = EXCLUDED.user_id, value = EXCLUDED.value, version = held.version + 1, expires_at = EXCLUDED.expires_at,
+        SET user_id = EXCLUDED.user_id, value = EXCLUDED.value, version = held.version + 1,
+            expires_at = EXCLUDED.expires_at,
             updated_at = EXCLUDED.updated_at
         WHERE $8 IS NULL OR $8 = CASE WHEN held.expires_at <= $7 THEN 0 ELSE held.version END
     RETURNING held.*
@@ -19,19 +21,23 @@ WITH stored AS (
     UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 AND EXISTS (SELECT FROM stored)
     RETURNING last_sequence
 ), logged AS (
-    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
+        data)
     SELECT $1, counter.last_sequence, $9, 'plan.state.written', 'keeps', $2, $7, $4, $10, 'private',
-           jsonb_build_object('operation', 'set', 'plan_id', $2, 'key', $3, 'value', stored.value, 'version', stored.version,
+           jsonb_build_object('operation', 'set', 'plan_id', $2, 'key', $3, 'value', stored.value, 'version',
+               stored.version,
                               'expires_at', stored.expires_at, 'created_at', stored.created_at)
     FROM stored CROSS JOIN counter
 )
 SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM stored
 
 -- name: working_change
--- Change a value where it stands. $5: path inside the value · $6: append, extend, merge or increment · $7: what · $8 now
+-- Change a value where it stands. $5: path inside the value · $6: append, extend, merge or increment · $7: what · $8
+-- now
 -- · $9 event id · $10 agent
 WITH stored AS (
-    INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
+    INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at,
+        updated_at)
     VALUES ($1, $2, $3, $4, keeps.json_change(NULL, $5::text[], $6, $7::jsonb), 1, NULL, $8, $8)
     ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
         SET user_id = EXCLUDED.user_id, version = held.version + 1, updated_at = EXCLUDED.updated_at,
@@ -41,10 +47,12 @@ WITH stored AS (
 ), counter AS (
     UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 RETURNING last_sequence
 ), logged AS (
-    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility, data)
+    INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
+        data)
     SELECT $1, counter.last_sequence, $9, 'plan.state.written', 'keeps', $2, $8, $4, $10, 'private',
            jsonb_build_object('operation', $6, 'plan_id', $2, 'key', $3, 'path', $5, 'version', stored.version,
-               CASE $6 WHEN 'append' THEN 'item' WHEN 'extend' THEN 'items' WHEN 'merge' THEN 'entries' ELSE 'delta' END, $7::jsonb)
+               CASE $6 WHEN 'append' THEN 'item' WHEN 'extend' THEN 'items' WHEN 'merge' THEN 'entries'
+                   ELSE 'delta' END, $7::jsonb)
     FROM stored CROSS JOIN counter
 )
 SELECT key, value #> $5 AS value, version FROM stored
@@ -53,8 +61,10 @@ SELECT key, value #> $5 AS value, version FROM stored
 -- reads: WorkingItem without id
 -- All keys of a plan as one object. Its version is a mark of theirs: another one, whatever changes.
 SELECT $1 AS tenant_id, $2 AS plan_id, 'workflow_state' AS key, jsonb_object_agg(key, value) AS value,
-       hashtext(string_agg(key || chr(31) || version || chr(31) || updated_at, chr(30) ORDER BY key)) & 2147483647 | 1 AS version,
-       (array_agg(user_id ORDER BY updated_at DESC))[1] AS user_id, NULL::timestamptz AS expires_at, max(updated_at) AS updated_at
+       hashtext(string_agg(key || chr(31) || version || chr(31) || updated_at, chr(30)
+           ORDER BY key)) & 2147483647 | 1 AS version,
+       (array_agg(user_id ORDER BY updated_at DESC))[1] AS user_id, NULL::timestamptz AS expires_at,
+           max(updated_at) AS updated_at
 FROM keeps.working_memory
 WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3)
 

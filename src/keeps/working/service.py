@@ -113,7 +113,8 @@ class WorkingService:
         return Page(items=items[:limit], next_cursor=write_name(items[limit - 1].key) if more else None)
 
     async def change(self, scope: Scope, new: AtomicChange) -> AtomicResult:
-        """Append, extend, merge or increment in one statement. Raises ValidationFailedError where something else is there."""
+        """Append, extend, merge or increment in one statement. Raises ValidationFailedError where something else is
+        there."""
         operation, given = _operation(new)
 
         async def work(tx: Tx) -> AtomicResult:
@@ -188,9 +189,15 @@ class WorkingService:
             if key not in known or not same_json(known[key], value):
                 await store.put(tx, plan_id, key, value, expires_at=_expiry(new, now), now=now, expected=None)
         empty = WorkingItem(
-            id=f"{plan_id}/{STATE}", tenant_id=tx.scope.tenant_id, plan_id=plan_id, key=STATE, value={}, version=1,
-            user_id=tx.scope.user_id, updated_at=now,
-        )  # fmt: skip
+            id=f"{plan_id}/{STATE}",
+            tenant_id=tx.scope.tenant_id,
+            plan_id=plan_id,
+            key=STATE,
+            value={},
+            version=1,
+            user_id=tx.scope.user_id,
+            updated_at=now,
+        )
         return await store.state(tx, plan_id, now) or empty
 
 

@@ -22,9 +22,18 @@ async def put(
 ) -> WorkingItem | None:
     """Store a value; None where another version than the expected one is there."""
     row = await tx.fetch_row(
-        QUERIES["working_put"], tx.scope.tenant_id, plan_id, key, tx.scope.user_id, json.dumps(value, ensure_ascii=False), expires_at, now,
-        expected, new_id(), tx.scope.agent_id,
-    )  # fmt: skip
+        QUERIES["working_put"],
+        tx.scope.tenant_id,
+        plan_id,
+        key,
+        tx.scope.user_id,
+        json.dumps(value, ensure_ascii=False),
+        expires_at,
+        now,
+        expected,
+        new_id(),
+        tx.scope.agent_id,
+    )
     return None if row is None else item_from_row(row)
 
 
@@ -33,9 +42,18 @@ async def change(
 ) -> AtomicResult:
     """`operation`: append, extend, merge or increment; `given`: the item, the items, the entries or the number."""
     row = await tx.fetch_row(
-        QUERIES["working_change"], tx.scope.tenant_id, plan_id, key, tx.scope.user_id, list(path), operation,
-        json.dumps(given, ensure_ascii=False), now, new_id(), tx.scope.agent_id,
-    )  # fmt: skip
+        QUERIES["working_change"],
+        tx.scope.tenant_id,
+        plan_id,
+        key,
+        tx.scope.user_id,
+        list(path),
+        operation,
+        json.dumps(given, ensure_ascii=False),
+        now,
+        new_id(),
+        tx.scope.agent_id,
+    )
     return _result(plan_id, path, row)
 
 
@@ -65,9 +83,17 @@ async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime) -> list[s
 async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
     """Store an imported key with its event; False where it is there already."""
     row = await tx.fetch_row(
-        QUERIES["working_add"], tx.scope.tenant_id, item.plan_id, item.key, tx.scope.user_id, json.dumps(item.value, ensure_ascii=False),
-        item.version, item.expires_at, created_at, item.updated_at,
-    )  # fmt: skip
+        QUERIES["working_add"],
+        tx.scope.tenant_id,
+        item.plan_id,
+        item.key,
+        tx.scope.user_id,
+        json.dumps(item.value, ensure_ascii=False),
+        item.version,
+        item.expires_at,
+        created_at,
+        item.updated_at,
+    )
     if row is None:
         return False
     data = {

@@ -22,20 +22,22 @@ class Conversations(Doing):
         agent_id: str | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> ExchangeReceipt:
-        """Store what was said: each message as a short-term memory, facts that the user states, and the session's notes.
+        """Store what was said: each message as a short-term memory, facts that the user states, and the session's
+        notes.
 
-        At most 100 messages at a time, such as `{"role": "user", "content": "…"}`. All of it is stored, or nothing. What
-        only repeats a context that Keeps gave is not stored again.
+        At most 100 messages at a time, such as `{"role": "user", "content": "…"}`. All of it is stored, or nothing.
+        What only repeats a context that Keeps gave is not stored again.
         """
         return self._do(STORE_EXCHANGE, messages=messages, session_id=session_id, agent_id=agent_id, metadata=metadata)
 
     def session_notes(self, session_id: str) -> SessionNotes | None:
-        """What a conversation is about: a rolling summary, decisions, action items, tool results, the last messages. None
-        where nothing was said in it. With these a session is resumed, instead of reading all of it again."""
+        """What a conversation is about: a rolling summary, decisions, action items, tool results, the last messages.
+        None where nothing was said in it. With these a session is resumed, instead of reading all of it again."""
         return self._do(SESSION_NOTES, session_id=session_id)
 
     def end_session(self, session_id: str) -> Receipt:
-        """End a conversation. The receipt is of the memory that sums it up; an hour later what matters of it is promoted."""
+        """End a conversation. The receipt is of the memory that sums it up; an hour later what matters of it is
+        promoted."""
         return self._do(END_SESSION, session_id=session_id)
 
     def log_activity(

@@ -99,8 +99,8 @@ class Graph(Doing):
     ) -> Relation:
         """Store a directed edge between two entities, named by id, name or as they are.
 
-        The same edge with other properties ends the one before it, which `as_of` still shows. `exclusive` ends all others
-        of this type from the same source: somebody works at one place now. `memory_id`: where it comes from.
+        The same edge with other properties ends the one before it, which `as_of` still shows. `exclusive` ends all
+        others of this type from the same source: somebody works at one place now. `memory_id`: where it comes from.
         """
         return self._do(
             ADD_RELATION,
@@ -124,8 +124,8 @@ class Graph(Doing):
         relation_type: str | None = None,
         as_of: datetime | None = None,
     ) -> list[Relation]:
-        """The edges of an entity, given by its id or name, that are true now, oldest first; with `as_of`, those that were
-        known and true then."""
+        """The edges of an entity, given by its id or name, that are true now, oldest first; with `as_of`, those that
+        were known and true then."""
         which = _identity(entity_id)
         return self._do(
             GET_RELATIONS,
@@ -196,7 +196,8 @@ class Graph(Doing):
         return self._do(REMOVE_MENTION, memory_id=memory_id, entity_id=_id(entity_id, "entity_id"))
 
     def read_entities(self, *, again: bool = False) -> Reading:
-        """Find entities in one's own memories that were not read yet, by rules, without an LLM; with `again`, in all."""
+        """Find entities in one's own memories that were not read yet, by rules, without an LLM; with `again`, in
+        all."""
         return self._do(READ_ENTITIES, again=again)
 
 

@@ -64,7 +64,8 @@ class MemoryClient(Memory):
 
     `token` is a JWT or an API key. Without one, `tenant_id`, `user_id` and `agent_id` say who asks, which only a server
     with KEEPS_AUTH=none believes (`user_id` also goes with an API key that may act for any user). Calls are sent again
-    where nothing answered or the server asked to wait; writes carry an Idempotency-Key, so that this does nothing twice.
+    where nothing answered or the server asked to wait; writes carry an Idempotency-Key, so that this does nothing
+    twice.
     Connections stay open until `close`.
     """
 
@@ -92,7 +93,8 @@ class MemoryClient(Memory):
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """A client from KEEPS_URL, KEEPS_TOKEN (a JWT or an API key), KEEPS_TENANT_ID, KEEPS_USER_ID, KEEPS_AGENT_ID."""
+        """A client from KEEPS_URL, KEEPS_TOKEN (a JWT or an API key), KEEPS_TENANT_ID, KEEPS_USER_ID,
+        KEEPS_AGENT_ID."""
         given = os.environ if environment is None else environment
         return cls(
             given.get("KEEPS_URL") or "http://127.0.0.1:8765",

@@ -78,8 +78,8 @@ class Memories(Doing):
         """
         if infer:
             raise ValidationFailedError(
-                "infer=True is not possible for a single memory; store_exchange reads facts in what is said, with an LLM"
-                " where there is one"
+                "infer=True is not possible for a single memory; store_exchange reads facts in what is said, with an"
+                " LLM where there is one"
             )
         named: dict[str, Any] = {
             "kind": kind,
@@ -129,8 +129,8 @@ class Memories(Doing):
         return self._do(REMEMBER_MANY, items=news, index=soon if index is None else index)
 
     def get(self, memory_id: UUID | str, *, as_of: datetime | None = None) -> Memory:
-        """One memory by id, also a forgotten or superseded one; with `as_of`, as it was known then. Raises NotFoundError,
-        for someone else's, too."""
+        """One memory by id, also a forgotten or superseded one; with `as_of`, as it was known then. Raises
+        NotFoundError, for someone else's, too."""
         return self._do(GET_MEMORY, memory_id=memory_id, as_of=as_of)
 
     def find(self, namespace: str, key: str) -> Memory | None:
@@ -212,8 +212,8 @@ class Memories(Doing):
     ) -> RecallResult:
         """The memories that best answer `query`, best first: what is true now, unless you ask otherwise.
 
-        `since` and `until` bound when a memory began to be true. `as_of` asks what was true and known then, with what was
-        changed or forgotten since; `valid_at` what was true then, as it is known now. `rerank=False` leaves out the
+        `since` and `until` bound when a memory began to be true. `as_of` asks what was true and known then, with what
+        was changed or forgotten since; `valid_at` what was true then, as it is known now. `rerank=False` leaves out the
         late-interaction stage. `explain` adds to each hit every number that went into its score. Raises
         ValidationFailedError for unknown fields in `filters`.
         """

@@ -24,7 +24,8 @@ class Operations(Doing):
         return self._do(GET_OPERATION, operation_id=operation_id)
 
     def undo(self, operation_id: UUID | str) -> Operation:
-        """Take back what an operation did, for the whole tenant, as one (role admin); what was changed since is left alone.
+        """Take back what an operation did, for the whole tenant, as one (role admin); what was changed since is left
+        alone.
 
         Raises ConflictError after 30 days, and NotFoundError.
         """

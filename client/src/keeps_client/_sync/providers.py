@@ -18,7 +18,8 @@ from keeps_client.models.providers import (
 
 
 class Providers(Doing):
-    """Other backends beside the database, behind one contract. `session_id`: whose scratchpad, with the provider `working`."""
+    """Other backends beside the database, behind one contract. `session_id`: whose scratchpad, with the provider
+    `working`."""
 
     def list_providers(self) -> list[ProviderInfo]:
         """Every provider, with what it can do and whether it answers."""

@@ -50,13 +50,18 @@ class Transport:
             time.sleep(seconds)
 
     def stream(self, call: Call) -> Iterator[bytes]:
-        """The body of an answer without end, as it comes. Raises UnavailableError where it ends too soon, or says nothing
-        for a minute, and the error that the server names."""
+        """The body of an answer without end, as it comes. Raises UnavailableError where it ends too soon, or says
+        nothing for a minute, and the error that the server names."""
         try:
             response = self._opened().request(
-                call.method, self._base_url + call.path, headers={**self._headers, **call.headers}, retries=False, redirect=False,
-                timeout=urllib3.Timeout(connect=30, read=STREAM_SECONDS), preload_content=False,
-            )  # fmt: skip
+                call.method,
+                self._base_url + call.path,
+                headers={**self._headers, **call.headers},
+                retries=False,
+                redirect=False,
+                timeout=urllib3.Timeout(connect=30, read=STREAM_SECONDS),
+                preload_content=False,
+            )
             try:
                 if response.status >= 400:
                     headers = {name.lower(): value for name, value in response.headers.items()}
@@ -81,8 +86,14 @@ class Transport:
         if call.body is not None:
             headers["Content-Type"] = call.media_type
         response = self._opened().request(
-            call.method, self._base_url + call.path, body=call.body, headers=headers, retries=False, redirect=False, timeout=self._timeout
-        )  # fmt: skip
+            call.method,
+            self._base_url + call.path,
+            body=call.body,
+            headers=headers,
+            retries=False,
+            redirect=False,
+            timeout=self._timeout,
+        )
         return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, response.data)
 
     def _opened(self) -> urllib3.PoolManager:

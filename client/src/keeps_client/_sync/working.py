@@ -32,7 +32,8 @@ class Working(Doing):
     def store_if_version_matches(
         self, key: str, value: Any, plan_id: str, expected_version: int, *, ttl_seconds: float | None = None
     ) -> WorkingItem:
-        """Store a value if the key still has this version (0: is not there). Raises ConflictError, which carries what is."""
+        """Store a value if the key still has this version (0: is not there). Raises ConflictError, which carries what
+        is."""
         fields = {"value": value, "expected_version": expected_version, "ttl_seconds": ttl_seconds}
         return self._do(SET_PLAN_STATE, plan_id=plan_id, key=key, **fields)
 
@@ -55,7 +56,8 @@ class Working(Doing):
         return done.value  # type: ignore[return-value]
 
     def extend_list(self, key: str, values: Sequence[Any], plan_id: str, *, whole: bool = False) -> list[Any]:
-        """Append all of `values` to the list at `key`, next to each other, atomically; returns the list as it is then."""
+        """Append all of `values` to the list at `key`, next to each other, atomically; returns the list as it is
+        then."""
         done = self._do(EXTEND_LIST, plan_id=plan_id, path=key, values=values, whole=whole)
         return done.value  # type: ignore[return-value]
 

@@ -32,10 +32,11 @@ class Context(Doing):
         sections: Sequence[SectionName] | None = None,
         explain: bool = False,
     ) -> ContextResult:
-        """What to put into the prompt of `query`: `text` is Markdown within `budget_tokens`, `sections` says what is in it.
+        """What to put into the prompt of `query`: `text` is Markdown within `budget_tokens`, `sections` says what is in
+        it.
 
-        Put `text` before the question; what of it comes back in an exchange is not stored again. `sections`: only these, of
-        session, long_term, temporal, conversations, activity, skills, knowledge.
+        Put `text` before the question; what of it comes back in an exchange is not stored again. `sections`: only
+        these, of session, long_term, temporal, conversations, activity, skills, knowledge.
         """
         return await self._do(
             BUILD_CONTEXT,
@@ -68,5 +69,6 @@ class Context(Doing):
         return await self._do(GET_INSIGHTS)
 
     async def audit_junk(self) -> JunkAudit:
-        """What a promotion run would promote now, and the share of small talk and mere questions in it. Changes nothing."""
+        """What a promotion run would promote now, and the share of small talk and mere questions in it. Changes
+        nothing."""
         return await self._do(AUDIT_JUNK)

@@ -23,7 +23,8 @@ class Operations(Doing):
         return await self._do(GET_OPERATION, operation_id=operation_id)
 
     async def undo(self, operation_id: UUID | str) -> Operation:
-        """Take back what an operation did, for the whole tenant, as one (role admin); what was changed since is left alone.
+        """Take back what an operation did, for the whole tenant, as one (role admin); what was changed since is left
+        alone.
 
         Raises ConflictError after 30 days, and NotFoundError.
         """

@@ -70,9 +70,11 @@ class Tasks(Doing):
         data: dict[str, Any] | None = None,
         result: Any = None,
     ) -> TaskContext:
-        """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at once.
+        """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at
+        once.
 
-        `status` is free; `completed` means that it is pending no more. Raises NotFoundError where there is no such task.
+        `status` is free; `completed` means that it is pending no more. Raises NotFoundError where there is no such
+        task.
         """
         fields = given(event_type=event_type, status=status, data=data, result=result)
         return await self._do(PUT_SUB_TASK, task_id=task_id, sub_task_id=sub_task_id, **fields)

@@ -46,8 +46,8 @@ class Transport:
             await asyncio.sleep(seconds)
 
     async def stream(self, call: Call) -> AsyncIterator[bytes]:
-        """The body of an answer without end, as it comes. Raises UnavailableError where it ends too soon, or says nothing
-        for a minute, and the error that the server names."""
+        """The body of an answer without end, as it comes. Raises UnavailableError where it ends too soon, or says
+        nothing for a minute, and the error that the server names."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=STREAM_SECONDS)
         try:
             async with self._request(call, timeout) as response:

@@ -1,7 +1,8 @@
 """Helpers for agents that work together: the state of a workflow, delegated tasks, and a planner's state machine.
 
-They take any memory: the engine's, a client, or something that has one as `memory`. Named values, actions and the results of sub-tasks are each one atomic
-operation, so agents that use them at once lose nothing. Any event bus will do: the helpers only store.
+They take any memory: the engine's, a client, or something that has one as `memory`. Named values, actions and the
+results of sub-tasks are each one atomic operation, so agents that use them at once lose nothing. Any event bus will do:
+the helpers only store.
 """
 
 from __future__ import annotations
@@ -149,7 +150,8 @@ class ResultContext:
 
 
 class TaskContext:
-    """A delegated task: `save` it before the work goes out, `restore` it when a result comes in, `complete` it at the end.
+    """A delegated task: `save` it before the work goes out, `restore` it when a result comes in, `complete` it at the
+    end.
 
     task = TaskContext(memory, "task-1", event_type="research.requested", data={"topic": "bees"})
     await task.delegate("sub-1", event_type="web.search.requested")     # then publish the event, on any bus
@@ -210,8 +212,8 @@ class TaskContext:
     async def delegate(
         self, sub_task_id: str | None = None, *, event_type: str, data: dict[str, Any] | None = None
     ) -> str:
-        """Note a sub-task as sent out; returns its id, made where none is given. Publish its event, with that id, afterwards, so
-        that no result comes too early."""
+        """Note a sub-task as sent out; returns its id, made where none is given. Publish its event, with that id,
+        afterwards, so that no result comes too early."""
         sub_task_id = sub_task_id or str(uuid4())
         if self.version is None:
             await self.save()
@@ -243,8 +245,8 @@ class TaskContext:
         ]
 
     async def complete(self, result: Any = None) -> Any:
-        """The task is done: remove it, and what it held; returns `result`, for you to publish. Done by somebody else already
-        is fine."""
+        """The task is done: remove it, and what it held; returns `result`, for you to publish. Done by somebody else
+        already is fine."""
         try:
             await self._memory.delete_task_context(self.task_id)
         except NotFoundError:

@@ -43,7 +43,8 @@ def _storable(text: str) -> str:
 
 
 def _small_json(value: JsonValue) -> None:
-    """Raises ValueError for what is far too large or nested too deeply, after a look at no more of it than may be stored."""
+    """Raises ValueError for what is far too large or nested too deeply, after a look at no more of it than may be
+    stored."""
     left = MAX_VALUE_BYTES
     level: list[JsonValue] = [value]
     for _ in range(MAX_JSON_DEPTH + 1):

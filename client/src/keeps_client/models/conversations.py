@@ -18,7 +18,8 @@ ActivityKind = Literal["daily_log", "recipe", "task", "heartbeat"]
 
 
 class Message(Wire):
-    """One message. `speaker`: a name, where a role is not enough; `tool`: of whose result this is; `occurred_at`: now if not given."""
+    """One message. `speaker`: a name, where a role is not enough; `tool`: of whose result this is; `occurred_at`: now
+    if not given."""
 
     role: Role
     content: Content
@@ -53,7 +54,8 @@ class Note(Wire):
 
 
 class SessionNotes(Wire):
-    """Layer 1: what a conversation is about. `summary` rolls on every five messages; `items` are at most 50, oldest first."""
+    """Layer 1: what a conversation is about. `summary` rolls on every five messages; `items` are at most 50, oldest
+    first."""
 
     session_id: str
     summary: str
@@ -64,7 +66,8 @@ class SessionNotes(Wire):
 
 
 class ExchangeReceipt(Wire):
-    """What became of an exchange: a receipt for each message, in order; for each fact that was read in it; and the notes.
+    """What became of an exchange: a receipt for each message, in order; for each fact that was read in it; and the
+    notes.
 
     `recalled`: how many messages only repeated what Keeps had said, and were not stored again (`unchanged`).
     """

@@ -103,7 +103,8 @@ class NewWebhook(Wire):
 
 
 class Webhook(Wire):
-    """A webhook as it is listed. `position`: everything up to it is delivered or given up; `failures`: how many were."""
+    """A webhook as it is listed. `position`: everything up to it is delivered or given up; `failures`: how many
+    were."""
 
     webhook_id: UUID
     tenant_id: str

@@ -68,35 +68,157 @@ _TIME = "2026-11-22T09:00:00Z"
 _WHO = {"tenant_id": "acme", "user_id": "alice"}
 _TIMES = {"created_at": _TIME, "updated_at": _TIME}
 _VERSIONED = {"version": 1, **_TIMES}
-_SEMANTIC = {"id": _ID, **_WHO, "content": "The office closes at six.", "external_id": None, "is_public": True, "metadata": {"page": 3},
-             "tags": ["office"], "source": "handbook", **_TIMES, "score": 0.93}  # fmt: skip
-_EPISODIC = {"id": _ID, **_WHO, "agent_id": "concierge", "role": "user", "content": "A window seat, please.", "metadata": {}, "created_at": _TIME,
-             "score": None}  # fmt: skip
-_SKILL = {"id": _ID, **_WHO, "agent_id": "billing", "trigger_condition": "the user asks about an invoice", "procedure_type": "system_prompt",
-          "content": "Check Stripe first.", "created_at": _TIME, "score": None}  # fmt: skip
-_ITEM = {"id": "plan-1/summary", "tenant_id": "acme", "plan_id": "plan-1", "key": "summary", "value": {"confidence": 0.9}, "version": 1,
-         "user_id": "alice", "expires_at": None, "updated_at": _TIME}  # fmt: skip
-_TASK = {"task_id": "task-1", **_WHO, "agent_id": None, "plan_id": "plan-1", "event_type": "research.requested",
-         "response_event": "research.completed", "response_topic": "action-results", "data": {"topic": "bees"}, "sub_tasks": ["sub-1"],
-         "state": {"progress": 0.5}, **_VERSIONED}  # fmt: skip
-_CONTEXT = {"plan_id": "plan-1", **_WHO, "session_id": "session-1", "goal_event": "research.goal", "goal_data": {"topic": "bees"},
-            "response_event": "research.done", "state": {"search": {"next": "summarise"}}, "current_state": "search", "correlation_ids": ["c-1"],
-            "status": "running", **_VERSIONED}  # fmt: skip
+_SEMANTIC = {
+    "id": _ID,
+    **_WHO,
+    "content": "The office closes at six.",
+    "external_id": None,
+    "is_public": True,
+    "metadata": {"page": 3},
+    "tags": ["office"],
+    "source": "handbook",
+    **_TIMES,
+    "score": 0.93,
+}
+_EPISODIC = {
+    "id": _ID,
+    **_WHO,
+    "agent_id": "concierge",
+    "role": "user",
+    "content": "A window seat, please.",
+    "metadata": {},
+    "created_at": _TIME,
+    "score": None,
+}
+_SKILL = {
+    "id": _ID,
+    **_WHO,
+    "agent_id": "billing",
+    "trigger_condition": "the user asks about an invoice",
+    "procedure_type": "system_prompt",
+    "content": "Check Stripe first.",
+    "created_at": _TIME,
+    "score": None,
+}
+_ITEM = {
+    "id": "plan-1/summary",
+    "tenant_id": "acme",
+    "plan_id": "plan-1",
+    "key": "summary",
+    "value": {"confidence": 0.9},
+    "version": 1,
+    "user_id": "alice",
+    "expires_at": None,
+    "updated_at": _TIME,
+}
+_TASK = {
+    "task_id": "task-1",
+    **_WHO,
+    "agent_id": None,
+    "plan_id": "plan-1",
+    "event_type": "research.requested",
+    "response_event": "research.completed",
+    "response_topic": "action-results",
+    "data": {"topic": "bees"},
+    "sub_tasks": ["sub-1"],
+    "state": {"progress": 0.5},
+    **_VERSIONED,
+}
+_CONTEXT = {
+    "plan_id": "plan-1",
+    **_WHO,
+    "session_id": "session-1",
+    "goal_event": "research.goal",
+    "goal_data": {"topic": "bees"},
+    "response_event": "research.done",
+    "state": {"search": {"next": "summarise"}},
+    "current_state": "search",
+    "correlation_ids": ["c-1"],
+    "status": "running",
+    **_VERSIONED,
+}
 _PLAN = {**_CONTEXT, "agent_id": None, "parent_plan_id": None, "sub_plan_ids": []}
-_SESSION = {"session_id": "session-1", **_WHO, "agent_id": None, "name": "Research", "metadata": {}, "plan_count": 1, "last_interaction": _TIME,
-            "last_activity": _TIME, **_VERSIONED}  # fmt: skip
-_MEMORY = {"memory_id": _ID, **_WHO, "kind": "semantic", "layer": "long_term", "content": "Alice is allergic to peanuts.", "content_type": "fact",
-           "metadata": {}, "tags": ["health"], "importance": 0.9, "visibility": "private", "valid_from": _TIME, **_VERSIONED}  # fmt: skip
+_SESSION = {
+    "session_id": "session-1",
+    **_WHO,
+    "agent_id": None,
+    "name": "Research",
+    "metadata": {},
+    "plan_count": 1,
+    "last_interaction": _TIME,
+    "last_activity": _TIME,
+    **_VERSIONED,
+}
+_MEMORY = {
+    "memory_id": _ID,
+    **_WHO,
+    "kind": "semantic",
+    "layer": "long_term",
+    "content": "Alice is allergic to peanuts.",
+    "content_type": "fact",
+    "metadata": {},
+    "tags": ["health"],
+    "importance": 0.9,
+    "visibility": "private",
+    "valid_from": _TIME,
+    **_VERSIONED,
+}
 _RECEIPT = {"status": "created", "memory_id": _ID, "memory": _MEMORY, "event_id": _ID, "indexed": True}
-_EVENT = {"specversion": "1.0", "id": _ID, "source": "keeps", "type": "memory.written", "subject": _ID, "time": _TIME,
-          "datacontenttype": "application/json", "data": {"memory": _MEMORY}, "tenantid": "acme", "userid": "alice", "sequence": 1}  # fmt: skip
-_WEBHOOK = {"webhook_id": _ID, "tenant_id": "acme", "url": "https://example.com/keeps", "types": ["memory.*"], "active": True, "position": 41,
-            "attempts": 0, "next_attempt_at": _TIME, "last_error": None, "last_delivered_at": _TIME, "created_by": "alice", "created_at": _TIME,
-            "failures": 0}  # fmt: skip
-_ENTITY = {"entity_id": _ID, **_WHO, "name": "Alice", "entity_type": "person", "aliases": ["Al"], "properties": {"born": 1990},
-           "visibility": "private", "source": "user", "merged_into": None, **_VERSIONED}  # fmt: skip
-_RELATION = {"relation_id": _ID, **_WHO, "source_id": _ID, "target_id": _ID, "relation_type": "works_at", "properties": {}, "weight": 1.0,
-             "visibility": "private", "valid_from": _TIME, "valid_to": None, "memory_id": None, "event_id": _ID, **_VERSIONED}  # fmt: skip
+_EVENT = {
+    "specversion": "1.0",
+    "id": _ID,
+    "source": "keeps",
+    "type": "memory.written",
+    "subject": _ID,
+    "time": _TIME,
+    "datacontenttype": "application/json",
+    "data": {"memory": _MEMORY},
+    "tenantid": "acme",
+    "userid": "alice",
+    "sequence": 1,
+}
+_WEBHOOK = {
+    "webhook_id": _ID,
+    "tenant_id": "acme",
+    "url": "https://example.com/keeps",
+    "types": ["memory.*"],
+    "active": True,
+    "position": 41,
+    "attempts": 0,
+    "next_attempt_at": _TIME,
+    "last_error": None,
+    "last_delivered_at": _TIME,
+    "created_by": "alice",
+    "created_at": _TIME,
+    "failures": 0,
+}
+_ENTITY = {
+    "entity_id": _ID,
+    **_WHO,
+    "name": "Alice",
+    "entity_type": "person",
+    "aliases": ["Al"],
+    "properties": {"born": 1990},
+    "visibility": "private",
+    "source": "user",
+    "merged_into": None,
+    **_VERSIONED,
+}
+_RELATION = {
+    "relation_id": _ID,
+    **_WHO,
+    "source_id": _ID,
+    "target_id": _ID,
+    "relation_type": "works_at",
+    "properties": {},
+    "weight": 1.0,
+    "visibility": "private",
+    "valid_from": _TIME,
+    "valid_to": None,
+    "memory_id": None,
+    "event_id": _ID,
+    **_VERSIONED,
+}
 _MENTION = {"memory_id": _ID, "entity_id": _ID, "user_id": "alice", "source": "text", "rejected": False, **_TIMES}
 _TRAVERSAL = {"entities": [_ENTITY], "depths": [0], "relations": [_RELATION], "paths": [[_ID, _ID]], "truncated": False}
 _ENTRY = {
@@ -105,10 +227,29 @@ _ENTRY = {
     "metadata": {"content_type": "fact"},
     "updated_at": _TIME,
 }
-_KEY = {"key_id": _ID, "tenant_id": "acme", "name": "production", "user_id": None, "agent_id": None, "roles": ["writer"], "hint": "x7Qz",
-        "created_by": "alice", "created_at": _TIME, "expires_at": None, "last_used_at": None, "revoked_at": None}  # fmt: skip
-_ERASED = {"tenant_id": "acme", "user_id": "alice", "removed": {"memories": 12, "memory_vectors": 12}, "events_redacted": 14,
-           "remaining": {"memories": 0, "memory_vectors": 0}, "complete": True, "erased_at": _TIME}  # fmt: skip
+_KEY = {
+    "key_id": _ID,
+    "tenant_id": "acme",
+    "name": "production",
+    "user_id": None,
+    "agent_id": None,
+    "roles": ["writer"],
+    "hint": "x7Qz",
+    "created_by": "alice",
+    "created_at": _TIME,
+    "expires_at": None,
+    "last_used_at": None,
+    "revoked_at": None,
+}
+_ERASED = {
+    "tenant_id": "acme",
+    "user_id": "alice",
+    "removed": {"memories": 12, "memory_vectors": 12},
+    "events_redacted": 14,
+    "remaining": {"memories": 0, "memory_vectors": 0},
+    "complete": True,
+    "erased_at": _TIME,
+}
 _TENANT = {
     "tenant_id": "acme",
     "users": 3,
@@ -118,33 +259,111 @@ _TENANT = {
     "max_bytes": None,
     "created_at": _TIME,
 }
-_NOTES = {"session_id": "session-1", "summary": "- I'm allergic to peanuts.", "items": [{"kind": "decision", "text": "We decided to sail on Friday.",
-          "role": "user", "at": _TIME}], "message_count": 5, "updated_at": _TIME, "expires_at": "2026-11-23T09:00:00Z"}  # fmt: skip
-_OPERATION = {"operation_id": _ID, "tenant_id": "acme", "job": "decay", "status": "completed", "counts": {"archived": 12}, "error": None,
-              "undoable": True, "started_at": _TIME, "finished_at": _TIME, "undone_at": None, "undone_by": None}  # fmt: skip
-_SOURCE = {"name": "metrics", "kind": "database", "purpose": "Users, orders and revenue by day", "visibility": "tenant", "memory_id": _ID,
-           "updated_at": _TIME}  # fmt: skip
-_BUILT = {"text": "<!-- keeps:context -->\n## What is known\n- Alice is allergic to peanuts.\n<!-- /keeps:context -->", "tokens": 31, "budget_tokens": 4_000,
-          "tokenizer": "wordpiece", "signals": [], "since": None, "until": None,
-          "sections": [{"name": "long_term", "title": "What is known", "tokens": 9, "share_tokens": 800,
-                        "items": [{"memory_id": _ID, "text": "Alice is allergic to peanuts.", "tokens": 9, "score": 1.8, "trusted": True}]}],
-          "left_out": [], "sources_ms": {"memories": 9.1, "all": 9.3}, "router_ms": 1.2, "took_ms": 10.6, "degraded": False, "degraded_sources": []}  # fmt: skip
-_INSIGHTS = {"total_memories": 156, "important_memories": 42, "by_kind": {"semantic": 56, "episodic": 100}, "by_layer": {"long_term": 60, "short_term": 96},
-             "by_namespace": {"": 150, "facts": 6}, "common_tags": {"health": 3}, "most_accessed_namespace": "facts",
-             "most_used": [{"memory_id": _ID, "content": "Alice is allergic to peanuts.", "access_count": 9, "last_accessed_at": _TIME}], "never_used": 90,
-             "growth": [{"week": "2026-11-16", "memories": 31}], "growth_trend": "increasing",
-             "decay": {"within_a_day": 2, "within_a_week": 14, "within_a_month": 60, "archived": 8}, "superseded": 5, "forgotten": 1, "stale": 0, "promoted": 4,
-             "junk_share": 0.0, "index_pending": 0, "index_lag_seconds": 0.0,
-             "storage": [{"day": "2026-11-22", "memories": 156, "bytes": 40_000, "events": 412}]}  # fmt: skip
+_NOTES = {
+    "session_id": "session-1",
+    "summary": "- I'm allergic to peanuts.",
+    "items": [{"kind": "decision", "text": "We decided to sail on Friday.", "role": "user", "at": _TIME}],
+    "message_count": 5,
+    "updated_at": _TIME,
+    "expires_at": "2026-11-23T09:00:00Z",
+}
+_OPERATION = {
+    "operation_id": _ID,
+    "tenant_id": "acme",
+    "job": "decay",
+    "status": "completed",
+    "counts": {"archived": 12},
+    "error": None,
+    "undoable": True,
+    "started_at": _TIME,
+    "finished_at": _TIME,
+    "undone_at": None,
+    "undone_by": None,
+}
+_SOURCE = {
+    "name": "metrics",
+    "kind": "database",
+    "purpose": "Users, orders and revenue by day",
+    "visibility": "tenant",
+    "memory_id": _ID,
+    "updated_at": _TIME,
+}
+_BUILT = {
+    "text": "<!-- keeps:context -->\n## What is known\n- Alice is allergic to peanuts.\n<!-- /keeps:context -->",
+    "tokens": 31,
+    "budget_tokens": 4_000,
+    "tokenizer": "wordpiece",
+    "signals": [],
+    "since": None,
+    "until": None,
+    "sections": [
+        {
+            "name": "long_term",
+            "title": "What is known",
+            "tokens": 9,
+            "share_tokens": 800,
+            "items": [
+                {"memory_id": _ID, "text": "Alice is allergic to peanuts.", "tokens": 9, "score": 1.8, "trusted": True}
+            ],
+        }
+    ],
+    "left_out": [],
+    "sources_ms": {"memories": 9.1, "all": 9.3},
+    "router_ms": 1.2,
+    "took_ms": 10.6,
+    "degraded": False,
+    "degraded_sources": [],
+}
+_INSIGHTS = {
+    "total_memories": 156,
+    "important_memories": 42,
+    "by_kind": {"semantic": 56, "episodic": 100},
+    "by_layer": {"long_term": 60, "short_term": 96},
+    "by_namespace": {"": 150, "facts": 6},
+    "common_tags": {"health": 3},
+    "most_accessed_namespace": "facts",
+    "most_used": [
+        {"memory_id": _ID, "content": "Alice is allergic to peanuts.", "access_count": 9, "last_accessed_at": _TIME}
+    ],
+    "never_used": 90,
+    "growth": [{"week": "2026-11-16", "memories": 31}],
+    "growth_trend": "increasing",
+    "decay": {"within_a_day": 2, "within_a_week": 14, "within_a_month": 60, "archived": 8},
+    "superseded": 5,
+    "forgotten": 1,
+    "stale": 0,
+    "promoted": 4,
+    "junk_share": 0.0,
+    "index_pending": 0,
+    "index_lag_seconds": 0.0,
+    "storage": [{"day": "2026-11-22", "memories": 156, "bytes": 40_000, "events": 412}],
+}
 _DELETED = {"success": True, "deleted": True, "message": "it is deleted"}
 _ATOMIC = {"plan_id": "plan-1", "path": "state.actions", "key": "state", "value": ["search"], "version": 2}
 
 PARAMETERS: dict[str, Any] = {
-    "plan_id": "plan-1", "key": "summary", "task_id": "task-1", "sub_task_id": "sub-1", "correlation_id": "c-1", "session_id": "session-1",
-    "agent_id": "concierge", "q": "when does the office close?", "query": "when does the office close?", "memory_id": _ID, "key_id": _ID,
-    "user_id": "alice", "tenant_id": "acme", "provider_id": "working", "entry_key": "notes/plan", "webhook_id": _ID, "older_than_days": 365, "entity_id": _ID, "relation_id": _ID,
-    "operation_id": _ID, "name": "metrics",
-}  # fmt: skip
+    "plan_id": "plan-1",
+    "key": "summary",
+    "task_id": "task-1",
+    "sub_task_id": "sub-1",
+    "correlation_id": "c-1",
+    "session_id": "session-1",
+    "agent_id": "concierge",
+    "q": "when does the office close?",
+    "query": "when does the office close?",
+    "memory_id": _ID,
+    "key_id": _ID,
+    "user_id": "alice",
+    "tenant_id": "acme",
+    "provider_id": "working",
+    "entry_key": "notes/plan",
+    "webhook_id": _ID,
+    "older_than_days": 365,
+    "entity_id": _ID,
+    "relation_id": _ID,
+    "operation_id": _ID,
+    "name": "metrics",
+}
 
 EXAMPLES: dict[type[BaseModel], Any] = {
     WorkingItem: _ITEM,
@@ -164,34 +383,69 @@ EXAMPLES: dict[type[BaseModel], Any] = {
     MemoryChange: {"content": "Alice is allergic to peanuts and cashews."},
     Event: _EVENT,
     RecallRequest: {"query": "what must she not eat?", "limit": 5},
-    RecallResult: {"hits": [{"memory": _MEMORY, "score": 0.93, "provider_id": "postgres", "tier": "indexed"}], "took_ms": 7.1,
-                        "partial": False, "failed_providers": []},
+    RecallResult: {
+        "hits": [{"memory": _MEMORY, "score": 0.93, "provider_id": "postgres", "tier": "indexed"}],
+        "took_ms": 7.1,
+        "partial": False,
+        "failed_providers": [],
+    },
     ContextRequest: {"query": "what should she order?", "session_id": "session-1", "budget_tokens": 4_000},
     ContextResult: _BUILT,
     NewSource: {"name": "metrics", "kind": "database", "purpose": "Users, orders and revenue by day"},
     Source: _SOURCE,
-    NewExchange: {"session_id": "session-1", "messages": [{"role": "user", "content": "I'm allergic to peanuts."},
-                                                                   {"role": "assistant", "content": "Noted."}]},
-    ExchangeReceipt: {"session_id": "session-1", "messages": [_RECEIPT], "facts": [_RECEIPT], "recalled": 0, "notes": _NOTES},
+    NewExchange: {
+        "session_id": "session-1",
+        "messages": [
+            {"role": "user", "content": "I'm allergic to peanuts."},
+            {"role": "assistant", "content": "Noted."},
+        ],
+    },
+    ExchangeReceipt: {
+        "session_id": "session-1",
+        "messages": [_RECEIPT],
+        "facts": [_RECEIPT],
+        "recalled": 0,
+        "notes": _NOTES,
+    },
     NewActivity: {"content": "Checked the mail box: three new letters.", "activity": "heartbeat"},
     SessionNotes: _NOTES,
-    NewKnowledge: {"content": "The office closes at six.", "is_public": True, "tags": ["office"], "metadata": {"page": 3}},
+    NewKnowledge: {
+        "content": "The office closes at six.",
+        "is_public": True,
+        "tags": ["office"],
+        "metadata": {"page": 3},
+    },
     SemanticItem: _SEMANTIC,
     KnowledgeUpsert: {"content": "The office closes at six.", "dedupe_threshold": 0.95},
     Upserted: {"status": "updated", "id": _ID},
     NewInteraction: {"agent_id": "concierge", "role": "user", "content": "A window seat, please."},
     EpisodicItem: _EPISODIC,
-    NewSkill: {"agent_id": "billing", "trigger_condition": "the user asks about an invoice",
-                                   "procedure_type": "system_prompt", "content": "Check Stripe first."},
+    NewSkill: {
+        "agent_id": "billing",
+        "trigger_condition": "the user asks about an invoice",
+        "procedure_type": "system_prompt",
+        "content": "Check Stripe first.",
+    },
     ProceduralItem: _SKILL,
-    NewTaskContext: {"task_id": "task-1", "plan_id": "plan-1", "event_type": "research.requested", "data": {"topic": "bees"},
-                                     "sub_tasks": ["sub-1"], "state": {}},
+    NewTaskContext: {
+        "task_id": "task-1",
+        "plan_id": "plan-1",
+        "event_type": "research.requested",
+        "data": {"topic": "bees"},
+        "sub_tasks": ["sub-1"],
+        "state": {},
+    },
     TaskContext: _TASK,
     TaskContextChange: {"sub_tasks": ["sub-1", "sub-2"], "state": {"progress": 0.75}},
     SubTaskChange: {"status": "completed", "result": {"found": 3}},
     Deleted: _DELETED,
-    NewPlanContext: {"plan_id": "plan-1", "session_id": "session-1", "goal_event": "research.goal", "current_state": "search",
-                                     "correlation_ids": ["c-1"]},
+    NewPlanContext: {
+        "plan_id": "plan-1",
+        "session_id": "session-1",
+        "goal_event": "research.goal",
+        "current_state": "search",
+        "correlation_ids": ["c-1"],
+    },
     PlanContext: _CONTEXT,
     PlanContextChange: {"current_state": "summarise", "expected_version": 1},
     NewPlan: {"goal_event": "research.goal", "goal_data": {"topic": "bees"}, "session_id": "session-1"},
@@ -211,13 +465,28 @@ EXAMPLES: dict[type[BaseModel], Any] = {
     Mention: _MENTION,
     NewMention: {"memory_id": _ID, "entity_id": _ID},
     Reading: {"memories": 120, "entities": 14, "mentions": 210, "pending": 0},
-    ProviderInfo: {"provider_id": "postgres", "tier": "persistent", "supports_search": True, "supports_graph": False, "content_types": ["*"],
-                           "read_only": False, "builtin": True, "state": "active", "registered_at": None},
+    ProviderInfo: {
+        "provider_id": "postgres",
+        "tier": "persistent",
+        "supports_search": True,
+        "supports_graph": False,
+        "content_types": ["*"],
+        "read_only": False,
+        "builtin": True,
+        "state": "active",
+        "registered_at": None,
+    },
     AppendText: {"text": "Alice lives in Lisbon. Yesterday she met Bob."},
     Entry: _ENTRY,
     NewEntry: {"value": "Call Bob on Friday."},
     Rebuilt: {"provider_id": "vector", "entries": 120},
-    Verification: {"tenant_id": "acme", "equal": True, "events": 412, "compared": {"memories": 120, "plans": 3}, "differences": []},
+    Verification: {
+        "tenant_id": "acme",
+        "equal": True,
+        "events": 412,
+        "compared": {"memories": 120, "plans": 3},
+        "differences": [],
+    },
     ReplayedTable: {"table": "memories", "rows": 120},
     LogRetention: {"before": _TIME, "removed": 9_000, "kept": 120},
     NewWebhook: {"url": "https://example.com/keeps", "types": ["memory.*"]},
@@ -225,18 +494,28 @@ EXAMPLES: dict[type[BaseModel], Any] = {
     Webhook: _WEBHOOK,
     WebhookFailure: {"webhook_id": _ID, "sequence": 40, "attempts": 9, "error": "HTTP 500", "failed_at": _TIME},
     Operation: _OPERATION,
-    OperationDetail: {**_OPERATION, "changes": [{"memory_id": _ID, "before": {"archived_at": None}, "after": {"archived_at": _TIME}}]},
+    OperationDetail: {
+        **_OPERATION,
+        "changes": [{"memory_id": _ID, "before": {"archived_at": None}, "after": {"archived_at": _TIME}}],
+    },
     QueueStatus: {"job": "decay", "status": "queued", "jobs": 3, "oldest": _TIME},
     HeldJob: {"id": 7, "job": "decay", "tenant_id": "acme", "attempts": 5, "failed_at": _TIME},
     Insights: _INSIGHTS,
-    JunkAudit: {"would_promote": 4, "would_promote_junk": 0, "promoted": 40, "promoted_junk": 1, "junk_share": 0.02, "examples": ["Ok then!"]},
+    JunkAudit: {
+        "would_promote": 4,
+        "would_promote_junk": 0,
+        "promoted": 40,
+        "promoted_junk": 1,
+        "junk_share": 0.02,
+        "examples": ["Ok then!"],
+    },
     NewKey: {"name": "production", "roles": ["writer"]},
     MadeKey: {**_KEY, "secret": "keeps_…"},
     KeyInfo: _KEY,
     ErasureReceipt: _ERASED,
     TenantInfo: _TENANT,
     Quota: {"max_memories": 10_000},
-}  # fmt: skip
+}
 
 
 def example_of(kind: Any) -> Any:

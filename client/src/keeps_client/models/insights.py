@@ -47,7 +47,8 @@ class Insights(Wire):
     """One's own memory in numbers. Counts are of current memories where nothing else is said.
 
     `growth_trend`: increasing, decreasing or steady, of the last four weeks against the four before. `junk_share`: of
-    what is kept for long after it was said or experienced, the share that is small talk or a mere question. `index_pending`
+    what is kept for long after it was said or experienced, the share that is small talk or a mere question.
+    `index_pending`
     wait for a vector, the oldest for `index_lag_seconds`. `storage` is of the tenant, the last 30 days.
     """
 

@@ -29,7 +29,8 @@ class NewKnowledge(Wire):
 
 
 class KnowledgeUpsert(Wire):
-    """A fact to store, or to put in place of the nearest one of one's own that is at least `dedupe_threshold` similar."""
+    """A fact to store, or to put in place of the nearest one of one's own that is at least `dedupe_threshold`
+    similar."""
 
     content: Content
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
@@ -45,7 +46,8 @@ class Upserted(Wire):
 
 
 class SemanticItem(Wire):
-    """A fact; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without vectors)."""
+    """A fact; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without
+    vectors)."""
 
     id: str
     tenant_id: str
@@ -74,7 +76,8 @@ class NewInteraction(Wire):
 
 
 class EpisodicItem(Wire):
-    """An interaction; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without vectors)."""
+    """An interaction; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None
+    without vectors)."""
 
     id: str
     tenant_id: str
@@ -99,7 +102,8 @@ class NewSkill(Wire):
 
 
 class ProceduralItem(Wire):
-    """A skill; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without vectors)."""
+    """A skill; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without
+    vectors)."""
 
     id: str
     tenant_id: str

@@ -46,8 +46,8 @@ Importance = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class Life(Wire):
-    """How a memory is used, and how it fades: `retention` from 1 (just used) to 0; under 0.3, at `fades_at`, it is archived unless
-    it is recalled before. Both are None for what does not fade: long-term memories and knowledge."""
+    """How a memory is used, and how it fades: `retention` from 1 (just used) to 0; under 0.3, at `fades_at`, it is
+    archived unless it is recalled before. Both are None for what does not fade: long-term memories and knowledge."""
 
     access_count: int
     last_accessed_at: datetime | None = None
@@ -59,7 +59,8 @@ class Memory(Wire):
     """One durable row: what is known, whose it is, since when it is true, and how long it stays.
 
     `valid_from` and `valid_to` say when the content was true in the world; `created_at` and `updated_at` when
-    Keeps learned it. `superseded_by` names the memory that holds the newer truth. `life` is told by `get`, `list` and `recall`.
+    Keeps learned it. `superseded_by` names the memory that holds the newer truth. `life` is told by `get`, `list` and
+    `recall`.
     """
 
     memory_id: UUID
@@ -167,8 +168,8 @@ class Receipt(Wire):
 
     `unchanged`: it was there already. `superseded`: it was stored as an older truth, since a newer one is known.
     `event_id` names the event that records it (None when nothing changed); `indexed` tells whether the vector is
-    stored, too: if not, the memory is found by its words until the index catches up. `providers`: of a forgetting, which
-    of them held it.
+    stored, too: if not, the memory is found by its words until the index catches up. `providers`: of a forgetting,
+    which of them held it.
     """
 
     status: ReceiptStatus
@@ -223,8 +224,10 @@ class MemoryQuery(Wire):
     order: Annotated[
         MemoryOrder,
         Field(
-            description="created: newest first · importance: highest first · recency: last changed first · name: by namespace and key,"
-            " what has no key last"
+            description=(
+                "created: newest first · importance: highest first · recency: last changed first · name: by namespace"
+                " and key, what has no key last"
+            )
         ),
     ] = "created"
     limit: Limit = 50
@@ -268,7 +271,8 @@ LIST_MEMORIES = Endpoint(
     "reader",
     "memories",
     Page[Memory],
-    "One page: newest first, or by importance, recency (last changed first) or name (namespace and key). With `namespace` and `key`, only the current memory of that key.",
+    "One page: newest first, or by importance, recency (last changed first) or name (namespace and key). With"
+    " `namespace` and `key`, only the current memory of that key.",
     params=MemoryQuery,
 )
 REMEMBER_MANY = Endpoint(

@@ -16,7 +16,8 @@ EntryKey = Annotated[Text, StringConstraints(min_length=1, max_length=355)]
 
 
 class ProviderCapabilities(Wire):
-    """What a provider says of itself. `content_types`: those it takes, or `*` for any; `read_only`: derived from others."""
+    """What a provider says of itself. `content_types`: those it takes, or `*` for any; `read_only`: derived from
+    others."""
 
     provider_id: Name
     tier: Tier
@@ -27,7 +28,8 @@ class ProviderCapabilities(Wire):
 
 
 class ProviderInfo(ProviderCapabilities):
-    """A provider as it is listed. `builtin`: part of Keeps; `state`: `active`, or `failing` while it is left out of recall.
+    """A provider as it is listed. `builtin`: part of Keeps; `state`: `active`, or `failing` while it is left out of
+    recall.
     `problems`: what somebody has to mend, such as a Markdown file that cannot be read."""
 
     builtin: bool

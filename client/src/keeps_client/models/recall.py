@@ -19,8 +19,10 @@ class RecallRequest(Wire):
     """One question; the arguments of `recall`.
 
     `scope`: "all" what this user may see, "own" only what this user wrote, "shared" only what others made visible
-    to the tenant; or one tier: "working", "persistent" (the database by words, and other stores), "indexed" (by meaning).
-    `providers`: only these; "graph" adds what mentions the question's entities. `since` and `until` bound `valid_from`. `as_of` asks what was true and known at that time, with what was changed or
+    to the tenant; or one tier: "working", "persistent" (the database by words, and other stores), "indexed" (by
+    meaning).
+    `providers`: only these; "graph" adds what mentions the question's entities. `since` and `until` bound `valid_from`.
+    `as_of` asks what was true and known at that time, with what was changed or
     forgotten since; `valid_at` what was true at that time, as it is known now.
     """
 
@@ -71,7 +73,8 @@ class Explanation(Wire):
 class Hit(Wire):
     """A memory that answers, best first. Scores compare within one answer, not between answers.
 
-    `relevance`, from 0 to 1, does not depend on the other hits: how near question and memory are by meaning and word by word.
+    `relevance`, from 0 to 1, does not depend on the other hits: how near question and memory are by meaning and word by
+    word.
     `similarity` is the cosine of their vectors. Both are None where there is no vector yet, or the provider has none.
     """
 

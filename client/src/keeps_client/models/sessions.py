@@ -15,8 +15,9 @@ from keeps_client.models.working import ExpectedVersion, StateId
 
 
 class Session(Wire):
-    """A conversation as it is stored. `last_interaction` and `last_activity` are the same moment: the last change of the
-    session, of a plan or working memory in it, or the last memory written in it. Counted when asked, so always true."""
+    """A conversation as it is stored. `last_interaction` and `last_activity` are the same moment: the last change of
+    the session, of a plan or working memory in it, or the last memory written in it. Counted when asked, so always
+    true."""
 
     session_id: str
     tenant_id: str

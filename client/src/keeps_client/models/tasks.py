@@ -46,7 +46,8 @@ class TaskContext(Wire):
 
 
 class NewTaskContext(Wire):
-    """A task context to store; one that is there already is replaced. `sub_tasks`: ids, or objects with `sub_task_id`."""
+    """A task context to store; one that is there already is replaced. `sub_tasks`: ids, or objects with
+    `sub_task_id`."""
 
     task_id: StateId
     plan_id: StateId | None = None
@@ -74,7 +75,8 @@ class TaskContextChange(Wire):
 
 
 class SubTaskChange(Wire):
-    """What is known of one sub-task: the named fields are set, its others stay. One that was not there is added as pending."""
+    """What is known of one sub-task: the named fields are set, its others stay. One that was not there is added as
+    pending."""
 
     event_type: Label | None = None
     status: Label | None = None

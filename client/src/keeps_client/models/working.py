@@ -58,8 +58,8 @@ class NewWorkingItem(WorkingValue):
 
 
 class AtomicChange(Wire):
-    """Where to change a value in one statement: `path` is a key, or `key.sub.path` into its JSON; with `whole` it is a key as it
-    stands, points and all."""
+    """Where to change a value in one statement: `path` is a key, or `key.sub.path` into its JSON; with `whole` it is a
+    key as it stands, points and all."""
 
     plan_id: StateId
     path: Path

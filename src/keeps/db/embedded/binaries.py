@@ -42,8 +42,8 @@ class RunUser:
     def command(self, *command: str) -> list[str]:
         """The command, run as this user: who is root drops it first, with every further group.
 
-        Not by subprocess's `user`, which forks a copy of this process: OpenBLAS stops its threads before any fork, and the
-        thread that computes an embedding right then would wait for them forever.
+        Not by subprocess's `user`, which forks a copy of this process: OpenBLAS stops its threads before any fork, and
+        the thread that computes an embedding right then would wait for them forever.
         """
         program, *arguments = command
         if not self.switch:
@@ -52,10 +52,18 @@ class RunUser:
         return [sys.executable, "-I", "-S", "-c", _DROP_ROOT, str(self.uid), str(self.gid), found, *arguments]
 
     def run(self, *command: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a program as this user: whatever it does to files, links included, is no more than this user may do anyway."""
+        """Run a program as this user: whatever it does to files, links included, is no more than this user may do
+        anyway."""
         return subprocess.run(  # noqa: S603
-            self.command(*command), input=given, capture_output=True, text=True, check=False, cwd="/", env=ENVIRONMENT, umask=0o077
-        )  # fmt: skip
+            self.command(*command),
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            env=ENVIRONMENT,
+            umask=0o077,
+        )
 
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
@@ -93,9 +101,18 @@ def _own_user() -> pwd.struct_passwd | None:
     with contextlib.suppress(KeyError):
         return pwd.getpwnam(OWN_USER)
     for command in (
-        ("/usr/sbin/useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", OWN_USER),
+        (
+            "/usr/sbin/useradd",
+            "--system",
+            "--no-create-home",
+            "--home-dir",
+            "/nonexistent",
+            "--shell",
+            "/usr/sbin/nologin",
+            OWN_USER,
+        ),
         ("/usr/sbin/adduser", "-S", "-D", "-H", "-s", "/sbin/nologin", OWN_USER),
-    ):  # fmt: skip
+    ):
         if Path(command[0]).is_file():
             subprocess.run(command, capture_output=True, check=False)  # noqa: S603
             break

@@ -226,7 +226,8 @@ def _check_ours(folder: Path) -> None:
         return
     whose = f"belongs to user {found.st_uid}" if found.st_uid else "can be changed by others, or is a link"
     raise UnavailableError(
-        f"{folder} {whose}; as root, Keeps uses only folders that are root's alone. Run it as that user, or choose another KEEPS_HOME"
+        f"{folder} {whose}; as root, Keeps uses only folders that are root's alone. Run it as that user, or choose"
+        " another KEEPS_HOME"
     )
 
 

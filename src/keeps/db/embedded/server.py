@@ -66,7 +66,8 @@ class DataFolder:
 def make_data(folder: DataFolder, superuser_password: str) -> None:
     """initdb into a neighbour and rename it: a half-made data folder is never taken for a whole one."""
     parent = folder.data.parent
-    # All of it as the server's user, in whose folder it happens: root must not follow what that user may have put there.
+    # All of it as the server's user, in whose folder it happens: root must not follow what that user may have put
+    # there.
     folder.user.run("/bin/sh", "-c", 'rm -rf -- "$1"/.initdb-*', "sh", str(parent))
     made = folder.user.run("mktemp", "-d", str(parent / ".initdb-XXXXXXXX"))
     if made.returncode != 0:
@@ -120,7 +121,8 @@ def start(folder: DataFolder, socket_folder: Path, timeout_seconds: float) -> ps
     for name, value in options.items():
         command += ["-c", f"{name}={value}"]
     # The shell leaves it in the background and ends, so the server is a child of init: it outlives us and is never our
-    # zombie. A session of its own keeps our terminal's Ctrl-C away from it. The shell opens the log, as the server's user.
+    # zombie. A session of its own keeps our terminal's Ctrl-C away from it. The shell opens the log, as the server's
+    # user.
     launched: Any = subprocess.run(  # noqa: S603
         folder.user.command(
             "/bin/sh", "-c", 'log=$1; shift; "$@" >>"$log" 2>&1 & echo $!', "sh", str(folder.log), *command

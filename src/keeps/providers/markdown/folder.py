@@ -71,7 +71,8 @@ class MarkdownFolder:
         self._untold: list[Edit] = []
         self._blocked: set[str] = set()
         self.problems: dict[str, str] = {}
-        """Files that cannot be read or are missing, and why. They are left alone; what they held last is still known."""
+        """Files that cannot be read or are missing, and why. They are left alone; what they held last is still
+        known."""
 
     def exists(self) -> bool:
         return self._folder.is_dir()
@@ -176,7 +177,8 @@ class MarkdownFolder:
             known = self._index[category]
             if file_of(category) not in self._blocked:
                 self.problems[file_of(category)] = (
-                    f"{file_of(category)} is missing; its {len(known)} entries stay known until it is back, or they are deleted"
+                    f"{file_of(category)} is missing; its {len(known)} entries stay known until it is back, or they are"
+                    " deleted"
                 )
             newest = max((told["revision"] for told in known.values()), default=0)
             self._categories[category] = Category(
@@ -187,7 +189,8 @@ class MarkdownFolder:
         self._untold += edits
 
     def _recover(self) -> None:
-        """A writer that was killed between taking the old file away and putting the new one there: the old one comes back."""
+        """A writer that was killed between taking the old file away and putting the new one there: the old one comes
+        back."""
         for old in self._folder.glob(f".*{OLD}"):
             target = self._folder / old.name[1 : -len(OLD)]
             with contextlib.suppress(FileExistsError):
@@ -224,9 +227,11 @@ class MarkdownFolder:
             if key not in known:
                 moment = self._now()
                 made = replace(
-                    section, identity=section.identity or self._new_identity(), created_at=section.created_at or moment,
+                    section,
+                    identity=section.identity or self._new_identity(),
+                    created_at=section.created_at or moment,
                     updated_at=section.updated_at or moment,
-                )  # fmt: skip
+                )
                 changed = changed or made != section
                 sections[key] = made
                 edits.append(Edit("written", name, key, made))
@@ -346,17 +351,28 @@ def _hash(value: JsonValue) -> str:
 
 def _to_index(section: Section) -> dict[str, Any]:
     return {
-        "value": section.value, "id": section.identity, "created": _iso(section.created_at), "updated": _iso(section.updated_at),
-        "tags": list(section.tags), "links": list(section.links), "metadata": dict(section.metadata),
-    }  # fmt: skip
+        "value": section.value,
+        "id": section.identity,
+        "created": _iso(section.created_at),
+        "updated": _iso(section.updated_at),
+        "tags": list(section.tags),
+        "links": list(section.links),
+        "metadata": dict(section.metadata),
+    }
 
 
 def _from_index(key: str, told: dict[str, Any]) -> Section:
     held = told["section"]
     return Section(
-        key, held["value"], identity=held["id"], created_at=_moment(held["created"]), updated_at=_moment(held["updated"]),
-        tags=tuple(held["tags"]), links=tuple(held["links"]), metadata=held["metadata"],
-    )  # fmt: skip
+        key,
+        held["value"],
+        identity=held["id"],
+        created_at=_moment(held["created"]),
+        updated_at=_moment(held["updated"]),
+        tags=tuple(held["tags"]),
+        links=tuple(held["links"]),
+        metadata=held["metadata"],
+    )
 
 
 def _iso(moment: datetime | None) -> str | None:

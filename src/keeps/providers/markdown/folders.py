@@ -73,8 +73,12 @@ class MarkdownFolders:
         if held is None:
             owner = Scope(scope.tenant_id, scope.user_id)
             held = MarkdownProvider(
-                self.path(scope), self._clock, lambda edits: self._tell(owner, edits), self._chat, partial(self._in_thread, owner)
-            )  # fmt: skip
+                self.path(scope),
+                self._clock,
+                lambda edits: self._tell(owner, edits),
+                self._chat,
+                partial(self._in_thread, owner),
+            )
             self._open[place] = held
             if len(self._open) > MAX_OPEN:
                 self._open.popitem(last=False)
@@ -82,7 +86,8 @@ class MarkdownFolders:
         return held
 
     async def _tell(self, scope: Scope, edits: Sequence[Edit]) -> None:
-        """Take changes into the log. What was deleted goes from it, too: the file is the only place where it was kept."""
+        """Take changes into the log. What was deleted goes from it, too: the file is the only place where it was
+        kept."""
 
         async def work(tx: Tx) -> None:
             now = self._clock()

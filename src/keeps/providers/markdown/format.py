@@ -118,7 +118,8 @@ def body_of(value: JsonValue) -> str:
 
 
 def file_of(category: str) -> str:
-    """The name of a category's file: nothing of a category is a path, and no two share a file where case does not count."""
+    """The name of a category's file: nothing of a category is a path, and no two share a file where case does not
+    count."""
     if _SAFE_FILE.fullmatch(category):
         return f"{category}.md"
     return (
@@ -158,10 +159,17 @@ def _section(key: str, value: JsonValue, told: dict[str, Any], name: str) -> Sec
     metadata = told.get("metadata")
     try:
         return Section(
-            key, value, identity=str(told["id"]) if "id" in told else None, created_at=_time(told.get("created")), updated_at=_time(told.get("updated")),
-            tags=tuple(str(each) for each in told.get("tags") or ()), links=tuple(str(each) for each in told.get("links") or ()),
-            metadata=cast("dict[str, JsonValue]", json.loads(json.dumps(metadata))) if isinstance(metadata, dict) else {},
-        )  # fmt: skip
+            key,
+            value,
+            identity=str(told["id"]) if "id" in told else None,
+            created_at=_time(told.get("created")),
+            updated_at=_time(told.get("updated")),
+            tags=tuple(str(each) for each in told.get("tags") or ()),
+            links=tuple(str(each) for each in told.get("links") or ()),
+            metadata=(
+                cast("dict[str, JsonValue]", json.loads(json.dumps(metadata))) if isinstance(metadata, dict) else {}
+            ),
+        )
     except (TypeError, ValueError):
         raise UnreadableError(f"{name}: the front matter says something of {key!r} that cannot be read") from None
 

@@ -91,9 +91,15 @@ class MarkdownProvider:
         now = self._clock()
         before = held[1] if held else None
         section = Section(
-            name, new.value, identity=before.identity if before else str(new_id()), created_at=before.created_at if before else now,
-            updated_at=now, tags=tags, links=links, metadata=known,
-        )  # fmt: skip
+            name,
+            new.value,
+            identity=before.identity if before else str(new_id()),
+            created_at=before.created_at if before else now,
+            updated_at=now,
+            tags=tags,
+            links=links,
+            metadata=known,
+        )
         if before is not None and _same(before, section):
             return
         await self._change(category, lambda sections: sections.__setitem__(name, section))
@@ -110,9 +116,18 @@ class MarkdownProvider:
         identities = [str(new_id() if request is None else uuid5(request, str(number))) for number in range(len(found))]
         made: dict[str, list[Section]] = {}
         for each, identity in zip(found, identities, strict=True):
-            made.setdefault(each.category, []).append(Section(
-                each.key, each.text, identity=identity, created_at=now, updated_at=now, tags=each.tags, links=each.links, metadata={}
-            ))  # fmt: skip
+            made.setdefault(each.category, []).append(
+                Section(
+                    each.key,
+                    each.text,
+                    identity=identity,
+                    created_at=now,
+                    updated_at=now,
+                    tags=each.tags,
+                    links=each.links,
+                    metadata={},
+                )
+            )
         for category, new in made.items():
             added: list[Section] = []
             await self._change(category, lambda sections, new=new, added=added: _add(sections, new, added))
@@ -129,7 +144,8 @@ class MarkdownProvider:
         return [held[each] for each in identities if each in held]
 
     async def _extracted(self, text: str) -> list[tuple[str, str]]:
-        """The statements of a text with their categories: by the LLM where there is one and it answers, else by rules."""
+        """The statements of a text with their categories: by the LLM where there is one and it answers, else by
+        rules."""
         if self._chat is not None:
             try:
                 said = await self._chat.answer(pipeline.INSTRUCTIONS, text[:20_000], pipeline.Statements)
@@ -188,9 +204,13 @@ class MarkdownProvider:
                     found.append((entry, terms))
         found_in = Counter(term for _, terms in found for term in asked if term in terms)
         matches = [
-            Match(entry, sum(math.log(1 + len(found) / found_in[term]) for term in asked if term in terms) / (1 + math.log(1 + len(terms))))
+            Match(
+                entry,
+                sum(math.log(1 + len(found) / found_in[term]) for term in asked if term in terms)
+                / (1 + math.log(1 + len(terms))),
+            )
             for entry, terms in found
-        ]  # fmt: skip
+        ]
         best = sorted((each for each in matches if each.score > 0), key=lambda each: (-each.score, each.entry.key))
         return best[:limit]
 
@@ -231,7 +251,8 @@ def _same(one: Section, other: Section) -> bool:
 
 
 def _add(sections: dict[str, Section], new: Sequence[Section], added: list[Section]) -> None:
-    """Put in what is not there yet, under a key that nobody took meanwhile. `added` is made anew when this runs again."""
+    """Put in what is not there yet, under a key that nobody took meanwhile. `added` is made anew when this runs
+    again."""
     added.clear()
     there = {section.identity for section in sections.values()}
     for section in new:
