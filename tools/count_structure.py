@@ -20,8 +20,8 @@ METHOD_LISTS = (
     "src/keeps/server/examples.py",
     "src/keeps/server/routes/*.py",
     "src/keeps/server/special.py",
-    "src/keeps/server/handlers/*.py",
-    "src/keeps/handlers/*.py",
+    "src/keeps/handlers.py",
+    "src/keeps/server/mount.py",
     "client/src/keeps_client/_async/*.py",
     "client/src/keeps_client/memory/*.py",
     "client/src/keeps_client/endpoints.py",
@@ -48,6 +48,18 @@ def found(root: Path, patterns: tuple[str, ...]) -> list[Path]:
 
 def lines(paths: list[Path]) -> int:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths if path.name not in NO_METHODS)
+
+
+def lines_of_endpoints(root: Path) -> int:
+    """What the wire models say of their operations: `GET_STATE = Endpoint(...)`, however many lines that takes."""
+    count = 0
+    for path in root.glob("client/src/keeps_client/models/*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                made = node.value.func
+                if isinstance(made, ast.Name) and made.id == "Endpoint":
+                    count += (node.end_lineno or node.lineno) - node.lineno + 1
+    return count
 
 
 def sources(root: Path, suffix: str, *, tests: bool = False) -> Iterator[Path]:
@@ -87,7 +99,8 @@ def main() -> None:
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
     python = list(sources(root, ".py"))
     everywhere = [*sources(root, ".py", tests=True), *sources(root, ".sql")]
-    by_hand, generated = lines(found(root, METHOD_LISTS)), lines(found(root, GENERATED))
+    by_hand = lines(found(root, METHOD_LISTS)) + lines_of_endpoints(root)
+    generated = lines(found(root, GENERATED))
     over = [line for path in everywhere for line in path.read_text(encoding="utf-8").splitlines() if len(line) > LINE]
     columns = sum(
         len(COLUMN_LIST.findall(path.read_text(encoding="utf-8"))) for path in [*python, *sources(root, ".sql")]
