@@ -11,11 +11,10 @@ from uuid import UUID
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from keeps_client.errors import NotFoundError, ValidationFailedError
-from keeps_client.models.common import MAX_LIMIT, UtcTime
+from keeps_client.models.common import UtcTime
 from keeps_client.models.events import EVENT_TYPES
 
 FoundT = TypeVar("FoundT")
-Direction = Literal["outgoing", "incoming", "both"]
 Index = Literal["now", "later"]
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
@@ -87,12 +86,6 @@ def index_now(index: str) -> bool:
     return index == "now"
 
 
-def limited(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_LIMIT:
-        raise ValidationFailedError(f"limit must be 1 to {MAX_LIMIT}")
-    return value
-
-
 def moment(value: object) -> datetime | None:
     """A time in UTC, or None."""
     if value is None:
@@ -138,12 +131,6 @@ def memory_kinds(values: object) -> tuple[str, ...] | None:
             f"no memory is of kind {sorted(unknown)[0]!r}; there are semantic, episodic, procedural"
         )
     return found
-
-
-def directed(value: object) -> Direction:
-    if value not in ("outgoing", "incoming", "both"):
-        raise ValidationFailedError('direction must be "outgoing", "incoming" or "both"')
-    return value
 
 
 def same_json(one: object, other: object) -> bool:

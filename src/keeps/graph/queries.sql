@@ -312,12 +312,6 @@ ON CONFLICT (tenant_id, memory_id) DO UPDATE SET version = EXCLUDED.version
 -- Everything is to be read anew.
 DELETE FROM keeps.memory_readings WHERE tenant_id = $1 AND user_id = $2
 
--- name: to_read_count
-SELECT count(*) AS pending FROM keeps.memories
-LEFT JOIN keeps.memory_readings ON memory_readings.tenant_id = $1 AND memory_readings.memory_id = memories.memory_id
-WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL
-    AND memory_readings.version IS DISTINCT FROM memories.version
-
 -- name: known_names
 -- All names that a scope knows, with their entities; of those found in text and deleted, that they are no entities.
 SELECT entity_id, name, aliases, deleted_at IS NOT NULL AS rejected FROM keeps.entities

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from keeps.text.importance import estimate_importance
 from keeps_client.models import Note, SessionNotes
@@ -139,7 +138,3 @@ def _fitting(items: list[Note]) -> list[Note]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= ITEM_CHARACTERS else text[: ITEM_CHARACTERS - 1] + "…"
-
-
-def as_document(notes: SessionNotes) -> dict[str, Any]:
-    return notes.model_dump(mode="json")
