@@ -2,8 +2,7 @@
 
 -- name: scope_position
 -- The number of the last event that this scope could see: its own, or one about what the tenant shares. While it stays,
--- so
--- does every answer.
+-- so does every answer.
 SELECT GREATEST(
     (SELECT sequence FROM keeps.events WHERE tenant_id = $1 AND user_id = $2 ORDER BY sequence DESC LIMIT 1),
     (SELECT sequence FROM keeps.events WHERE tenant_id = $1 AND visibility = 'tenant'

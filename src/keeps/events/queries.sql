@@ -35,8 +35,7 @@ SELECT last_sequence, retired_sequence, retired_until FROM keeps.tenants WHERE t
 
 -- name: events_after
 -- What this scope may see of the events after $2, up to $3, in order. $4: LIKE patterns of types, or null · $5: kinds
--- of
--- memories, or null; other events have no kind · $6: how many
+-- of memories, or null; other events have no kind · $6: how many
 SELECT tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, traceparent, data
 FROM keeps.events
 WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3

@@ -79,7 +79,7 @@ WHERE tenant_id = $1 AND deleted_at IS NULL AND merged_into IS NULL
   AND ($2::timestamptz IS NULL OR (created_at, entity_id) < ($2, $3::uuid))
   AND ($5::text IS NULL OR EXISTS (SELECT FROM keeps.entity_names WHERE entity_names.tenant_id = $1
                                    AND entity_names.entity_id = entities.entity_id
-                                       AND entity_names.name_key = keeps.name_key($5)))
+                                   AND entity_names.name_key = keeps.name_key($5)))
   AND ($6::text IS NULL OR entity_type = $6)
 ORDER BY created_at DESC, entity_id DESC
 LIMIT $4
@@ -214,8 +214,7 @@ LIMIT $6
 -- Paths along a pattern: step n goes by an edge of type $3[n] in direction $4[n] to an entity of type $5[n]; '*' is
 -- any, 'a|b' either.
 -- No entity twice on a path. $6: now · $7: how many, and one more. PostgreSQL makes no more rows of a recursion than
--- are
--- asked for, so what may be looked at in all is bounded by $8; an empty row says that there was more.
+-- are asked for, so what may be looked at in all is bounded by $8; an empty row says that there was more.
 WITH RECURSIVE path(length, entities, relations) AS (
     SELECT 0, ARRAY[$2::uuid], ARRAY[]::uuid[]
     UNION ALL

@@ -32,7 +32,7 @@ FROM keeps.memories LEFT JOIN keeps.memory_access
   ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'short_term'
   AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.created_at <= $6
-      AND memories.memory_id > $3
+  AND memories.memory_id > $3
   AND (memories.importance >= $4 OR (memories.importance >= $5 AND memory_access.access_count > 0))
   AND NOT (keeps.was_undone($1, memories.memory_id, 'promotion')
       OR keeps.was_undone($1, memories.memory_id, 'sessions'))
@@ -42,9 +42,8 @@ FOR UPDATE OF memories
 
 -- name: memories_may_pass
 -- The same without locks, for looking only: one's own short-term memories that may pass the gate, with how they were
--- read: important ones, and those that were
--- recalled. In order of their ids, after $3. $4: important enough alone · $5: important enough if read · $6: created
--- before · $7 how many
+-- read: important ones, and those that were recalled. In order of their ids, after $3. $4: important enough alone · $5:
+-- important enough if read · $6: created before · $7 how many
 SELECT memories.memory_id, memories.content, memories.importance, memories.created_at,
        COALESCE(memory_access.access_count, 0) AS access_count,
        GREATEST(memories.updated_at, memory_access.last_accessed_at) AS last_used_at
@@ -52,7 +51,7 @@ FROM keeps.memories LEFT JOIN keeps.memory_access
   ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'short_term'
   AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.created_at <= $6
-      AND memories.memory_id > $3
+  AND memories.memory_id > $3
   AND (memories.importance >= $4 OR (memories.importance >= $5 AND memory_access.access_count > 0))
 ORDER BY memories.memory_id
 LIMIT $7
@@ -75,7 +74,7 @@ DELETE FROM keeps.session_notes WHERE tenant_id = $1 AND user_id = $2 AND expire
 DELETE FROM keeps.operation_changes USING keeps.operations
 WHERE operation_changes.tenant_id = $1 AND operation_changes.user_id = $2
   AND operations.tenant_id = $1 AND operations.operation_id = operation_changes.operation_id
-      AND operations.started_at < $3
+  AND operations.started_at < $3
 
 -- name: operations_forget
 DELETE FROM keeps.operations WHERE tenant_id = $1 AND started_at < $2
@@ -95,9 +94,9 @@ FROM keeps.memories JOIN keeps.memory_vectors
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.kind = 'semantic'
     AND memories.layer = 'long_term' AND memories.key IS NULL
   AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.archived_at IS NULL
-      AND memories.valid_to IS NULL
+  AND memories.valid_to IS NULL
   AND memories.updated_at > $3 AND memories.memory_id > $4
-      AND NOT keeps.was_undone($1, memories.memory_id, 'consolidation')
+  AND NOT keeps.was_undone($1, memories.memory_id, 'consolidation')
 ORDER BY memories.memory_id LIMIT $5
 
 -- name: facts_alike
@@ -142,7 +141,7 @@ FROM keeps.memories LEFT JOIN keeps.memory_access
   ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.kind = 'semantic' AND memories.layer = 'long_term'
   AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.importance < 0.6
-      AND NOT memories.metadata ? 'stale_since'
+  AND NOT memories.metadata ? 'stale_since'
   AND GREATEST(memories.updated_at, memory_access.last_accessed_at) < $3
   AND memories.content_type <> 'source' AND NOT keeps.was_undone($1, memories.memory_id, 'consolidation')
 ORDER BY memories.memory_id LIMIT $4

@@ -138,8 +138,7 @@ WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
 
 -- name: recall_as_of
 -- Memories as they were known at $3, found by rows ($2) that say the same today: under the id of the row itself, or of
--- the
--- newer truth that superseded it since. Rows that were not known then, or already forgotten, are left out.
+-- the newer truth that superseded it since. Rows that were not known then, or already forgotten, are left out.
 SELECT DISTINCT ON (memories.memory_id) found.memory_id AS found_id,
     /*:memory memories*/
 FROM keeps.memories AS found
@@ -157,8 +156,7 @@ ORDER BY memories.memory_id, found.memory_id <> memories.memory_id
 
 -- name: recall_graph
 -- Memories that mention entities that the question names ($2: its words, alone and in rows), or with half the weight
--- those
--- that these are linked to; rarer entities count more. $3: how many memories there are · $4: now · $5: how many
+-- those that these are linked to; rarer entities count more. $3: how many memories there are · $4: now · $5: how many
 WITH asked AS (
     SELECT entity_id, max(weight) AS weight FROM (
         SELECT entity_names.entity_id, 1.0 AS weight FROM keeps.entity_names WHERE tenant_id = $1

@@ -187,8 +187,7 @@ CREATE TRIGGER memories_derived_follow AFTER UPDATE ON keeps.memories FOR EACH R
     WHEN (OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION keeps.follow_memory();
 
 -- Hard forgetting: takes the content out of the events of one memory of the current user, or out of those that carry
--- one
--- content, and says how many it changed. The only way that an event ever changes: order and fact of it stay.
+-- one content, and says how many it changed. The only way that an event ever changes: order and fact of it stay.
 CREATE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid, wanted_content text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE

@@ -80,8 +80,7 @@ CREATE TRIGGER events_never_truncated BEFORE TRUNCATE
     ON keeps.events FOR EACH STATEMENT EXECUTE FUNCTION keeps.refuse_log_change();
 
 -- The one function that redacts: takes what some events of the current tenant say out of the log; order and fact of
--- them
--- stay. `kept`: what may still be said. `anonymous`: nor whose they were, nor what they were about.
+-- them stay. `kept`: what may still be said. `anonymous`: nor whose they were, nor what they were about.
 CREATE FUNCTION keeps.redact_events(sequences bigint[], kept jsonb, anonymous boolean) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
@@ -103,8 +102,7 @@ END
 $$;
 
 -- Hard forgetting: of one memory of the current user, or, of its older truths, those events that carry one content;
--- then
--- the newest stays, since it says what is true now. Takes the answers that carry it, too.
+-- then the newest stays, since it says what is true now. Takes the answers that carry it, too.
 CREATE OR REPLACE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid, wanted_content text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
@@ -374,9 +372,8 @@ ALTER TABLE keeps.tenants
     ADD COLUMN retired_until timestamptz;
 
 -- Remove events recorded before `before`, of all tenants, but for those that replay still needs: the last about each
--- row
--- that is there, and of working memory those since it was last set. They move to events_rest; months without others go
--- as a whole. Returns counts.
+-- row that is there, and of working memory those since it was last set. They move to events_rest; months without others
+-- go as a whole. Returns counts.
 CREATE FUNCTION keeps.retire_events(before timestamptz) RETURNS TABLE (removed bigint, kept bigint)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp SET timezone = 'UTC' AS $$
 DECLARE

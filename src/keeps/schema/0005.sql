@@ -1,12 +1,10 @@
 -- The fifth revision: memories that live. Sessions and their notes, decay and promotion, operations that can be undone,
--- the
--- jobs of a tenant, and the queue that the worker takes them from. Runs as keeps_owner.
+-- the jobs of a tenant, and the queue that the worker takes them from. Runs as keeps_owner.
 
 ALTER TABLE keeps.sessions ADD COLUMN ended_at timestamptz;
 
 -- L1: what a conversation is about, kept until some time after its last exchange. Derived from its messages, so it is
--- not in
--- the log and can be made again.
+-- not in the log and can be made again.
 CREATE TABLE keeps.session_notes (
     tenant_id text NOT NULL,
     user_id text NOT NULL,
@@ -185,13 +183,13 @@ BEGIN
           WHEN 'decay' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
               AND memories.user_id = users.user_id AND layer = 'short_term'
               AND archived_at IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
-                  AND fades_at(importance, 0, updated_at) <= moment)
+              AND fades_at(importance, 0, updated_at) <= moment)
           WHEN 'promotion' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
               AND memories.user_id = users.user_id
               AND layer = 'short_term' AND deleted_at IS NULL AND superseded_by IS NULL)
           WHEN 'expiry' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
               AND memories.user_id = users.user_id
-                  AND expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= moment)
+              AND expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= moment)
               OR EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id
                   AND deleted_at IS NOT NULL AND deleted_at < moment - interval '30 days')
               OR EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant

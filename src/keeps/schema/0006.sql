@@ -1,14 +1,12 @@
 -- The sixth revision: shared state in one statement each, answers kept without what they say, and what is erased goes
--- from
--- all that tells of it. Runs as keeps_owner.
+-- from all that tells of it. Runs as keeps_owner.
 
 -- Answers kept for retries name what they are about, and say nothing of it; those of before, with their contents, go.
 DELETE FROM keeps.idempotency_keys;
 ALTER TABLE keeps.idempotency_keys ADD COLUMN about text[] NOT NULL DEFAULT '{}';
 
 -- Answers of the current tenant that tell of one of these things. Whoever asks again is told that it is gone, and it is
--- not
--- done again. `own`: those of the current user only.
+-- not done again. `own`: those of the current user only.
 CREATE FUNCTION keeps.void_answers(wanted text[], own boolean) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE

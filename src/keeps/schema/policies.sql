@@ -78,10 +78,8 @@ BEGIN
          '{tenant} AND EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = memory_access.tenant_id'
          ' AND memories.memory_id = memory_access.memory_id)', NULL),
         -- The audience is the owner, or '' for the whole tenant. The term filter stands in the policy because a filter
-        -- of
-        -- the query itself may not use an index under RLS: && is not leakproof, so PostgreSQL would first check the
-        -- policy
-        -- on every row. No app.terms, no rows.
+        -- of the query itself may not use an index under RLS: && is not leakproof, so PostgreSQL would first check the
+        -- policy on every row. No app.terms, no rows.
         ('memory_terms', 'search', 'SELECT', 'keeps_app',
          $${tenant} AND audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
@@ -93,8 +91,7 @@ BEGIN
          NULL, $${own} AND audience = ANY (ARRAY['', user_id])$$),
         ('memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}', $${own} AND audience = ANY (ARRAY['', user_id])$$),
         -- The log: appended and read, never changed by keeps_app. Of what others shared when it happened, that which is
-        -- still
-        -- there for others: what was made private is.
+        -- still there for others: what was made private is.
         ('events', 'append', 'INSERT', 'keeps_app', NULL, '{own}'),
         ('events', 'read', 'SELECT', 'keeps_app',
          $${named} AND ({user}
@@ -114,8 +111,7 @@ BEGIN
                               AND relations.relation_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$'
                                                                THEN events.subject::uuid END)))$$, NULL),
         -- A token of an agent, besides: of experiences and skills those of this agent only; facts belong to the user.
-        -- Of the
-        -- graph what users said of it: what was found in texts may be of another agent's experiences.
+        -- Of the graph what users said of it: what was found in texts may be of another agent's experiences.
         ('memories', 'agent', 'ALL', 'restrictive', $${agent} OR kind = 'semantic' OR agent_id = {bound}$$, NULL),
         ('events', 'agent', 'SELECT', 'restrictive',
          $${agent} OR type NOT LIKE 'memory.%'

@@ -33,8 +33,7 @@ SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at 
 
 -- name: working_change
 -- Change a value where it stands. $5: path inside the value · $6: append, extend, merge or increment · $7: what · $8
--- now
--- · $9 event id · $10 agent
+-- now · $9 event id · $10 agent
 WITH stored AS (
     INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at,
         updated_at)
