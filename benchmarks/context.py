@@ -4,8 +4,7 @@
 
 Beside it, of the same size: plain top-k (nearest by one vector, as most stores do it), and the hits of our own recall
 in their order. All three are packed into the same number of tokens as the router's text had for that question. Times
-are of
-a second asking, beside one raw SQL query of the same run.
+are of a second asking, beside one raw SQL query of the same run.
 """
 
 from __future__ import annotations

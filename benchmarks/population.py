@@ -4,9 +4,8 @@
 
 A synthetic population: most of what is said is small talk, some is ordinary, little defines or binds somebody, and a
 guess at importance is often wrong. What truly matters is asked for again and again, at first soon, then ever more
-rarely; the rest
-hardly ever. Asking for what is archived is a loss that decay is to blame for. The gates must be gates: the test fails
-where nobody or everybody passes.
+rarely; the rest hardly ever. Asking for what is archived is a loss that decay is to blame for. The gates must be gates:
+the test fails where nobody or everybody passes.
 """
 
 from __future__ import annotations

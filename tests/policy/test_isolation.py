@@ -18,41 +18,9 @@ from keeps.memories.types import MemoryRow
 from keeps.operations.service import Change, Run, record
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
-from tests.schema.test_catalogue import STATEMENTS
+from tests.schema.test_catalogue import STATEMENTS, TABLES
 
 SOURCE = Path(__file__).parents[2] / "src" / "keeps"
-TABLES = [
-    "api_keys",
-    "entities",
-    "entity_names",
-    "events",
-    "idempotency_keys",
-    "llm_usage",
-    "memories",
-    "memory_access",
-    "memory_pending",
-    "memory_readings",
-    "memory_terms",
-    "memory_vectors",
-    "mentions",
-    "operation_changes",
-    "operations",
-    "plan_correlations",
-    "plans",
-    "providers",
-    "relations",
-    "session_notes",
-    "sessions",
-    "storage_samples",
-    "task_contexts",
-    "task_subtasks",
-    "tenant_jobs",
-    "tenants",
-    "users",
-    "webhook_failures",
-    "webhooks",
-    "working_memory",
-]
 
 
 @pytest.fixture

@@ -106,6 +106,15 @@ def test_the_engine_and_the_clients_have_the_same_methods() -> None:
         assert str(by_http[name]).replace("AsyncIterator", "Iterator") == str(without_await[name]), name
 
 
+def test_what_judges_parameters_judges_them_one_by_one() -> None:
+    """The server takes them so: a rule over several would hold in process and be silent over HTTP."""
+    for endpoint in ENDPOINTS:
+        if endpoint.params is not None:
+            rules = endpoint.params.__pydantic_decorators__
+            found = {*rules.model_validators, *rules.field_validators, *rules.root_validators} - {"_null_is_absent"}
+            assert not found, f"{endpoint.name}: put {found} into the handler, or into a type"
+
+
 def test_every_method_says_what_it_does() -> None:
     for kind in (LocalMemory, MemoryClient):
         for name, method in inspect.getmembers(kind, inspect.isfunction):

@@ -28,10 +28,10 @@ VERSION = "if_version"
 
 @dataclass(frozen=True, eq=False)
 class Endpoint(Generic[AnswerT]):
-    """`params`: what stands in the path and the query. `body`: what is sent. `created`: of which answers `status` is
-    said, where others get 200. `bare`: a page goes as the list of its items, and its cursor in a header. `repeatable`:
-    whether the client
-    may send it again; not so where the answer holds a secret, which is not kept."""
+    """`params`: what stands in the path and the query; each field is judged by itself, as HTTP brings it. `body`: what
+    is sent. `created`: of which answers `status` is said, where others get 200. `bare`: a page goes as the list of its
+    items, and its cursor in a header. `repeatable`: whether the client may send it again; not so where the answer holds
+    a secret, which is not kept."""
 
     name: str
     verb: Verb

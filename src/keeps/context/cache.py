@@ -3,8 +3,7 @@
 Each entry knows the number of the last event that its scope could see when it was made. Whoever asks again reads that
 number anew, by two index probes; any write by any process that adds something moves it. What is taken away need not
 (what somebody no longer shares is logged as theirs alone), so the router also asks whether each memory of an answer can
-still be
-seen, as it was. So no notice has to arrive, and nothing old is shown.
+still be seen, as it was. So no notice has to arrive, and nothing old is shown.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A minute's tick takes what is due and queues it; several workers share the queue. PgQueuer leases a job by heartbeat, so
 one whose worker was killed is taken up by another; retries with growing pauses; and holds what failed five times as a
-dead letter. A job works
-for at most a minute at a time and then goes to the end of the queue: a tenant with a million rows keeps none waiting.
+dead letter. A job works for at most a minute at a time and then goes to the end of the queue: a tenant with a million
+rows keeps none waiting.
 """
 
 from __future__ import annotations

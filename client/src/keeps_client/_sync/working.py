@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from keeps_client._sync.base import Doing
 from keeps_client.errors import NotFoundError
@@ -53,23 +53,23 @@ class Working(Doing):
         """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then. `whole`: points in
         the key are part of it."""
         done = self._do(APPEND_TO_LIST, plan_id=plan_id, path=key, value=value, whole=whole)
-        return done.value  # type: ignore[return-value]
+        return cast("list[Any]", done.value)
 
     def extend_list(self, key: str, values: Sequence[Any], plan_id: str, *, whole: bool = False) -> list[Any]:
         """Append all of `values` to the list at `key`, next to each other, atomically; returns the list as it is
         then."""
         done = self._do(EXTEND_LIST, plan_id=plan_id, path=key, values=values, whole=whole)
-        return done.value  # type: ignore[return-value]
+        return cast("list[Any]", done.value)
 
     def update_object(self, key: str, changes: dict[str, Any], plan_id: str, *, whole: bool = False) -> dict[str, Any]:
         """Set entries of the object at `key`, whose others stay, atomically; returns the object as it is then."""
         done = self._do(UPDATE_OBJECT, plan_id=plan_id, path=key, changes=changes, whole=whole)
-        return done.value  # type: ignore[return-value]
+        return cast("dict[str, Any]", done.value)
 
     def increment(self, key: str, plan_id: str, delta: float = 1, *, whole: bool = False) -> float:
         """Add to the number at `key` or `key.sub.path`, atomically; returns the number as it is then."""
         done = self._do(INCREMENT, plan_id=plan_id, path=key, delta=delta, whole=whole)
-        return done.value  # type: ignore[return-value]
+        return cast("float", done.value)
 
     def set_plan_state(self, plan_id: str, key: str, value: Any) -> WorkingItem:
         """The same as `store`."""
