@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,7 +196,7 @@ class OpeningKeeps:
         self._arguments = (home, database_url, overrides)
         self._opened: Keeps | None = None
 
-    def __await__(self) -> Any:
+    def __await__(self) -> Generator[Any, None, Keeps]:
         return self._open().__await__()
 
     async def _open(self) -> Keeps:

@@ -42,7 +42,7 @@ from keeps_client.validation import event_types, memory_kinds
 def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
     """A handler for each endpoint, over the services of an engine."""
 
-    async def listed(s: Scope, p: memories.MemoryQuery, _: Any) -> Page[Memory]:
+    async def listed(s: Scope, p: memories.MemoryQuery, _: object) -> Page[Memory]:
         if (p.namespace is None) != (p.key is None):
             raise ValidationFailedError("namespace and key go together: the two name a memory")
         if p.namespace is not None and p.key is not None:
@@ -60,23 +60,23 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         )
         return await k.working.put(s, p.plan_id, new)
 
-    async def logged(s: Scope, p: events.EventQuery, _: Any) -> list[Event]:
+    async def logged(s: Scope, p: events.EventQuery, _: object) -> list[Event]:
         types, kinds = event_types(split_names(p.types)), memory_kinds(split_names(p.kinds))
         return await k.events.page(s, after=p.after, types=types, kinds=kinds, limit=p.limit)
 
-    async def revoked(s: Scope, p: access.KeyId, _: Any) -> KeyInfo:
+    async def revoked(s: Scope, p: access.KeyId, _: object) -> KeyInfo:
         try:
             return await k.keys.revoke(s, p.key_id)
         finally:
             k.keys.changed()
 
-    async def user_erased(s: Scope, p: access.UserId, _: Any) -> ErasureReceipt:
+    async def user_erased(s: Scope, p: access.UserId, _: object) -> ErasureReceipt:
         try:
             return await k.tenants.erase_user(s, p.user_id)
         finally:
             k.keys.changed()
 
-    async def tenant_erased(s: Scope, p: access.TenantId, _: Any) -> ErasureReceipt:
+    async def tenant_erased(s: Scope, p: access.TenantId, _: object) -> ErasureReceipt:
         try:
             return await k.tenants.erase_tenant(_reachable(s, p.tenant_id))
         finally:

@@ -204,7 +204,7 @@ def _whole(name: str, value: str, *, most: int = 10_000) -> int:
     return int(value)
 
 
-def _one_of(name: str, value: str | None, known: Any) -> Any:
+def _one_of(name: str, value: str | None, known: object) -> Any:
     if value is not None and value not in get_args(known):
         raise ValidationFailedError(f"{name} is {value!r}; it must be one of {', '.join(get_args(known))}")
     return value

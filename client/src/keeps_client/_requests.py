@@ -70,12 +70,12 @@ class Answer:
     body: bytes
 
 
-def call(method: str, *segments: str, query: Mapping[str, Any] | None = None) -> Call:
+def call(method: str, *segments: str, query: Mapping[str, object] | None = None) -> Call:
     """A call of `/v1/<segments>` that has no body."""
     return Call(method, "/v1/" + "/".join(_segment(each) for each in segments) + _query(query or {}))
 
 
-def call_of(endpoint: Endpoint[Any], fields: Mapping[str, Any]) -> Call:
+def call_of(endpoint: Endpoint[object], fields: Mapping[str, object]) -> Call:
     """An operation with its arguments as a request: only what is given is sent. Raises ValidationFailedError."""
     params, body = endpoint.split(fields)
     given = {} if params is None else {name: getattr(params, name) for name in params.model_fields_set}
@@ -161,7 +161,7 @@ def reconnect_seconds(failures: int) -> float:
     return 0.02 if failures == 0 else min(5.0, 0.1 * 2 ** min(failures, 6)) * random.uniform(0.5, 1.0)
 
 
-def _query(values: Mapping[str, Any]) -> str:
+def _query(values: Mapping[str, object]) -> str:
     given = {name: _text(value) for name, value in values.items() if value is not None}
     return "?" + urlencode(given) if given else ""
 
@@ -171,7 +171,7 @@ def _segment(value: str) -> str:
     return encoded.replace(".", "%2E") if set(value) == {"."} else encoded
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):

@@ -12,7 +12,7 @@ from keeps_client.errors import ValidationFailedError
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def validated(model: type[ModelT], arguments: dict[str, Any], *, where: str = "") -> ModelT:
+def validated(model: type[ModelT], arguments: object, *, where: str = "") -> ModelT:
     """`model` made from `arguments`. Raises ValidationFailedError that names each wrong field."""
     try:
         return model.model_validate(arguments)

@@ -71,7 +71,7 @@ class Endpoint(Generic[AnswerT]):
         """Whether its answer has one, which goes into the header ETag."""
         return "version" in getattr(self.answer, "model_fields", {})
 
-    def split(self, fields: Mapping[str, Any]) -> tuple[Any, Any]:
+    def split(self, fields: Mapping[str, object]) -> tuple[Any, Any]:
         """The parameters and the body from the arguments of a method. What is None is left out; `body` is one that is
         meant as it is. Raises ValidationFailedError, which names what is wrong."""
         if self.params is None:
@@ -94,13 +94,13 @@ class Endpoint(Generic[AnswerT]):
 class _Taken:
     """What a model takes: its fields with their kinds, and those that must be there."""
 
-    kinds: Mapping[str, Any]
+    kinds: Mapping[str, object]
     required: frozenset[str]
 
-    def chosen(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def chosen(self, fields: Mapping[str, object]) -> dict[str, object]:
         """None means absent, where something may be. In a query numbers and truth are text; an argument is what it is:
         "no" is not False, and True is not 1."""
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for name, value in fields.items():
             if value is None and name not in self.required:
                 continue

@@ -14,7 +14,7 @@ KeepsError                     code                 HTTP status
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 
 class KeepsError(Exception):
@@ -34,7 +34,7 @@ class ValidationFailedError(KeepsError):
     code = "validation_failed"
     status = 422
 
-    def __init__(self, detail: str, errors: list[dict[str, Any]] | None = None) -> None:
+    def __init__(self, detail: str, errors: list[dict[str, object]] | None = None) -> None:
         super().__init__(detail)
         self.errors = errors or []
 
@@ -69,7 +69,7 @@ class ConflictError(KeepsError):
     code = "conflict"
     status = 409
 
-    def __init__(self, detail: str, *, current_version: int | None = None, current: Any = None) -> None:
+    def __init__(self, detail: str, *, current_version: int | None = None, current: object = None) -> None:
         super().__init__(detail)
         self.current_version = current_version
         self.current = current

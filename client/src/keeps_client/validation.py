@@ -19,7 +19,9 @@ Index = Literal["now", "later"]
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
 
-def in_context(model: type[BaseModel], context: object, arguments: dict[str, Any], **defaults: Any) -> dict[str, Any]:
+def in_context(
+    model: type[BaseModel], context: object, arguments: dict[str, object], **defaults: object
+) -> dict[str, object]:
     """`arguments`, and those that one dictionary holds for all of them: its entries that `model` has, by name, and the
     rest as `state`. What is named beside it counts; `defaults` are for what neither names."""
     if context is None:
@@ -35,7 +37,7 @@ def in_context(model: type[BaseModel], context: object, arguments: dict[str, Any
     return defaults | found | ({"state": {**state, **rest}} if rest else {}) | arguments
 
 
-def given(**arguments: Any) -> dict[str, Any]:
+def given(**arguments: object) -> dict[str, object]:
     """The arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
 
@@ -47,7 +49,7 @@ def one_of(found: FoundT | None, message: str) -> FoundT:
     return found
 
 
-def listed(values: Any) -> Any:
+def listed(values: object) -> object:
     """A tuple; but what is no list stays as it is, so that validation says what is wrong instead of splitting it."""
     return tuple(values) if isinstance(values, list | tuple | set | frozenset) else values
 

@@ -7,7 +7,7 @@ import math
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from limits import RateLimitItemPerMinute
@@ -19,6 +19,10 @@ from keeps.cache.breaker import Breaker
 from keeps.cache.redis import TIMEOUT_SECONDS
 from keeps.scope import Scope
 from keeps_client.errors import NotConfiguredError, RateLimitedError
+
+if TYPE_CHECKING:
+    from redis.asyncio import ConnectionPool
+
 
 TENANT_SHARE = 20
 """A tenant may ask so many times as often as one of its users."""
@@ -129,7 +133,7 @@ class Rates:
         )
 
 
-def _connections(redis_url: str) -> Any:
+def _connections(redis_url: str) -> ConnectionPool:
     try:
         from redis.asyncio import ConnectionPool
     except ImportError:

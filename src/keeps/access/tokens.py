@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import Any, cast
 
 import jwt
@@ -127,12 +128,12 @@ class Tokens:
             raise UnauthenticatedError("the token is not valid") from None
 
 
-def make_token(secret: str, claims: dict[str, Any]) -> str:
+def make_token(secret: str, claims: Mapping[str, object]) -> str:
     """A development token, signed with the shared secret."""
-    return jwt.encode(claims, secret, algorithm="HS256")
+    return jwt.encode(dict(claims), secret, algorithm="HS256")
 
 
-def _scope(claims: dict[str, Any]) -> Scope:
+def _scope(claims: Mapping[str, object]) -> Scope:
     roles: Any = claims.get("roles", ["writer"])
     agent_id: Any = claims.get("agent_id")
     try:

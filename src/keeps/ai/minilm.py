@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,9 @@ class _Read:
     sentence: Floats
     tokens: Floats
     words: list[str]
+
+
+FoundT = TypeVar("FoundT")
 
 
 class MiniLM:
@@ -218,7 +221,7 @@ class _Runtime:
         if self._gentle is not None:
             self._gentle.shutdown(wait=False)
 
-    def _when_idle(self, work: Callable[[], Any]) -> Any:
+    def _when_idle(self, work: Callable[[], FoundT]) -> FoundT:
         return work() if self._gentle is None else self._gentle.submit(work).result()
 
     def _forward(self, batch: list[list[int]]) -> list[Floats]:

@@ -12,9 +12,12 @@ import asyncio
 import hashlib
 import json
 import re
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
+
+from pydantic import JsonValue
 
 from keeps.cache.breaker import Breaker
 from keeps.clock import new_id
@@ -81,14 +84,14 @@ class RedisCache:
         self._missed = False
         """Whether something could not be written: what is there may be old."""
 
-    async def get(self, key: str) -> dict[str, Any] | None:
+    async def get(self, key: str) -> dict[str, JsonValue] | None:
         found = await self._ask(lambda: self._redis.mget(EPOCH, key))
         held = json.loads(found[1]) if found and None not in found else None
         fresh = held is not None and held["epoch"] == found[0].decode()
         self._metrics.cache.labels("notes", "hit" if fresh else "miss").inc()
         return held["value"] if held is not None and fresh else None
 
-    async def put(self, key: str, value: dict[str, Any], version: int, kept: timedelta) -> None:
+    async def put(self, key: str, value: dict[str, object], version: int, kept: timedelta) -> None:
         """Keep a document, unless a higher version of it is there."""
         seconds = max(1, int(kept.total_seconds()))
         encoded = json.dumps(value)
@@ -120,7 +123,7 @@ class RedisCache:
     async def close(self) -> None:
         await self._redis.aclose()
 
-    async def _ask(self, call: Any) -> Any:
+    async def _ask(self, call: Callable[[], Awaitable[Any]]) -> Any:
         if self.breaker.is_open():
             return _AWAY
         try:

@@ -198,13 +198,13 @@ def targeted(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def run(work: Callable[[], Coroutine[Any, Any, int | None]]) -> None:
+def run(work: Callable[[], Coroutine[object, object, int | None]]) -> None:
     """Run a command's coroutine; its number is the exit code."""
     code = asyncio.run(work())
     if code:
         raise typer.Exit(code)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """One JSON document on stdout, as it is: no colours, no wrapping."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str, indent=2) + "\n")

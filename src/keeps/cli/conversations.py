@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import typer
+from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Table
 
@@ -221,7 +222,7 @@ def remove(name: Annotated[str, typer.Argument(help="Its name.")], *, target: Ta
     run(work)
 
 
-def _lines() -> list[dict[str, Any]]:
+def _lines() -> list[dict[str, JsonValue]]:
     try:
         return [json.loads(line) for line in sys.stdin if line.strip()]
     except json.JSONDecodeError as error:

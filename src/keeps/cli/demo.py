@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -16,6 +16,10 @@ from rich.markup import escape
 from keeps.cli.context import DatabaseUrl, Home, Target, out, run
 from keeps.cli.memories import print_hit
 from keeps.clock import new_id
+
+if TYPE_CHECKING:
+    from keeps.demo.story import Turn
+    from keeps.engine import Keeps, LocalMemory
 
 QUESTIONS = (
     "What is Alice allergic to?",
@@ -92,7 +96,7 @@ async def _demo(target: Target) -> None:
     )
 
 
-async def _store(keeps: Any, turns: list[Any], steps: list[tuple[str, float]]) -> None:
+async def _store(keeps: Keeps, turns: list[Turn], steps: list[tuple[str, float]]) -> None:
     _title("Remember", f"{len(turns)} turns of two tenants, July to October: Alice moves house, Bob harvests apples.")
     with _step(f"store {len(turns)} turns", steps):
         for scope, group in groupby(turns, key=lambda turn: turn.scope):
@@ -107,7 +111,7 @@ async def _store(keeps: Any, turns: list[Any], steps: list[tuple[str, float]]) -
     )
 
 
-async def _ask(alice: Any, steps: list[tuple[str, float]]) -> None:
+async def _ask(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
     _title("Recall", "by meaning and by words; the turns around a turn help.")
     for question in QUESTIONS:
         with _step(f"recall: {question}", steps):
@@ -124,7 +128,7 @@ async def _ask(alice: Any, steps: list[tuple[str, float]]) -> None:
         print_hit(place, hit)
 
 
-async def _correct(alice: Any, steps: list[tuple[str, float]]) -> None:
+async def _correct(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
     _title("Correct", "a fact with a key has one current truth; the old one stays, with its time.")
     with _step("correct a fact", steps):
         before = await alice.remember(
@@ -139,7 +143,7 @@ async def _correct(alice: Any, steps: list[tuple[str, float]]) -> None:
         out.print(f"  true on {moment:%d %B}: {found.hits[0].memory.content if found.hits else 'nothing known'}")
 
 
-async def _forget(alice: Any, steps: list[tuple[str, float]]) -> None:
+async def _forget(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
     _title("Forget", "Alice asked to forget the wifi password: content, vectors and event payloads go.")
     asked = await alice.recall(FORGOTTEN_QUESTION, limit=10)
     found = [hit.memory for hit in asked.hits if FORGOTTEN in hit.memory.content]
@@ -155,7 +159,7 @@ async def _forget(alice: Any, steps: list[tuple[str, float]]) -> None:
     )
 
 
-async def _wall(alice: Any, bob: Any, steps: list[tuple[str, float]]) -> None:
+async def _wall(alice: LocalMemory, bob: LocalMemory, steps: list[tuple[str, float]]) -> None:
     _title("The wall", "another tenant asks the same questions; PostgreSQL answers, not our code.")
     with _step("another tenant asks", steps):
         strangers = [hit for question in QUESTIONS for hit in (await bob.recall(question, limit=50)).hits]

@@ -5,16 +5,21 @@ from __future__ import annotations
 import itertools
 import json
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
+from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Column, Table
 
 from keeps.cli.context import Json, Target, err, in_process, out, print_json, run, targeted
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import Entity, Traversal
+
+if TYPE_CHECKING:
+    from keeps_client import Memory
+
 
 graph_app = typer.Typer(help="The graph: entities, edges, and the ways between them.", no_args_is_help=True)
 Named = Annotated[str, typer.Argument(help="A name, an alias or an id.")]
@@ -286,7 +291,7 @@ def mentions(
     run(work)
 
 
-async def _entity(memory: Any, wanted: str) -> Entity:
+async def _entity(memory: Memory, wanted: str) -> Entity:
     try:
         return await memory.get_entity(UUID(wanted))
     except ValueError:
@@ -301,7 +306,7 @@ async def _entity(memory: Any, wanted: str) -> Entity:
     return found[0]
 
 
-def _object(text: str | None) -> dict[str, Any] | None:
+def _object(text: str | None) -> dict[str, JsonValue] | None:
     if text is None:
         return None
     try:

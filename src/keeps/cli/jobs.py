@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -14,6 +14,10 @@ from rich.table import Table
 from keeps.cli.context import DatabaseUrl, Home, Json, Target, err, out, print_json, run, targeted
 from keeps_client.models import Operation
 from keeps_client.models.operations import JobName
+
+if TYPE_CHECKING:
+    from keeps.engine import Keeps
+
 
 operations_app = typer.Typer(help="What background jobs did to a tenant: list, show, undo.", no_args_is_help=True)
 jobs_app = typer.Typer(help="The worker's queue: what waits, dead letters, retry.", no_args_is_help=True)
@@ -108,7 +112,7 @@ def run_job(
     run(work)
 
 
-async def _tenants(keeps: Any, tenant: str | None) -> AsyncIterator[str]:
+async def _tenants(keeps: Keeps, tenant: str | None) -> AsyncIterator[str]:
     if tenant is not None:
         yield tenant
         return

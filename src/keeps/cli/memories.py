@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import typer
+from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Column, Table
 
@@ -334,14 +335,14 @@ def _short(memory: Memory, width: int = 90) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _metadata(text: str | None, speaker: str | None) -> dict[str, Any] | None:
+def _metadata(text: str | None, speaker: str | None) -> dict[str, JsonValue] | None:
     found = _json_object("metadata", text)
     if speaker is not None:
         found = {**(found or {}), "speaker": speaker}
     return found
 
 
-def _json_object(name: str, text: str | None) -> Any:
+def _json_object(name: str, text: str | None) -> dict[str, JsonValue] | None:
     if text is None:
         return None
     try:

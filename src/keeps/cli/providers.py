@@ -7,11 +7,14 @@ import sys
 from typing import Annotated, Any, cast
 
 import typer
+from pydantic import JsonValue
 from rich.markup import escape
 from rich.table import Column, Table
 
 from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps.providers.contract import MemoryProvider
 from keeps_client.errors import KeepsError, ValidationFailedError
+from keeps_client.models import Entry
 
 providers_app = typer.Typer(help="Memory providers: list, read and write, rebuild, check.", no_args_is_help=True)
 ProviderId = Annotated[str, typer.Argument(help="The name that `keeps providers list` prints.")]
@@ -179,7 +182,7 @@ def check(
                 if only and name not in only:
                     continue
 
-                async def opened(scope: Scope, n: str = name) -> Any:
+                async def opened(scope: Scope, n: str = name) -> MemoryProvider:
                     tenants.add(scope.tenant_id)
                     return await service.provider(scope, n)
 
@@ -213,14 +216,14 @@ def check(
     run(work)
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> JsonValue:
     try:
         return json.loads(text)
     except ValueError:
         raise ValidationFailedError("the value is not JSON") from None
 
 
-def _print_entry(entry: Any, *, as_json: bool) -> None:
+def _print_entry(entry: Entry, *, as_json: bool) -> None:
     if as_json:
         print_json(entry.model_dump(mode="json"))
         return

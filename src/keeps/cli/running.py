@@ -178,7 +178,7 @@ def reindex(
     run(work)
 
 
-def _print_report(report: dict[str, Any], *, as_json: bool) -> None:
+def _print_report(report: dict[str, object], *, as_json: bool) -> None:
     if as_json:
         print_json(report)
         return

@@ -7,13 +7,17 @@ import socket
 import sys
 import time
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keeps.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Agent, DatabaseUrl, Home, Json, err, print_json
 from keeps.settings import AuthMode, Settings
 from keeps_client.errors import UnavailableError, ValidationFailedError
+
+if TYPE_CHECKING:
+    import uvicorn
+
 
 Roles = Annotated[list[str] | None, typer.Option("--role", help="reader, writer, admin or operator; several times.")]
 
@@ -101,7 +105,7 @@ def serve(
         raise UnavailableError(f"the server did not start ({time.monotonic() - started:.0f} s); the log above says why")
 
 
-def _serve(server: Any, listener: socket.socket) -> None:
+def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
     import uvloop
 
     # The event loop gets the interpreter back from threads that read text after half a millisecond, not five.

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
 from keeps.cli.context import Target, out
+from keeps_client.models import ContextResult
+from keeps_client.models.operations import JobName
+
+if TYPE_CHECKING:
+    from keeps.engine import Keeps, LocalMemory
+
 
 _START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 _FIRST = (
@@ -115,7 +121,7 @@ async def tell(target: Target) -> int:
     return 1 if failed else 0
 
 
-async def _open(target: Target, clock: _Clock) -> tuple[Any, Any]:
+async def _open(target: Target, clock: _Clock) -> tuple[Keeps, LocalMemory]:
     from keeps.engine import Keeps
     from keeps.scope import Scope
 
@@ -124,7 +130,7 @@ async def _open(target: Target, clock: _Clock) -> tuple[Any, Any]:
     return keeps, keeps.memory(Scope(target.tenant, "alice", "concierge"))
 
 
-async def _jobs(keeps: Any, tenant: str, *names: str) -> str:
+async def _jobs(keeps: Keeps, tenant: str, *names: JobName) -> str:
     """Run jobs now, and say what they did."""
     await keeps.indexer.settle()
     done: list[str] = []
@@ -139,7 +145,7 @@ def _title(clock: _Clock, name: str, text: str) -> None:
     out.print(f"\n[bold cyan]{clock.now:%A, %d %B}[/]  [bold]{name}[/]  [dim]{text}[/]")
 
 
-def _show(context: Any) -> None:
+def _show(context: ContextResult) -> None:
     out.print(f"  [dim]what the LLM is told ({context.tokens} tokens):[/]")
     for line in context.text.splitlines():
         if not line.startswith("<!--"):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Coroutine, Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from keeps.ai.tokens import TokenCounter
 from keeps.clock import Clock
@@ -180,7 +180,7 @@ class ContextRouter:
             self._metrics.context_degraded.inc()
 
     async def _source(
-        self, asking: _Asking, name: str, work: Coroutine[Any, Any, FoundT], *, when: bool
+        self, asking: _Asking, name: str, work: Coroutine[object, object, FoundT], *, when: bool
     ) -> FoundT | None:
         """Ask one source; None where it need not be asked, failed, or was too slow."""
         if not when:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from keeps.context.fences import one_line, reads_like_an_instruction, shown
+from keeps.db.session import Row
 from keeps.text.trust import Origin, origin_of
 from keeps_client.models import Hit, Memory, SessionNotes, Source
 from keeps_client.models.context import SectionName
@@ -161,7 +161,7 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
     )
 
 
-def of_facts(rows: Sequence[Any], metadata: Sequence[dict[str, Any]]) -> list[Item]:
+def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> list[Item]:
     """What is known of the user, for one who asks who they are."""
     origins: list[Origin] = [
         origin_of(row["role"], row["source"], held, own=True) for row, held in zip(rows, metadata, strict=True)

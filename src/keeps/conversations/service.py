@@ -261,7 +261,7 @@ class ConversationService:
                 session_key(scope.tenant_id, scope.user_id, session_id or ""), all_below=session_id is None
             )
 
-    async def _given(self, tx: Tx, found: Any) -> ExchangeReceipt:
+    async def _given(self, tx: Tx, found: dict[str, Any]) -> ExchangeReceipt:
         """The answer of an exchange that is sent again, with the notes as they are now."""
         session_id, now = found["session_id"], self._clock()
         notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
@@ -318,7 +318,12 @@ class ConversationService:
 def _kept(answer: ExchangeReceipt) -> Kept:
     messages, facts = ([answers.kept(each) for each in part] for part in (answer.messages, answer.facts))
     # Each message may be forgotten by itself; what the exchange did stays known for as long as its conversation.
-    told = {"session_id": answer.session_id, "messages": messages, "facts": facts, "recalled": answer.recalled}
+    told: dict[str, Any] = {
+        "session_id": answer.session_id,
+        "messages": messages,
+        "facts": facts,
+        "recalled": answer.recalled,
+    }
     return Kept(told, [f"session:{answer.session_id}"])
 
 
@@ -384,7 +389,7 @@ def _says(held: MemoryRow, fact: Fact) -> bool:
     return held.valid_to is None and stored is not None and stored.casefold() == fact.value.casefold()
 
 
-def _value_of(value: Any) -> str | None:
+def _value_of(value: object) -> str | None:
     found: Any = value.get("value") if isinstance(value, dict) else None
     return found if isinstance(found, str) else None
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 if TYPE_CHECKING:
     from keeps.db.session import Tx
@@ -22,7 +22,7 @@ ResultT = TypeVar("ResultT")
 class Kept:
     """What is stored of an answer: JSON without contents, and the names of what it is about."""
 
-    answer: Any
+    answer: JsonValue
     about: Sequence[str] = ()
 
 
@@ -38,7 +38,7 @@ def plain(kind: type[ResultT]) -> Answer[ResultT]:
     """Of results that name nothing: numbers, true."""
     adapter = TypeAdapter(kind)
 
-    async def give(_tx: Tx, kept: Any) -> ResultT:
+    async def give(_tx: Tx, kept: JsonValue) -> ResultT:
         return adapter.validate_python(kept)
 
     return Answer(lambda result: Kept(adapter.dump_python(result, mode="json")), give)

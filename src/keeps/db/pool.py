@@ -39,8 +39,8 @@ class Pool:
             "statement_cache_size": 0 if pooled else 200,
             "max_cached_statement_lifetime": 0,
         }
-        self._idle: list[tuple[Any, float]] = []
-        self._connections: set[Any] = set()
+        self._idle: list[tuple[asyncpg.Connection, float]] = []
+        self._connections: set[asyncpg.Connection] = set()
         self._closed = False
 
     @property
@@ -58,7 +58,7 @@ class Pool:
         pool._options["command_timeout"] = None
         return pool
 
-    async def acquire(self, timeout_seconds: float, tenant_id: str = "") -> Any:
+    async def acquire(self, timeout_seconds: float, tenant_id: str = "") -> asyncpg.Connection:
         """A connection. Raises TimeoutError when none becomes free in time, and what opening one raises."""
         await self._slots.take(tenant_id, timeout_seconds)
         try:
@@ -67,7 +67,7 @@ class Pool:
             self._slots.leave(tenant_id)
             raise
 
-    def release(self, connection: Any, tenant_id: str = "") -> None:
+    def release(self, connection: asyncpg.Connection, tenant_id: str = "") -> None:
         """Give a connection back. One that is broken is dropped."""
         if connection.is_closed():
             self._connections.discard(connection)
@@ -92,11 +92,11 @@ class Pool:
             connection.terminate()
         self._connections.clear()
 
-    async def connect_apart(self) -> Any:
+    async def connect_apart(self) -> asyncpg.Connection:
         """A connection that does not count among those of the pool. Whoever takes it closes it."""
         return await asyncpg.connect(self._url, **self._options)
 
-    def _reuse(self) -> Any:
+    def _reuse(self) -> asyncpg.Connection | None:
         while self._idle:
             connection, since = self._idle.pop()
             if not connection.is_closed() and time.monotonic() - since < IDLE_SECONDS:
@@ -105,7 +105,7 @@ class Pool:
             self._connections.discard(connection)
         return None
 
-    async def _connect(self) -> Any:
+    async def _connect(self) -> asyncpg.Connection:
         if self._closed:
             raise UnavailableError("this Keeps is closed; open it again")
         connection = await asyncpg.connect(self._url, **self._options)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import asyncpg
 
 from keeps.db.errors import LOST
@@ -40,7 +38,7 @@ async def provision(maintenance_url: str | None, database_url: str, passwords: d
         await connection.close()
 
 
-async def as_administrator(admin_url: str, statement: Statement, *values: object) -> list[Any]:
+async def as_administrator(admin_url: str, statement: Statement, *values: object) -> list[asyncpg.Record]:
     """Run one statement as PostgreSQL's administrator, in one transaction."""
     try:
         connection = await asyncpg.connect(admin_url, timeout=60)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID, uuid5
 
 from keeps.db.answers import Answer
+from keeps.db.session import Row
 from keeps.db.statements import Statements
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 
@@ -119,7 +120,7 @@ async def once_each(
     return [outcomes[place] for place in range(len(requests))]
 
 
-async def _find(tx: Tx, requests: Sequence[Request]) -> dict[str, Any]:
+async def _find(tx: Tx, requests: Sequence[Request]) -> dict[str, Row]:
     """What is kept of answers, by key."""
     if not requests:
         return {}
@@ -128,7 +129,7 @@ async def _find(tx: Tx, requests: Sequence[Request]) -> dict[str, Any]:
     return {row["idempotency_key"]: row for row in rows}
 
 
-async def _give(tx: Tx, request: Request, found: Any, answer: Answer[ResultT]) -> ResultT:
+async def _give(tx: Tx, request: Request, found: Row, answer: Answer[ResultT]) -> ResultT:
     if found["request_hash"] != request.hash:
         raise _another()
     kept = json.loads(found["answer"])

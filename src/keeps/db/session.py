@@ -15,7 +15,7 @@ import contextvars
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import asyncpg
 
@@ -87,7 +87,7 @@ class Tx:
 
     __slots__ = ("_connection", "scope")
 
-    def __init__(self, connection: Any, scope: Scope) -> None:
+    def __init__(self, connection: asyncpg.Connection, scope: Scope) -> None:
         self._connection = connection
         self.scope = scope
 
@@ -214,7 +214,7 @@ class Database:
             _inside.reset(token)
             pool.release(connection, scope.tenant_id)
 
-    async def _acquire(self, pool: Pool, tenant_id: str = "") -> Any:
+    async def _acquire(self, pool: Pool, tenant_id: str = "") -> asyncpg.Connection:
         # Work that takes long waits for its like.
         seconds = WRITER_TIMEOUT_SECONDS if pool is self._long_pool else ACQUIRE_TIMEOUT_SECONDS
         try:
@@ -244,7 +244,7 @@ class Database:
             raise translated(error) or error from error
 
     @asynccontextmanager
-    async def dedicated_connection(self) -> AsyncGenerator[Any]:
+    async def dedicated_connection(self) -> AsyncGenerator[asyncpg.Connection]:
         """A connection of one's own, as the role that serves, outside the pool: for the queue, which listens on it.
 
         No tenant is set on it, so it sees no row of any. Raises UnavailableError when the server is gone.
@@ -278,7 +278,7 @@ def _bound_agent(scope: Scope) -> str:
     return scope.agent_id or "" if scope.agent_bound else ""
 
 
-async def _roll_back(connection: Any) -> None:
+async def _roll_back(connection: asyncpg.Connection) -> None:
     try:
         if not connection.is_closed():
             await asyncio.wait_for(connection.execute("ROLLBACK"), 5)

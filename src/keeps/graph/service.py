@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from pydantic import JsonValue
+
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, write_cursor
 from keeps.db.answers import Answer, Kept
@@ -36,18 +38,18 @@ _UNSAID = {"name": "(erased)", "aliases": [], "properties": {}}
 """What an answer that is kept does not say of an entity."""
 
 
-async def _entity(tx: Tx, found: Any) -> Entity:
+async def _entity(tx: Tx, found: JsonValue) -> Entity:
     """As it is now; or, where this answered its own erasing, what was said of it then."""
     kept = Entity.model_validate(found)
     return (await store.entities(tx, [kept.entity_id])).get(kept.entity_id, kept)
 
 
-async def _relation(tx: Tx, found: Any) -> Relation:
+async def _relation(tx: Tx, found: JsonValue) -> Relation:
     kept = Relation.model_validate(found)
     return await store.relation(tx, kept.relation_id) or kept
 
 
-async def _mention(_tx: Tx, found: Any) -> Mention:
+async def _mention(_tx: Tx, found: JsonValue) -> Mention:
     return Mention.model_validate(found)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -70,7 +70,7 @@ def guess(path: Path) -> Format:
             return "text"
 
 
-def _folder(path: Path, suffixes: tuple[str, ...], reader: Any) -> Iterator[Record]:
+def _folder(path: Path, suffixes: tuple[str, ...], reader: Callable[[str, str], Iterator[Record]]) -> Iterator[Record]:
     files = (
         [path]
         if path.is_file()
@@ -148,7 +148,7 @@ def _chat(name: str, text: str) -> Iterator[Record]:
         yield _message(place, message, _stem(name), position)
 
 
-def _message(place: str, message: Any, session: str, position: int) -> Record:
+def _message(place: str, message: object, session: str, position: int) -> Record:
     if not isinstance(message, dict) or "content" not in message:
         return Record(place, None, "is not a message: an object with role and content")
     content = message["content"]
@@ -307,7 +307,7 @@ def _stem(name: str) -> str:
     return name.rsplit(".", 1)[0]
 
 
-def _moment(value: Any) -> datetime:
+def _moment(value: object) -> datetime:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return datetime.fromtimestamp(value, UTC)
     moment = datetime.fromisoformat(str(value))

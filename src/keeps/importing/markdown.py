@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from keeps.importing.formats import Record
 from keeps.providers.builtin import joined_key, split_key
 from keeps.providers.contract import text_of
@@ -87,9 +89,9 @@ def read_folder(folder: Path) -> Iterator[Record]:
             yield Record(f"{file.name}#{key}", _memory(name, section))
 
 
-def _memory(content_type: str, section: Section) -> dict[str, Any]:
+def _memory(content_type: str, section: Section) -> dict[str, JsonValue]:
     told = dict(section.metadata)
-    memory: dict[str, Any] = {
+    memory: dict[str, JsonValue] = {
         "content": text_of(section.value) or "(empty)",
         "content_type": content_type,
         "tags": list(section.tags),

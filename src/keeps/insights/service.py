@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from keeps.clock import Clock
-from keeps.db.session import Database
+from keeps.db.session import Database, Row
 from keeps.db.statements import Statements
 from keeps.lifecycle.promotion import would_promote
 from keeps.scope import Scope
@@ -104,7 +103,7 @@ def trend(weeks: list[int]) -> str:
     return "decreasing" if last < before * (1 - TREND) else "steady"
 
 
-def _summed(rows: list[Any], name: str) -> dict[str, int]:
+def _summed(rows: list[Row], name: str) -> dict[str, int]:
     found: Counter[str] = Counter()
     for row in rows:
         found[row[name]] += row["memories"]

@@ -13,7 +13,7 @@ import logging
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from keeps.clock import Clock
 from keeps.db.session import Database
@@ -23,6 +23,13 @@ from keeps.telemetry.logs import log
 from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.models import HeldJob, QueueStatus
 from keeps_client.models.operations import JobName
+
+if TYPE_CHECKING:
+    import asyncpg
+    from pgqueuer.adapters.persistence.queries import Queries
+    from pgqueuer.core.executors import DatabaseRetryEntrypointExecutor, EntrypointExecutorParameters
+    from pgqueuer.models import Job
+
 
 QUERIES = Statements("keeps.jobs")
 QUEUE_SCHEMA = "keeps_jobs"
@@ -86,7 +93,7 @@ class Worker:
                 log().error("worker", error=type(error).__name__)
             await asyncio.sleep(RECONNECT_SECONDS)
 
-    async def tick(self, queries: Any) -> int:
+    async def tick(self, queries: Queries) -> int:
         """Queue what is due; how many jobs."""
         due = await self._database.privileged_read(QUERIES["take_due_jobs"], self._clock(), TAKEN_AT_ONCE)
         if due:
@@ -99,7 +106,7 @@ class Worker:
             )
         return len(due)
 
-    async def _work(self, connection: Any) -> None:
+    async def _work(self, connection: asyncpg.Connection) -> None:
         from pgqueuer import PgQueuer
 
         queries = queue_on(connection)
@@ -117,11 +124,11 @@ class Worker:
             shutdown_on_listener_failure=True,
         )
 
-    async def _ticked(self, queries: Any, _: Any) -> None:
+    async def _ticked(self, queries: Queries, _: object) -> None:
         await self.tick(queries)
 
-    async def _run(self, job: str, queued: Any) -> None:
-        tenant_id = queued.payload.decode()
+    async def _run(self, job: str, queued: Job) -> None:
+        tenant_id = (queued.payload or b"").decode()
         try:
             await self._lifecycle.run(tenant_id, job, seconds=SLICE_SECONDS)
         except NotFoundError:
@@ -135,7 +142,7 @@ class Worker:
         finally:
             self.done += 1
 
-    def _retrying(self, parameters: Any) -> Any:
+    def _retrying(self, parameters: EntrypointExecutorParameters) -> DatabaseRetryEntrypointExecutor:
         from pgqueuer.core.executors import DatabaseRetryEntrypointExecutor
 
         return DatabaseRetryEntrypointExecutor(
@@ -166,7 +173,7 @@ class JobQueue:
         return len(rows)
 
 
-def queue_on(connection: Any) -> Any:
+def queue_on(connection: asyncpg.Connection) -> Queries:
     """PgQueuer's statements on a connection, in the schema that our migrations made."""
     from pgqueuer.adapters.drivers.asyncpg import AsyncpgDriver
     from pgqueuer.adapters.persistence import qb

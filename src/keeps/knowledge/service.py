@@ -130,7 +130,7 @@ class KnowledgeService:
     async def _found(self, asked: Scope, **wanted: object) -> list[Hit]:
         return (await self._recall.recall(asked, validated(RecallRequest, wanted))).hits
 
-    async def _stored(self, scope: Scope, fields: dict[str, Any]) -> Memory:
+    async def _stored(self, scope: Scope, fields: dict[str, object]) -> Memory:
         receipt = await self._memories.remember(scope, validated(NewMemory, fields), index_now=True)
         return one_of(receipt.memory, "it is not there any more")
 

@@ -7,10 +7,9 @@ memories; until the window for undoing closes all of it can be taken back as one
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from keeps.clock import new_id
-from keeps.db.session import Database, Tx
+from keeps.db.session import Database, Row, Tx
 from keeps.lifecycle.duplicates import richer, same_fact
 from keeps.lifecycle.statements import QUERIES
 from keeps.memories import store
@@ -55,7 +54,7 @@ async def _merge(database: Database, changes: Changes, scope: Scope, run: Run) -
         after = rows[-1]["memory_id"]
 
 
-async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Any) -> int:
+async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Row) -> int:
     """Let one of a fact and its near-duplicates stand for all; how many went into it."""
     alike = await tx.fetch(
         QUERIES["facts_alike"], tx.scope.tenant_id, tx.scope.user_id, row["memory_id"], row["embedding"]
@@ -112,7 +111,7 @@ def _merged(keeper: MemoryRow, others: list[MemoryRow]) -> MemoryRow:
     )
 
 
-async def _sum_up(tx: Tx, run: Run, week: Any) -> int:
+async def _sum_up(tx: Tx, run: Run, week: Row) -> int:
     """One memory for a week of what faded. 0 where there is one already."""
     who = (tx.scope.tenant_id, tx.scope.user_id)
     rows = await tx.fetch(

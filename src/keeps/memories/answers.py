@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from pydantic import JsonValue
+
 from keeps.db.answers import Answer, Kept
 from keeps.db.session import Tx
 from keeps.memories import store
 from keeps_client.models import Receipt
 
 
-def kept(receipt: Receipt) -> dict[str, Any]:
+def kept(receipt: Receipt) -> dict[str, JsonValue]:
     told = receipt.model_dump(mode="json", include={"status", "memory_id", "event_id", "indexed"})
     return {**told, "whole": receipt.memory is not None}
 
@@ -28,7 +30,7 @@ async def given(tx: Tx, found: Sequence[dict[str, Any]]) -> list[Receipt]:
     ]
 
 
-async def _one(tx: Tx, found: Any) -> Receipt:
+async def _one(tx: Tx, found: dict[str, Any]) -> Receipt:
     (receipt,) = await given(tx, [found])
     return receipt
 

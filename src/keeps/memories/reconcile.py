@@ -82,14 +82,15 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
     return Replace(_next_version(stored, changed, now), older_copy(stored, new.valid_from, copy_id, now))
 
 
-def revise(stored: MemoryRow, changes: Mapping[str, Any], copy_id: UUID, now: datetime) -> Keep | Replace:
+def revise(stored: MemoryRow, changes: Mapping[str, object], copy_id: UUID, now: datetime) -> Keep | Replace:
     """`update`: the named fields change; new content or value supersedes the old."""
     changed = {name: value for name, value in changes.items() if not _same(value, getattr(stored, name))}
     if not changed:
         return Keep(stored)
     if not {"content", "value"} & changed.keys():
         return Replace(_next_version(stored, changed, now), None)
-    valid_from: datetime = changed.setdefault("valid_from", now)
+    valid_from = changed.setdefault("valid_from", now)
+    assert isinstance(valid_from, datetime)
     if _is_past(stored.valid_to, now):
         changed.setdefault("valid_to", None)
     current = _next_version(stored, changed, now)
@@ -117,7 +118,7 @@ def older_copy(stored: MemoryRow, valid_to: datetime, copy_id: UUID, now: dateti
     )
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     times = isinstance(one, datetime) or isinstance(other, datetime)
     return one == other if times else same_json(one, other)
 
@@ -126,5 +127,5 @@ def _is_past(moment: datetime | None, now: datetime) -> bool:
     return moment is not None and moment <= now
 
 
-def _next_version(stored: MemoryRow, changed: Mapping[str, Any], now: datetime) -> MemoryRow:
+def _next_version(stored: MemoryRow, changed: Mapping[str, object], now: datetime) -> MemoryRow:
     return stored.evolve(**changed, version=stored.version + 1, updated_at=now)

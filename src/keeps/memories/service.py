@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, get_args
+from typing import get_args
 from uuid import UUID
 
 from keeps.ai.embedder import Embedder, Embedding
@@ -176,7 +176,7 @@ class MemoryService:
     ) -> Receipt:
         """Change some fields. New content supersedes the old, which stays readable."""
         named = _named(change)
-        self.check_length(named.get("content", ""))
+        self.check_length(change.content if "content" in named else "")
         current = await self.get(scope, memory_id)
         text = _text_of(current.model_copy(update=named))
         embedding: Embedding | None = None
@@ -196,7 +196,7 @@ class MemoryService:
         self,
         tx: Tx,
         memory_id: UUID,
-        named: dict[str, Any],
+        named: dict[str, object],
         if_version: int | None,
         text: str,
         embedding: Embedding | None,
@@ -377,11 +377,11 @@ def _text_of(memory: Memory) -> str:
     return embedded_text(memory.kind, memory.content, memory.metadata, memory.trigger_condition)
 
 
-def _named(change: MemoryChange) -> dict[str, Any]:
+def _named(change: MemoryChange) -> dict[str, object]:
     """The fields that a change names, as a row holds them."""
-    named: dict[str, Any] = {name: getattr(change, name) for name in change.model_fields_set}
+    named: dict[str, object] = {name: getattr(change, name) for name in change.model_fields_set}
     if "tags" in named:
-        named["tags"] = tuple(dict.fromkeys(named["tags"]))
+        named["tags"] = tuple(dict.fromkeys(change.tags))
     if "valid_from" in named and named["valid_from"] is None:
         raise ValidationFailedError("valid_from cannot be emptied; a memory is true since some time")
     return named

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -263,7 +263,7 @@ async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
     )
 
 
-def memory_from_row(row: Row | dict[str, Any], now: datetime | None = None) -> Memory:
+def memory_from_row(row: Row | dict[str, object], now: datetime | None = None) -> Memory:
     """A row as the model that callers see. It was validated when it was written. With `now`, and how it was read: its
     life."""
     values = dict(row)
@@ -277,7 +277,7 @@ def memory_from_row(row: Row | dict[str, Any], now: datetime | None = None) -> M
     return Memory.model_construct(**values)
 
 
-def _life_of(values: dict[str, Any], count: int, last_accessed_at: datetime | None, now: datetime) -> Life:
+def _life_of(values: Mapping[str, Any], count: int, last_accessed_at: datetime | None, now: datetime) -> Life:
     if values["layer"] != "short_term":
         return Life.model_construct(
             access_count=count, last_accessed_at=last_accessed_at, retention=None, fades_at=None

@@ -83,7 +83,7 @@ class MemoryRow:
         """As PostgreSQL reads it back from JSON: all columns, or some."""
         return {name: _as_json(getattr(self, name)) for name in names or NAMES}
 
-    def with_json(self, values: Mapping[str, Any]) -> Self:
+    def with_json(self, values: Mapping[str, object]) -> Self:
         """The same with some values as `as_json` gives them."""
         return replace(self, **{name: _from_json(name, value) for name, value in values.items()})
 
@@ -216,7 +216,7 @@ def searched_terms(row: MemoryRow) -> Counter[str]:
     return counts
 
 
-def _as_json(value: Any) -> Json:
+def _as_json(value: Json | datetime | UUID | bytes | tuple[Json, ...]) -> Json:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, UUID):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+
+from pydantic import JsonValue
 
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, write_cursor
@@ -26,8 +28,8 @@ from keeps_client.models import (
 )
 
 
-async def _given(tx: Tx, found: Any) -> Plan:
-    held = await store.get(tx, found)
+async def _given(tx: Tx, found: JsonValue) -> Plan:
+    held = await store.get(tx, str(found))
     if held is None:
         raise NotFoundError(f"no plan {found!r}")
     return held
@@ -145,9 +147,9 @@ class PlanService:
         under = f" with {count - 1} sub-plans" if count > 1 else ""
         return Deleted(message=f"plan {plan_id!r} is deleted{under}, with its task contexts and working memory")
 
-    def _new(self, scope: Scope, plan_id: str, given: dict[str, Any]) -> Plan:
+    def _new(self, scope: Scope, plan_id: str, given: Mapping[str, object]) -> Plan:
         now = self._clock()
-        made: dict[str, Any] = {
+        made: dict[str, object] = {
             "current_state": None,
             "correlation_ids": [],
             "sub_plan_ids": [],
@@ -157,7 +159,7 @@ class PlanService:
         made |= {"plan_id": plan_id, "tenant_id": scope.tenant_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
         return Plan.model_validate({**made, "version": 1, "created_at": now, "updated_at": now})
 
-    async def _replace(self, tx: Tx, held: Plan, given: dict[str, Any]) -> Plan:
+    async def _replace(self, tx: Tx, held: Plan, given: Mapping[str, object]) -> Plan:
         plan = held.model_copy(update={**given, "version": held.version + 1, "updated_at": self._clock()})
         await store.replace(tx, plan)
         return plan

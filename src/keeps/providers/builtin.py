@@ -92,7 +92,7 @@ class PostgresProvider:
             return False
         return True
 
-    async def search(self, query: str, filters: Mapping[str, Any] | None = None, limit: int = 10) -> list[Match]:
+    async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
         wanted = Filters.of(filters)
         if not query.strip():
             return []
@@ -108,7 +108,7 @@ class PostgresProvider:
         matches = [Match(entry_of(hit.memory), hit.score) for hit in found.hits]
         return [each for each in matches if wanted.pass_by(each.entry)][:limit]
 
-    async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
+    async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
         wanted = Filters.of(filters)
         keys: list[str] = []
         cursor: str | None = None
@@ -175,7 +175,7 @@ class GraphProvider:
             await self._graph.delete_entity(self._scope, found.entity_id, hard=False)
         return found is not None
 
-    async def search(self, query: str, filters: Mapping[str, Any] | None = None, limit: int = 10) -> list[Match]:
+    async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
         """Entities whose name, alias or properties hold the question's words, the more the better."""
         wanted = Filters.of(filters)
         words = set(query.casefold().split())
@@ -189,7 +189,7 @@ class GraphProvider:
                 matches.append(Match(entry, shared / len(words)))
         return sorted(matches, key=lambda each: (-each.score, each.entry.key))[:limit]
 
-    async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
+    async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
         wanted = Filters.of(filters)
         entries = [_entity_entry(each) for each in await self._own()]
         return sorted(each.key for each in entries if wanted.pass_by(each))

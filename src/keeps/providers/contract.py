@@ -38,7 +38,7 @@ class Filters:
     metadata: Mapping[str, JsonValue] | None = None
 
     @staticmethod
-    def of(given: Mapping[str, Any] | Filters | None) -> Filters:
+    def of(given: Mapping[str, object] | Filters | None) -> Filters:
         """Raises ValidationFailedError for a filter that does not exist: ignoring it would answer another question."""
         if given is None or isinstance(given, Filters):
             return given or Filters()
@@ -46,7 +46,7 @@ class Filters:
             raise ValidationFailedError(
                 f"unknown filter {sorted(unknown)[0]!r}; there are {', '.join(sorted(FILTERS))}"
             )
-        values = dict(given)
+        values: dict[str, Any] = dict(given)
         if values.get("content_types") is not None:
             values["content_types"] = tuple(values["content_types"])
         return Filters(**values)
@@ -91,11 +91,11 @@ class MemoryProvider(Protocol):
         """Remove a key; whether it was there."""
         ...
 
-    async def search(self, query: str, filters: Mapping[str, Any] | None = None, limit: int = 10) -> list[Match]:
+    async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
         """The entries that answer best, best first. Raises ValidationFailedError for an unknown filter."""
         ...
 
-    async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
+    async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
         """The keys, in order."""
         ...
 

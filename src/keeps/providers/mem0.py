@@ -27,7 +27,7 @@ _CAPABILITIES = ProviderCapabilities(provider_id="mem0", tier="persistent")
 class Mem0Client(Protocol):
     """What is used of `mem0.Memory`; it blocks, so it is called in threads."""
 
-    def add(self, messages: Any, *, user_id: str, metadata: dict[str, Any], infer: bool) -> Any: ...
+    def add(self, messages: object, *, user_id: str, metadata: Mapping[str, object], infer: bool) -> Any: ...
     def get_all(self, *, user_id: str, limit: int) -> Any: ...
     def search(self, query: str, *, user_id: str, limit: int) -> Any: ...
     def delete(self, memory_id: str) -> Any: ...
@@ -77,7 +77,7 @@ class Mem0Provider:
                 await asyncio.to_thread(self._client.delete, identity)
         return bool(held)
 
-    async def search(self, query: str, filters: Mapping[str, Any] | None = None, limit: int = 10) -> list[Match]:
+    async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
         wanted = Filters.of(filters)
         if not query.strip():
             return []
@@ -87,7 +87,7 @@ class Mem0Provider:
         matches = [Match(entry, score) for entry, score in found if entry is not None and wanted.pass_by(entry)]
         return matches[:limit]
 
-    async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
+    async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
         wanted = Filters.of(filters)
         return sorted(entry.key for _, entry in await self._held(None) if wanted.pass_by(entry))
 
@@ -103,7 +103,7 @@ class Mem0Provider:
         return [(identity, entry) for identity, entry in found if entry is not None and key in (None, entry.key)]
 
 
-def _results(answer: Any) -> list[dict[str, Any]]:
+def _results(answer: object) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", answer["results"] if isinstance(answer, dict) else answer)
 
 

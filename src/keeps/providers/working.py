@@ -7,7 +7,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -123,7 +122,7 @@ class WorkingProvider:
     async def delete(self, key: str) -> bool:
         return self._shelves.remove(self._session, key)
 
-    async def search(self, query: str, filters: Mapping[str, Any] | None = None, limit: int = 10) -> list[Match]:
+    async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
         """By words, the rarer the better; a question that is the key finds it first."""
         wanted = Filters.of(filters)
         held = [each for each in self._shelves.held(self._session) if wanted.pass_by(each.entry)]
@@ -139,7 +138,7 @@ class WorkingProvider:
         ]
         return sorted((each for each in matches if each.score > 0), key=lambda each: -each.score)[:limit]
 
-    async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
+    async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
         wanted = Filters.of(filters)
         return sorted(each.entry.key for each in self._shelves.held(self._session) if wanted.pass_by(each.entry))
 

@@ -18,6 +18,7 @@ from uuid import uuid4
 from fastapi.middleware.gzip import GZipMiddleware
 from opentelemetry import propagate, trace
 from prometheus_client import Counter, Histogram
+from starlette.datastructures import State
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
@@ -28,7 +29,7 @@ from keeps.db.session import traced
 from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
 from keeps.server.origins import check_origin
-from keeps.server.problems import encode, internal_problem, problem_of
+from keeps.server.problems import Problem, encode, internal_problem, problem_of
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import HttpMetrics
 from keeps.telemetry.traces import tracer
@@ -65,7 +66,7 @@ class Edge:
         app: App,
         *,
         routes: Sequence[LeanRoute],
-        state: Any,
+        state: State,
         metrics: HttpMetrics,
         max_body_bytes: int,
         traced: bool,
@@ -250,7 +251,7 @@ class _Answer:
             message["headers"] = [*headers, (b"x-request-id", self.request_id.encode()), *self._rates()]
         await self._send(message)
 
-    async def problem(self, problem: dict[str, Any]) -> None:
+    async def problem(self, problem: Problem) -> None:
         if self.status != 499:
             return  # the answer has begun: all that is left is to end it
         status, headers, body = encode(problem)

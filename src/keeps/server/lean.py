@@ -7,14 +7,17 @@ query and headers, and the body, which is validated straight from its bytes.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
+from fastapi._compat import ModelField
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from keeps.turns import FairSlots
 from keeps_client.checked import message_of
@@ -40,7 +43,7 @@ class LeanRoute(APIRoute):
         handler = _handler(self)
         self.query_names = frozenset(field.alias for field in self.dependant.query_params)
 
-        async def app(scope: Any, receive: Any, send: Any) -> None:
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
             response = await handler(Request(scope, receive, send))
             await response(scope, receive, send)
 
@@ -94,7 +97,9 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
         finally:
             turns.leave(tenant_id)
 
-    async def act(request: Request, values: dict[str, Any], errors: list[Any], given: bytes) -> Response:
+    async def act(
+        request: Request, values: dict[str, object], errors: list[Mapping[str, Any]], given: bytes
+    ) -> Response:
         if body is not None and body_name is not None:
             try:
                 values[body_name] = body.validate_json(given)
@@ -120,7 +125,7 @@ async def json_bytes(request: Request) -> bytes:
     return await request.body()
 
 
-def _refusal(errors: list[Any]) -> ValidationFailedError:
+def _refusal(errors: list[Mapping[str, Any]]) -> ValidationFailedError:
     """pydantic's findings, without the values: an answer is no place for what somebody sent by mistake."""
     found = [
         {
@@ -132,8 +137,8 @@ def _refusal(errors: list[Any]) -> ValidationFailedError:
     return ValidationFailedError("; ".join(f"{each['field']}: {each['message']}" for each in found), found)
 
 
-def _taker(where: str, field: Any) -> tuple[str, Taken]:
-    adapter: TypeAdapter[Any] = TypeAdapter(_annotated(field.field_info))
+def _taker(where: str, field: ModelField) -> tuple[str, Taken]:
+    adapter: TypeAdapter[Any] = _adapter(field.field_info)
     name, alias, default = field.name, field.alias, field.field_info.default
 
     def take(request: Request) -> Any:
@@ -153,6 +158,7 @@ def _taker(where: str, field: Any) -> tuple[str, Taken]:
     return name, take
 
 
-def _annotated(info: Any) -> Any:
-    """The parameter's type with its constraints."""
-    return Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+def _adapter(info: FieldInfo) -> TypeAdapter[Any]:
+    """Of the parameter's type with its constraints."""
+    kind: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+    return TypeAdapter(kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -44,7 +44,7 @@ def _mounted() -> APIRouter:
     return router
 
 
-def _serving(endpoint: Endpoint[Any]) -> Callable[..., Any]:
+def _serving(endpoint: Endpoint[object]) -> Callable[..., Awaitable[Response]]:
     """A function as the framework takes it: its signature says who may call, and what goes where."""
 
     async def serve(caller: Caller, body: Any = None, if_match: str | None = None, **given: Any) -> Response:
@@ -75,7 +75,7 @@ def _serving(endpoint: Endpoint[Any]) -> Callable[..., Any]:
     return serve
 
 
-def answered(endpoint: Endpoint[Any], found: Any) -> Response:
+def answered(endpoint: Endpoint[object], found: Any) -> Response:
     """What a handler found, written once; it is known to be right."""
     status = endpoint.status if endpoint.created is None or endpoint.created(found) else 200
     headers: dict[str, str] = {}
@@ -102,7 +102,7 @@ def version_of(if_match: str, expected: int | None) -> int | None:
     return int(text)
 
 
-def _route_path(endpoint: Endpoint[Any]) -> str:
+def _route_path(endpoint: Endpoint[object]) -> str:
     path = endpoint.path
     for name in endpoint.path_names:
         if endpoint.params is not None and endpoint.params.model_fields[name].annotation is UUID:
@@ -110,26 +110,26 @@ def _route_path(endpoint: Endpoint[Any]) -> str:
     return path
 
 
-def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+def _parameter(name: str, annotation: object, default: object = inspect.Parameter.empty) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _field(model: Any, name: str) -> FieldInfo:
+def _field(model: type[BaseModel], name: str) -> FieldInfo:
     return model.model_fields[name]
 
 
-def _kind(field: FieldInfo) -> Any:
+def _kind(field: FieldInfo) -> object:
     """The type of a field with its constraints."""
     return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
-def _in_path(field: FieldInfo) -> Any:
+def _in_path(field: FieldInfo) -> object:
     if field.annotation is UUID:
         return Annotated[UUID, Path()]
     return Annotated[_kind(field), Path(), AfterValidator(lambda text: text.replace(SLASH, "/"))]
 
 
-def _in_query(field: FieldInfo) -> Any:
+def _in_query(field: FieldInfo) -> object:
     for each in field.metadata:
         if isinstance(each, BeforeValidator):  # JSON, which is text here
             wanted = Query(description=field.description, max_length=MOST_JSON)

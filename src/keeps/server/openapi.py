@@ -68,14 +68,16 @@ _EXAMPLES: dict[str, tuple[Any, Any]] = {
 }
 """The body and the answer of each route."""
 _METHODS = ("get", "post", "put", "patch", "delete")
+Document = dict[str, Any]
+"""A part of the document: its shape is that of OpenAPI, which nothing here types."""
 
 
-def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
+def describe(app: FastAPI) -> Callable[[], Document]:
     """A function that makes the document once."""
-    document: dict[str, Any] = {}
+    document: Document = {}
     making = Lock()
 
-    def made() -> dict[str, Any]:
+    def made() -> Document:
         with making:
             if not document:
                 document.update(_made(app))
@@ -84,7 +86,7 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
     return made
 
 
-def _made(app: FastAPI) -> dict[str, Any]:
+def _made(app: FastAPI) -> Document:
     document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     schemas = document["components"]["schemas"]
     schemas["Problem"] = _PROBLEM
@@ -101,7 +103,7 @@ def _made(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
+def _complete(path: str, method: str, operation: Document) -> None:
     name = operation["operationId"] = f"{method} {path}"
     responses = operation["responses"]
     responses.pop("422", None)
@@ -148,5 +150,5 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
             media["example"] = answer
 
 
-def _content_of(response: dict[str, Any] | None) -> dict[str, Any]:
+def _content_of(response: Document | None) -> Document:
     return {"content": {kind: dict(media) for kind, media in response["content"].items()}} if response else {}

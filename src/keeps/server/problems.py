@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from keeps_client.errors import ConflictError, KeepsError, RateLimitedError, ValidationFailedError
 
@@ -23,7 +23,22 @@ TITLES = {
 }
 
 
-def problem_of(error: KeepsError, request_id: str) -> dict[str, Any]:
+class Problem(TypedDict):
+    """The body of an error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    request_id: str
+    errors: NotRequired[list[dict[str, object]]]
+    current_version: NotRequired[int | None]
+    current: NotRequired[object]
+    retry_after_seconds: NotRequired[float]
+
+
+def problem_of(error: KeepsError, request_id: str) -> Problem:
     problem = _problem(error.code, error.status, error.detail, request_id)
     match error:
         case ValidationFailedError(errors=errors) if errors:
@@ -38,25 +53,25 @@ def problem_of(error: KeepsError, request_id: str) -> dict[str, Any]:
     return problem
 
 
-def internal_problem(request_id: str) -> dict[str, Any]:
+def internal_problem(request_id: str) -> Problem:
     """What a caller hears of a defect: nothing but where to find it in the log."""
     return _problem("internal", 500, "a defect of Keeps; the log has it under this request_id", request_id)
 
 
-def encode(problem: dict[str, Any]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+def encode(problem: Problem) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     """Status, headers and body of an answer."""
     body = json.dumps(problem, ensure_ascii=True, default=str).encode()
     headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
     if problem["status"] == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    if problem["code"] == "rate_limited":
+    if "retry_after_seconds" in problem:
         headers.append((b"retry-after", str(math.ceil(problem["retry_after_seconds"])).encode()))
     elif problem["code"] == "unavailable":
         headers.append((b"retry-after", b"1"))
     return problem["status"], headers, body
 
 
-def _problem(code: str, status: int, detail: str, request_id: str) -> dict[str, Any]:
+def _problem(code: str, status: int, detail: str, request_id: str) -> Problem:
     return {
         "type": f"urn:keeps:problem:{code}",
         "title": TITLES[code],

@@ -7,7 +7,6 @@ keeps its connection for good.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -24,7 +23,7 @@ class GuardedProtocol(HttpToolsProtocol):
     _reading_head = True
     _deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self._expect_head()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from keeps.events.feed import Subscription
 from keeps.events.service import HEARTBEAT_SECONDS
@@ -30,7 +30,7 @@ class EventStream(Response):
         del self.headers["content-length"]
         self._subscription = subscription
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG002
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         async with self._subscription:
             # Raises what is wrong with the position before the answer begins.
             first = await self._subscription.next_batch(0)
@@ -44,7 +44,7 @@ class EventStream(Response):
                 leaving.cancel()
                 await asyncio.gather(sending, leaving, return_exceptions=True)
 
-    async def _send_all(self, batch: list[Event], send: Any) -> None:
+    async def _send_all(self, batch: list[Event], send: Send) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + MAX_SECONDS
         try:
@@ -69,6 +69,6 @@ def _encoded(batch: Iterable[Event]) -> bytes:
     )
 
 
-async def _left(receive: Any) -> None:
+async def _left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pydantic import JsonValue
 
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, write_cursor
@@ -15,8 +15,8 @@ from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import Deleted, NewSession, Page, Session, SessionChange
 
 
-async def _given(tx: Tx, found: Any) -> Session:
-    held = await store.get(tx, found)
+async def _given(tx: Tx, found: JsonValue) -> Session:
+    held = await store.get(tx, str(found))
     if held is None:
         raise NotFoundError(f"no session {found!r}")
     return held

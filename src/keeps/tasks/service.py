@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
 
 from keeps.clock import Clock
 from keeps.db.answers import Answer, Kept, plain
@@ -17,8 +18,8 @@ from keeps_client.models import Deleted, NewTaskContext, SubTaskChange, TaskCont
 MOST_SUB_TASKS = 1_000
 
 
-async def _given(tx: Tx, found: Any) -> TaskContext:
-    return await _held(tx, found)
+async def _given(tx: Tx, found: JsonValue) -> TaskContext:
+    return await _held(tx, str(found))
 
 
 TASK: Answer[TaskContext] = Answer(lambda task: Kept(task.task_id, [f"task:{task.task_id}"]), _given)
@@ -107,13 +108,13 @@ class TaskService:
         return Deleted(message=f"task context {task_id!r} is deleted")
 
 
-def with_sub_task(sub_tasks: Sequence[Any], sub_task_id: str, given: dict[str, Any]) -> list[Any]:
+def with_sub_task(sub_tasks: Sequence[JsonValue], sub_task_id: str, given: Mapping[str, JsonValue]) -> list[JsonValue]:
     """The sub-tasks with what is known of one of them: set in its place, or added at the end as pending."""
-    new: dict[str, Any] = {"sub_task_id": sub_task_id, "status": "pending", **given}
-    changed: list[Any] = []
+    new: dict[str, JsonValue] = {"sub_task_id": sub_task_id, "status": "pending", **given}
+    changed: list[JsonValue] = []
     there = False
     for each in sub_tasks:
-        known: dict[str, Any] = each if isinstance(each, dict) else {"sub_task_id": each, "status": "pending"}
+        known: dict[str, JsonValue] = each if isinstance(each, dict) else {"sub_task_id": each, "status": "pending"}
         if known["sub_task_id"] == sub_task_id:
             there = True
             changed.append({**known, **given})

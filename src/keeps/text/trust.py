@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 Origin = Literal["own", "shared", "tool"]
 TRUSTED = frozenset((None, "user", "agent", "own", "high"))
@@ -12,7 +12,7 @@ TRUSTED = frozenset((None, "user", "agent", "own", "high"))
 _FROM_OUTSIDE = re.compile(r"(?:tool|web|page|e?mail|mcp|file|ftp|https?)\s{0,5}:", re.IGNORECASE)
 
 
-def origin_of(role: str | None, source: str | None, metadata: Mapping[str, Any], *, own: bool = True) -> Origin:
+def origin_of(role: str | None, source: str | None, metadata: Mapping[str, object], *, own: bool = True) -> Origin:
     """Of the asking user and their agents, of somebody who shares it, or brought in by a tool, a page or a message."""
     trust = metadata.get("trust")
     if role == "tool" or not (trust is None or (isinstance(trust, str) and trust in TRUSTED)):

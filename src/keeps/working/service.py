@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from pydantic import JsonValue
+
 from keeps.clock import Clock, new_id, utc_now
 from keeps.cursors import read_name, write_name
 from keeps.db.answers import Answer, Kept, about_plan_state, plain
@@ -37,14 +39,14 @@ SWEEP_SECONDS = 60.0
 ResultT = TypeVar("ResultT")
 
 
-async def _item(tx: Tx, found: Any) -> WorkingItem:
+async def _item(tx: Tx, found: dict[str, Any]) -> WorkingItem:
     held = await _find(tx, found["plan_id"], found["key"], utc_now())
     if held is None:
         raise NotFoundError(f"plan {found['plan_id']!r} has no key {found['key']!r}")
     return held
 
 
-async def _result(tx: Tx, found: Any) -> AtomicResult:
+async def _result(tx: Tx, found: dict[str, Any]) -> AtomicResult:
     """What was answered where that is a number; else what stands there now."""
     if found["value"] is not None:
         return AtomicResult.model_validate(found)
@@ -55,7 +57,7 @@ async def _result(tx: Tx, found: Any) -> AtomicResult:
     return AtomicResult.model_validate({**found, "value": value, "version": item.version})
 
 
-def _number(value: Any) -> Any:
+def _number(value: JsonValue) -> JsonValue:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -219,7 +221,7 @@ def _expiry(new: NewWorkingItem, now: datetime) -> datetime | None:
     return None if new.ttl_seconds is None else now + timedelta(seconds=new.ttl_seconds)
 
 
-def _operation(new: AtomicChange) -> tuple[str, Any]:
+def _operation(new: AtomicChange) -> tuple[str, JsonValue]:
     match new:
         case AtomicAppend():
             return "append", new.value

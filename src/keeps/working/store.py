@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from keeps.clock import new_id
 from keeps.db.session import Row, Tx
@@ -18,7 +17,7 @@ QUERIES = Statements("keeps.working")
 
 
 async def put(
-    tx: Tx, plan_id: str, key: str, value: Any, *, expires_at: datetime | None, now: datetime, expected: int | None
+    tx: Tx, plan_id: str, key: str, value: object, *, expires_at: datetime | None, now: datetime, expected: int | None
 ) -> WorkingItem | None:
     """Store a value; None where another version than the expected one is there."""
     row = await tx.fetch_row(
@@ -38,7 +37,7 @@ async def put(
 
 
 async def change(
-    tx: Tx, plan_id: str, key: str, path: Sequence[str], operation: str, given: Any, now: datetime
+    tx: Tx, plan_id: str, key: str, path: Sequence[str], operation: str, given: object, now: datetime
 ) -> AtomicResult:
     """`operation`: append, extend, merge or increment; `given`: the item, the items, the entries or the number."""
     row = await tx.fetch_row(

@@ -130,7 +130,7 @@ class Wire(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _null_is_absent(cls, given: Any) -> Any:
+    def _null_is_absent(cls, given: object) -> object:
         """`null` for an optional field that cannot be null means that it was left out."""
         if not isinstance(given, dict) or None not in given.values():
             return given
@@ -149,7 +149,7 @@ def _optional_names(model: type[BaseModel]) -> frozenset[str]:
     return frozenset((*names, *map(to_camel, names)))
 
 
-def _takes_none(annotation: Any) -> bool:
+def _takes_none(annotation: object) -> bool:
     if annotation in (None, type(None), Any, JsonValue):
         return True
     return any(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue
 
@@ -13,7 +13,7 @@ from keeps_client.models.memories import Label
 from keeps_client.models.working import ExpectedVersion, StateId
 
 
-def _sub_tasks(value: list[Any]) -> list[Any]:
+def _sub_tasks(value: list[JsonValue]) -> list[JsonValue]:
     for item in value:
         wanted = item.get("sub_task_id") if isinstance(item, dict) else item
         if not isinstance(wanted, str) or not 1 <= len(wanted) <= 255:

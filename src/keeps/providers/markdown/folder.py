@@ -137,9 +137,9 @@ class MarkdownFolder:
         finally:
             os.close(descriptor)
 
-    def _fingerprint(self) -> dict[str, Any]:
+    def _fingerprint(self) -> dict[str, tuple[int, int, int, int]]:
         """What the folder says of its files, without reading them."""
-        found: dict[str, Any] = {}
+        found: dict[str, tuple[int, int, int, int]] = {}
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".md") and not entry.name.startswith("."):

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 from urllib.parse import quote
 
 from keeps.ai.chat import ChatModel
@@ -28,6 +28,8 @@ QUERIES = Statements("keeps.providers")
 MAX_OPEN = 1_000
 MAX_FOLDER = 200
 
+FoundT = TypeVar("FoundT")
+
 
 class MarkdownFolders:
     """`root/<tenant>/<user>`: readable, so that people find theirs."""
@@ -43,7 +45,7 @@ class MarkdownFolders:
     async def close(self) -> None:
         await self._texts.close()
 
-    async def _in_thread(self, scope: Scope, work: Callable[..., Any], *arguments: Any) -> Any:
+    async def _in_thread(self, scope: Scope, work: Callable[..., FoundT], *arguments: object) -> FoundT:
         with acting_for(scope.tenant_id):
             (found,) = await self._texts.map(lambda _: work(*arguments), [None])
         return found

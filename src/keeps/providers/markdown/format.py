@@ -135,7 +135,7 @@ def category_of(file_name: str) -> str:
     return unquote(file_name.removesuffix(".md"))
 
 
-def _front_matter(text: str, name: str) -> tuple[dict[str, Any], str]:
+def _front_matter(text: str, name: str) -> tuple[dict[str, object], str]:
     if not text.startswith("---\n"):
         return {}, text
     front, end, body = text[4:].partition("\n---\n")
@@ -152,10 +152,10 @@ def _front_matter(text: str, name: str) -> tuple[dict[str, Any], str]:
         raise UnreadableError(f"{name}: the front matter cannot be read") from None
     if not isinstance(head, dict):
         raise UnreadableError(f"{name}: the front matter is no mapping")
-    return cast("dict[str, Any]", head), body
+    return cast("dict[str, object]", head), body
 
 
-def _section(key: str, value: JsonValue, told: dict[str, Any], name: str) -> Section:
+def _section(key: str, value: JsonValue, told: Mapping[str, Any], name: str) -> Section:
     metadata = told.get("metadata")
     try:
         return Section(
@@ -174,8 +174,8 @@ def _section(key: str, value: JsonValue, told: dict[str, Any], name: str) -> Sec
         raise UnreadableError(f"{name}: the front matter says something of {key!r} that cannot be read") from None
 
 
-def _told(section: Section) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": section.identity}
+def _told(section: Section) -> dict[str, JsonValue]:
+    told: dict[str, JsonValue] = {"id": section.identity}
     for name, moment in (("created", section.created_at), ("updated", section.updated_at)):
         if moment is not None:
             told[name] = moment.isoformat()
@@ -207,7 +207,7 @@ def _key_of(heading: str) -> str:
     return unquote(heading) if "%" in heading else heading
 
 
-def _time(value: Any) -> datetime | None:
+def _time(value: object) -> datetime | None:
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     elif isinstance(value, date) and not isinstance(value, datetime):

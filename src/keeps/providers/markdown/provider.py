@@ -173,12 +173,12 @@ class MarkdownProvider:
         await self._tell([Edit("deleted", category, key, None)])
         return True
 
-    async def search(self, query: str, filters: Mapping[str, Any] | None = None, limit: int = 10) -> list[Match]:
+    async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
         """By words, the rarer the better; of a key's words, too."""
         wanted = Filters.of(filters)
         return await self._in_thread(self._found, await self._look(), query, wanted, limit)
 
-    async def list_keys(self, filters: Mapping[str, Any] | None = None) -> list[str]:
+    async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
         wanted = Filters.of(filters)
         categories = await self._look()
         entries = [_entry(name, section) for name, held in categories.items() for section in held.sections.values()]
