@@ -75,7 +75,7 @@ def call(method: str, *segments: str, query: Mapping[str, object] | None = None)
     return Call(method, "/v1/" + "/".join(_segment(each) for each in segments) + _query(query or {}))
 
 
-def call_of(endpoint: Endpoint[object], fields: Mapping[str, object]) -> Call:
+def call_of(endpoint: Endpoint[AnswerT], fields: Mapping[str, object]) -> Call:
     """An operation with its arguments as a request: only what is given is sent. Raises ValidationFailedError."""
     params, body = endpoint.split(fields)
     given = {} if params is None else {name: getattr(params, name) for name in params.model_fields_set}

@@ -14,6 +14,7 @@ KeepsError                     code                 HTTP status
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -34,9 +35,9 @@ class ValidationFailedError(KeepsError):
     code = "validation_failed"
     status = 422
 
-    def __init__(self, detail: str, errors: list[dict[str, object]] | None = None) -> None:
+    def __init__(self, detail: str, errors: Sequence[Mapping[str, object]] | None = None) -> None:
         super().__init__(detail)
-        self.errors = errors or []
+        self.errors = list(errors or ())
 
 
 class UnauthenticatedError(KeepsError):

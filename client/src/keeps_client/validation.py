@@ -20,12 +20,12 @@ _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
 
 def in_context(
-    model: type[BaseModel], context: object, arguments: dict[str, object], **defaults: object
+    model: type[BaseModel], context: object, arguments: Mapping[str, object], **defaults: object
 ) -> dict[str, object]:
     """`arguments`, and those that one dictionary holds for all of them: its entries that `model` has, by name, and the
     rest as `state`. What is named beside it counts; `defaults` are for what neither names."""
     if context is None:
-        return arguments
+        return dict(arguments)
     if not isinstance(context, Mapping):
         raise ValidationFailedError("context must be an object")
     entries = cast("Mapping[str, Any]", context)
@@ -34,10 +34,10 @@ def in_context(
     state = found.get("state", {})
     if rest and not isinstance(state, Mapping):
         raise ValidationFailedError("context: state must be an object")
-    return defaults | found | ({"state": {**state, **rest}} if rest else {}) | arguments
+    return defaults | found | ({"state": {**state, **rest}} if rest else {}) | dict(arguments)
 
 
-def given(**arguments: object) -> dict[str, object]:
+def given(**arguments: FoundT | None) -> dict[str, FoundT]:
     """The arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
 

@@ -150,7 +150,7 @@ def quota(
     as_json: Json = False,
 ) -> None:
     """Show, or set, what a tenant may hold. What it holds already stays."""
-    limits: dict[str, int | None] = given(max_memories=max_memories, max_bytes=max_bytes)
+    limits: dict[str, int | None] = {**given(max_memories=max_memories, max_bytes=max_bytes)}
     if no_limit and limits:
         raise ValidationFailedError("--no-limit removes both limits: give it alone")
     if no_limit:

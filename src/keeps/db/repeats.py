@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID, uuid5
 
 from keeps.db.answers import Answer
-from keeps.db.session import Row
 from keeps.db.statements import Statements
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 
 if TYPE_CHECKING:
-    from keeps.db.session import Tx
+    from keeps.db.session import Row, Tx
 
 ResultT = TypeVar("ResultT")
 QUERIES = Statements("keeps.db")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 from keeps_client.errors import ConflictError, KeepsError, RateLimitedError, ValidationFailedError
@@ -32,7 +33,7 @@ class Problem(TypedDict):
     code: str
     detail: str
     request_id: str
-    errors: NotRequired[list[dict[str, object]]]
+    errors: NotRequired[list[Mapping[str, object]]]
     current_version: NotRequired[int | None]
     current: NotRequired[object]
     retry_after_seconds: NotRequired[float]

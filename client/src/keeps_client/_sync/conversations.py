@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from keeps_client._sync.base import Doing
 from keeps_client.models import ActivityKind, ExchangeReceipt, Message, Receipt, SessionNotes
@@ -16,11 +15,11 @@ class Conversations(Doing):
 
     def store_exchange(
         self,
-        messages: Sequence[Message | dict[str, Any]],
+        messages: Sequence[Message | Mapping[str, object]],
         *,
         session_id: str,
         agent_id: str | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
     ) -> ExchangeReceipt:
         """Store what was said: each message as a short-term memory, facts that the user states, and the session's
         notes.
@@ -47,7 +46,7 @@ class Conversations(Doing):
         activity: ActivityKind = "daily_log",
         session_id: str | None = None,
         agent_id: str | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
     ) -> Receipt:
         """Keep what an agent did by itself (`daily_log`, `recipe`, `task`, `heartbeat`): a short-term memory of little
         weight."""

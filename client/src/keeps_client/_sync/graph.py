@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from keeps_client._sync.base import Doing
@@ -43,7 +42,7 @@ class Graph(Doing):
         name: str,
         *,
         entity_type: str = "custom",
-        properties: dict[str, Any] | None = None,
+        properties: Mapping[str, object] | None = None,
         entity_id: UUID | str | None = None,
         aliases: Sequence[str] = (),
         visibility: Visibility | None = None,
@@ -89,7 +88,7 @@ class Graph(Doing):
         target: Which,
         relation_type: str,
         *,
-        properties: dict[str, Any] | None = None,
+        properties: Mapping[str, object] | None = None,
         weight: float = 1.0,
         valid_from: datetime | None = None,
         valid_to: datetime | None = None,

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from keeps_client._sync.base import Doing
 from keeps_client.models import EpisodicItem, ProceduralItem, SemanticItem, Upserted
@@ -31,7 +30,7 @@ class Knowledge(Doing):
         *,
         external_id: str | None = None,
         is_public: bool = False,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
         tags: Sequence[str] | None = None,
         source: str | None = None,
     ) -> SemanticItem:
@@ -47,7 +46,7 @@ class Knowledge(Doing):
         )
 
     def upsert_knowledge(
-        self, content: str, *, metadata: dict[str, Any] | None = None, dedupe_threshold: float = 0.95
+        self, content: str, *, metadata: Mapping[str, object] | None = None, dedupe_threshold: float = 0.95
     ) -> Upserted:
         """Store a fact, or put it in place of one's own nearest that is at least `dedupe_threshold` similar (cosine)
         and says the same: the left knee is not the right one, however near the sentences are."""
@@ -67,7 +66,7 @@ class Knowledge(Doing):
         role: Role,
         content: str,
         *,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
         session_id: str | None = None,
     ) -> EpisodicItem:
         """Store what was said or done, private to this user and agent."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -50,10 +50,10 @@ class Memories(Doing):
         content_type: str = "fact",
         namespace: str | None = None,
         key: str | None = None,
-        value: Any = None,
+        value: object = None,
         tags: Sequence[str] = (),
         importance: float | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
         visibility: Visibility = "private",
         source: str | None = None,
         agent_id: str | None = None,
@@ -107,7 +107,7 @@ class Memories(Doing):
         return self._do(REMEMBER, content=content, index=index, **given)
 
     def remember_many(
-        self, items: Sequence[NewMemory | dict[str, Any]], *, index: Index | None = None
+        self, items: Sequence[NewMemory | Mapping[str, object]], *, index: Index | None = None
     ) -> builtins.list[Receipt]:
         """Store up to 1,000 memories in one transaction, or none; one receipt for each, in order.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keeps_client._sync.base import Doing
@@ -29,12 +29,12 @@ class Plans(Doing):
         self,
         plan_id: str,
         session_id: str | None = None,
-        context: dict[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         *,
         goal_event: str | None = None,
-        goal_data: dict[str, Any] | None = None,
+        goal_data: Mapping[str, object] | None = None,
         response_event: str | None = None,
-        state: dict[str, Any] | None = None,
+        state: Mapping[str, object] | None = None,
         current_state: str | None = None,
         correlation_ids: Sequence[str] | None = None,
         expected_version: int | None = None,
@@ -73,12 +73,12 @@ class Plans(Doing):
         *,
         goal_event: str,
         plan_id: str | None = None,
-        goal_data: dict[str, Any] | None = None,
+        goal_data: Mapping[str, object] | None = None,
         response_event: str | None = None,
         session_id: str | None = None,
         parent_plan_id: str | None = None,
         status: PlanStatus = "running",
-        state: dict[str, Any] | None = None,
+        state: Mapping[str, object] | None = None,
     ) -> Plan:
         """Store a new plan. A session that is not there is made; a parent must be there."""
         return self._do(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from keeps_client._sync.base import Doing
 from keeps_client.models import Entry, ProviderInfo, Rebuilt
@@ -29,9 +29,9 @@ class Providers(Doing):
         self,
         provider_id: str,
         key: str,
-        value: Any,
+        value: object,
         *,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
         session_id: str | None = None,
     ) -> Entry:
         """Store a value with a provider; returns what it holds now. Raises ForbiddenError for one that is read-only."""

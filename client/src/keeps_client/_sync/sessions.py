@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from keeps_client._sync.base import Doing
@@ -19,7 +20,7 @@ class Sessions(Doing):
         session_id: str | None = None,
         name: str | None = None,
         agent_id: str | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
     ) -> Session:
         """Store a new conversation; without an id one is made."""
         return self._do(CREATE_SESSION, session_id=session_id, name=name, agent_id=agent_id, metadata=metadata)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keeps_client._sync.base import Doing
@@ -26,14 +26,14 @@ class Tasks(Doing):
         self,
         task_id: str,
         plan_id: str | None = None,
-        context: dict[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         *,
         event_type: str | None = None,
         response_event: str | None = None,
         response_topic: str | None = None,
-        data: dict[str, Any] | None = None,
-        sub_tasks: Sequence[Any] | None = None,
-        state: dict[str, Any] | None = None,
+        data: Mapping[str, object] | None = None,
+        sub_tasks: Sequence[object] | None = None,
+        state: Mapping[str, object] | None = None,
         expected_version: int | None = None,
     ) -> TaskContext:
         """Store delegated work, so that whoever gets the result can go on; one that is there is replaced.
@@ -68,8 +68,8 @@ class Tasks(Doing):
         *,
         event_type: str | None = None,
         status: str | None = None,
-        data: dict[str, Any] | None = None,
-        result: Any = None,
+        data: Mapping[str, object] | None = None,
+        result: object = None,
     ) -> TaskContext:
         """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at
         once.

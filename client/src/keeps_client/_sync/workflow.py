@@ -9,6 +9,7 @@ the helpers only store.
 from __future__ import annotations
 
 import builtins
+from collections.abc import Mapping
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -78,11 +79,11 @@ class WorkflowState:
         """What was recorded, oldest first."""
         return self._memory.retrieve(ACTIONS, self.plan_id) or []
 
-    def set(self, key: str, value: Any) -> None:
+    def set(self, key: str, value: object) -> None:
         """Store a named value."""
         self._memory.store(key, value, self.plan_id)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         """A named value, or `default`."""
         try:
             return (self._memory.get_plan_state(self.plan_id, key)).value
@@ -116,15 +117,15 @@ class WorkflowState:
         """Add to a named number, which begins at 0; returns it as it is then."""
         return self._memory.increment(key, self.plan_id, delta, whole=True)
 
-    def append(self, key: str, value: Any) -> builtins.list[Any]:
+    def append(self, key: str, value: object) -> builtins.list[Any]:
         """Append to a named list, which begins empty; returns it as it is then."""
         return self._memory.append_to_list(key, value, self.plan_id, whole=True)
 
-    def extend(self, key: str, values: builtins.list[Any]) -> builtins.list[Any]:
+    def extend(self, key: str, values: builtins.list[object]) -> builtins.list[Any]:
         """Append several values to a named list, next to each other; returns it as it is then."""
         return self._memory.extend_list(key, values, self.plan_id, whole=True)
 
-    def update_dict(self, key: str, changes: dict[str, Any]) -> dict[str, Any]:
+    def update_dict(self, key: str, changes: Mapping[str, object]) -> dict[str, Any]:
         """Set entries of a named object, which begins empty; returns it as it is then."""
         return self._memory.update_object(key, changes, self.plan_id, whole=True)
 
@@ -140,7 +141,7 @@ class WorkflowState:
 class ResultContext:
     """The result of a sub-task: `restore_task` gives the task that waits for it."""
 
-    def __init__(self, memory: Memory | HasMemory, sub_task_id: str, data: Any = None) -> None:
+    def __init__(self, memory: Memory | HasMemory, sub_task_id: str, data: object = None) -> None:
         self._memory = memory_of(memory)
         self.sub_task_id = sub_task_id
         self.data = data
@@ -169,9 +170,9 @@ class TaskContext:
         plan_id: str | None = None,
         response_event: str | None = None,
         response_topic: str = "action-results",
-        data: dict[str, Any] | None = None,
-        sub_tasks: builtins.list[Any] | None = None,
-        state: dict[str, Any] | None = None,
+        data: Mapping[str, object] | None = None,
+        sub_tasks: builtins.list[object] | None = None,
+        state: Mapping[str, object] | None = None,
         version: int | None = None,
     ) -> None:
         self._memory = memory_of(memory)
@@ -210,7 +211,9 @@ class TaskContext:
         )
         self.version = stored.version
 
-    def delegate(self, sub_task_id: str | None = None, *, event_type: str, data: dict[str, Any] | None = None) -> str:
+    def delegate(
+        self, sub_task_id: str | None = None, *, event_type: str, data: Mapping[str, object] | None = None
+    ) -> str:
         """Note a sub-task as sent out; returns its id, made where none is given. Publish its event, with that id,
         afterwards, so that no result comes too early."""
         sub_task_id = sub_task_id or str(uuid4())
@@ -220,7 +223,7 @@ class TaskContext:
         self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, **item))
         return sub_task_id
 
-    def record_result(self, sub_task_id: str, result: Any) -> bool:
+    def record_result(self, sub_task_id: str, result: object) -> bool:
         """Note the result of a sub-task; True when no sub-task is pending any more.
 
         Several results may come at once, in several processes: each is noted, whoever is first.
@@ -243,7 +246,7 @@ class TaskContext:
             if not isinstance(each, dict) or each.get("status") != "completed"
         ]
 
-    def complete(self, result: Any = None) -> Any:
+    def complete(self, result: object = None) -> Any:
         """The task is done: remove it, and what it held; returns `result`, for you to publish. Done by somebody else
         already is fine."""
         try:
@@ -277,10 +280,10 @@ class PlanContext:
         plan_id: str,
         *,
         goal_event: str,
-        goal_data: dict[str, Any] | None = None,
+        goal_data: Mapping[str, object] | None = None,
         session_id: str | None = None,
         response_event: str | None = None,
-        state: dict[str, Any] | None = None,
+        state: Mapping[str, object] | None = None,
         current_state: str | None = None,
         correlation_ids: builtins.list[str] | None = None,
         version: int | None = None,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from keeps_client._sync.base import Doing
@@ -25,12 +25,12 @@ from keeps_client.models.working import (
 class Working(Doing):
     """Nothing is lost when two agents write at once."""
 
-    def store(self, key: str, value: Any, plan_id: str, *, ttl_seconds: float | None = None) -> WorkingItem:
+    def store(self, key: str, value: object, plan_id: str, *, ttl_seconds: float | None = None) -> WorkingItem:
         """Store a value in the working memory of a plan, shared with the agents of the tenant."""
         return self._do(SET_PLAN_STATE, plan_id=plan_id, key=key, value=value, ttl_seconds=ttl_seconds)
 
     def store_if_version_matches(
-        self, key: str, value: Any, plan_id: str, expected_version: int, *, ttl_seconds: float | None = None
+        self, key: str, value: object, plan_id: str, expected_version: int, *, ttl_seconds: float | None = None
     ) -> WorkingItem:
         """Store a value if the key still has this version (0: is not there). Raises ConflictError, which carries what
         is."""
@@ -49,19 +49,21 @@ class Working(Doing):
             return None, 0
         return item.value, item.version
 
-    def append_to_list(self, key: str, value: Any, plan_id: str, *, whole: bool = False) -> list[Any]:
+    def append_to_list(self, key: str, value: object, plan_id: str, *, whole: bool = False) -> list[Any]:
         """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then. `whole`: points in
         the key are part of it."""
         done = self._do(APPEND_TO_LIST, plan_id=plan_id, path=key, value=value, whole=whole)
         return cast("list[Any]", done.value)
 
-    def extend_list(self, key: str, values: Sequence[Any], plan_id: str, *, whole: bool = False) -> list[Any]:
+    def extend_list(self, key: str, values: Sequence[object], plan_id: str, *, whole: bool = False) -> list[Any]:
         """Append all of `values` to the list at `key`, next to each other, atomically; returns the list as it is
         then."""
         done = self._do(EXTEND_LIST, plan_id=plan_id, path=key, values=values, whole=whole)
         return cast("list[Any]", done.value)
 
-    def update_object(self, key: str, changes: dict[str, Any], plan_id: str, *, whole: bool = False) -> dict[str, Any]:
+    def update_object(
+        self, key: str, changes: Mapping[str, object], plan_id: str, *, whole: bool = False
+    ) -> dict[str, Any]:
         """Set entries of the object at `key`, whose others stay, atomically; returns the object as it is then."""
         done = self._do(UPDATE_OBJECT, plan_id=plan_id, path=key, changes=changes, whole=whole)
         return cast("dict[str, Any]", done.value)
@@ -71,7 +73,7 @@ class Working(Doing):
         done = self._do(INCREMENT, plan_id=plan_id, path=key, delta=delta, whole=whole)
         return cast("float", done.value)
 
-    def set_plan_state(self, plan_id: str, key: str, value: Any) -> WorkingItem:
+    def set_plan_state(self, plan_id: str, key: str, value: object) -> WorkingItem:
         """The same as `store`."""
         return self.store(key, value, plan_id)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from keeps_client.models.access import ErasureReceipt, KeyInfo, MadeKey, NewKey, Quota, TenantInfo
 from keeps_client.models.context import ContextRequest, ContextResult, NewSource, Source
@@ -518,7 +518,7 @@ EXAMPLES: dict[type[BaseModel], Any] = {
 }
 
 
-def example_of(kind: Any) -> JsonValue:
+def example_of(kind: Any) -> Any:
     """An example of a model, of a list or page of it, or of what may be one or nothing."""
     if kind is int:
         return 1
