@@ -44,6 +44,7 @@ check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/python tools/make_sync.py --check
 	$(BIN)/basedpyright
+	$(BIN)/basedpyright -p tests
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory test
 

@@ -35,8 +35,10 @@ async def test_near_meanings_have_near_vectors(embedder: MiniLM) -> None:
 async def test_tokens_leave_punctuation_out_and_name_their_words(embedder: MiniLM) -> None:
     query = await embedder.embed_query("Who's Przybylski, really?")
     assert [word.lower() for word in dict.fromkeys(query.words)] == ["who", "s", "przybylski", "really"]
+    assert query.tokens is not None
     assert len(query.words) == len(query.tokens) > 5
     (stored,) = await embedder.embed(["Hello, world!"])
+    assert stored.tokens is not None
     assert len(stored.tokens) == 2 * TOKEN_BYTES
 
 

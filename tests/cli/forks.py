@@ -69,8 +69,8 @@ def _serve() -> None:
                 main()
             except SystemExit as stopped:
                 code = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
-            except BaseException:
-                sys.excepthook(*sys.exc_info())
+            except BaseException as error:  # noqa: BLE001  as the interpreter would
+                sys.excepthook(type(error), error, error.__traceback__)
                 code = 1
             sys.stdout.flush()
             sys.stderr.flush()

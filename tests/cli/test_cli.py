@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,8 +32,8 @@ class Cli:
         assert done.returncode == code, done.stdout + done.stderr
         return done
 
-    def json(self, *arguments: str, **environment: str) -> object:
-        return json.loads(self(*arguments, "--json", **environment).stdout)
+    def json(self, *arguments: str, **environment: str) -> Any:
+        return json.loads(self(*arguments, "--json", code=0, **environment).stdout)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def test_import_reports_each_fate_and_can_be_repeated(cli: Cli, tmp_path: Path) 
     assert cli.json("recall", "herons", "--user", "birder", "--limit", "1")["hits"][0]["tier"] == "indexed"
 
 
-def test_doctor_and_status_tell_the_truth(cli: Cli, server: object) -> None:
+def test_doctor_and_status_tell_the_truth(cli: Cli, server: Any) -> None:
     cli("remember", "something")
     assert "not running" in cli("status").stdout
     assert "✓ isolation" in cli("doctor").stdout
@@ -130,13 +131,15 @@ def test_a_killed_server_is_seen_and_comes_back(cli: Cli) -> None:
     status = cli.json("status")
     assert "running" in status["server"]
     assert opener.pid in status["used_by_processes"]
-    os.kill(inspect_home(cli.home).running_pid, signal.SIGKILL)
+    pid = inspect_home(cli.home).running_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
     assert "not running" in cli("status").stdout
     assert cli.json("recall", "something")["hits"]
     opener.communicate("")
 
 
-def test_your_own_postgresql_is_set_up_by_one_command(cli: Cli, server: object, fresh_database: object) -> None:
+def test_your_own_postgresql_is_set_up_by_one_command(cli: Cli, server: Any, fresh_database: Any) -> None:
     import asyncio
 
     import asyncpg

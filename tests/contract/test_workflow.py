@@ -81,7 +81,7 @@ async def test_a_task_gathers_results_that_come_at_once(memory: Any) -> None:
     finished = await asyncio.gather(*(result(number) for number in range(5)))
     assert finished.count(True) == 1, "one of them, the last, sees that all is done"
     done = await TaskContext.restore(memory, "task")
-    assert [each["result"] for each in done.sub_tasks] == [0, 10, 20, 30, 40]
+    assert [each["result"] for each in done.sub_tasks if isinstance(each, dict)] == [0, 10, 20, 30, 40]
     await done.complete()
     await done.complete()
     with pytest.raises(NotFoundError):
@@ -181,7 +181,8 @@ async def test_a_stale_helper_loses_no_result(memory: Any) -> None:
     stale = [TaskContext(memory, "task", event_type="e") for _ in range(10)]
     done = await asyncio.gather(*(each.record_result(f"sub-{n}", n) for n, each in enumerate(stale)))
     assert done.count(True) == 1
-    assert [each["result"] for each in (await TaskContext.restore(memory, "task")).sub_tasks] == list(range(10))
+    whole = await TaskContext.restore(memory, "task")
+    assert [each["result"] for each in whole.sub_tasks if isinstance(each, dict)] == list(range(10))
 
 
 async def test_plain_calls_and_helpers_are_one_state(memory: Any) -> None:

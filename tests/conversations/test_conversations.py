@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -190,7 +191,7 @@ async def test_others_see_nothing_of_a_conversation(living: Keeps, tenant: str) 
         said("x") * 101,
     ],
 )
-async def test_bad_messages_are_refused_and_nothing_is_stored(living: Keeps, tenant: str, messages: object) -> None:
+async def test_bad_messages_are_refused_and_nothing_is_stored(living: Keeps, tenant: str, messages: Any) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     with pytest.raises(ValidationFailedError):
         await alice.store_exchange(messages, session_id="s1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import asyncpg
 import pytest
@@ -40,7 +41,7 @@ async def test_a_full_pool_says_unavailable_instead_of_waiting_for_ever(
     await database.close()
 
 
-async def test_a_lost_connection_is_unavailable_and_the_next_call_works(app_url: str, server: object) -> None:
+async def test_a_lost_connection_is_unavailable_and_the_next_call_works(app_url: str, server: Any) -> None:
     database = Database(await open_pool(app_url, size=1))
     admin = await asyncpg.connect(server.url("postgres", "keeps_test"))
     with pytest.raises(UnavailableError):
@@ -119,7 +120,7 @@ async def test_wrong_addresses_are_explained_without_the_password(
     assert "secret" not in str(caught.value)
 
 
-async def test_wrong_names_and_passwords_are_explained(server: object) -> None:
+async def test_wrong_names_and_passwords_are_explained(server: Any) -> None:
     with pytest.raises(UnavailableError, match="no such database"):
         await open_pool(server.url("keeps_app", "nonexistent"))
     with pytest.raises(UnavailableError, match="refused the user or password"):
@@ -127,7 +128,7 @@ async def test_wrong_names_and_passwords_are_explained(server: object) -> None:
     assert address_of("postgresql://a:b@h/d") == "postgresql://a@h/d"
 
 
-async def test_behind_a_pooler_no_prepared_statement_is_kept(app_url: str, server: object) -> None:
+async def test_behind_a_pooler_no_prepared_statement_is_kept(app_url: str, server: Any) -> None:
     """A relay that, like PgBouncer, tells its own process id at the start of a connection."""
     relay = _Relay(app_url)
     async with await asyncio.start_server(relay.serve, "127.0.0.1", 0) as listener:

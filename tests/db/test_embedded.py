@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import asyncpg
@@ -176,6 +177,7 @@ async def test_a_killed_server_comes_back_with_every_committed_row(new_home: Cal
     owner = opener(home)
     await asyncio.to_thread(ready, owner)
     pid = inspect_home(home).running_pid
+    assert pid is not None
     os.kill(pid, signal.SIGKILL)
     kill(owner)
     opened = await EmbeddedPostgres.open(home)
@@ -294,7 +296,7 @@ async def test_programs_that_the_run_user_cannot_reach_are_copied(
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def nowhere(name: str) -> None:
-        raise programs.PackageNotFoundError(name)
+        raise PackageNotFoundError(name)
 
     monkeypatch.setattr(programs, "distribution", nowhere)
     with pytest.raises(UnavailableError, match="KEEPS_DATABASE_URL"):

@@ -98,7 +98,7 @@ class History:
 
     async def _update(self, memory: LocalMemory) -> None:
         pick = self._random
-        changes = pick.choice(
+        changes: dict[str, Any] = pick.choice(
             (
                 {"content": pick.choice(WORDS)},
                 {"importance": pick.random()},

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Generator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
+from redis.asyncio import Redis
 
 from keeps.access.rates import Rates
 from keeps.cache.redis import session_key, tenant_keys
@@ -18,7 +21,7 @@ from tests.valkey import Valkey
 
 
 @pytest.fixture
-def valkey(tmp_path: Path) -> Valkey:
+def valkey(tmp_path: Path) -> Generator[Valkey]:
     server = Valkey(tmp_path)
     server.start()
     yield server
@@ -26,7 +29,7 @@ def valkey(tmp_path: Path) -> Valkey:
 
 
 @pytest.fixture
-async def cached(app_url: str, shared: object, valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> Keeps:
+async def cached(app_url: str, shared: Any, valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Keeps]:
     monkeypatch.setenv("KEEPS_REDIS_URL", valkey.url)
     async with Keeps.open(database_url=app_url, embedder=shared) as opened:
         opened.cache.breaker.rest_seconds = 0.2
@@ -74,7 +77,7 @@ async def test_a_copy_that_could_not_be_renewed_is_not_read_afterwards(
     alice = cached.memory(Scope(tenant, "alice"))
     await alice.store_exchange([{"role": "user", "content": "Before."}], session_id="s")
     real = cached.cache._redis
-    cached.cache._redis = redis.asyncio.Redis(port=1)  # nobody answers there: as a network that is cut
+    cached.cache._redis = Redis(port=1)  # nobody answers there: as a network that is cut
     await alice.store_exchange([{"role": "user", "content": "While it was cut."}], session_id="s")
     await cached.cache._redis.aclose()
     cached.cache._redis = real

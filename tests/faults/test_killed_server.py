@@ -82,7 +82,9 @@ async def test_no_acknowledged_write_is_lost(new_home: Callable[..., Path]) -> N
         )
         while done[0] < OPERATIONS // 2:
             await asyncio.sleep(0.01)
-        os.kill(inspect_home(home).running_pid, signal.SIGKILL)
+        pid = inspect_home(home).running_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
         await writers
         stored = {memory_id: version for ledger in ledgers for memory_id, version in ledger.written.items()}
         erased = set[UUID]().union(*(ledger.erased for ledger in ledgers))

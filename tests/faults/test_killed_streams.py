@@ -110,7 +110,7 @@ async def test_no_event_is_lost_or_doubled(new_home: Callable[..., Path], tmp_pa
     async with MemoryClient(url) as memory:
         log: list[tuple[int, str]] = []
         while page := await memory.events(after=log[-1][0] if log else 0, limit=200):
-            log += [(event.sequence, event.data["item"]) for event in page]
+            log += [(event.sequence, str(event.data["item"])) for event in page]
     for path in (steady, killed):
         for _ in range(1_500):
             if len(seen_in(path)) >= len(log):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from typing import Any
 
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps
@@ -18,7 +19,7 @@ ROWS = 2_000
 
 
 async def test_killed_in_the_middle_of_a_job_and_gone_on(
-    server: EmbeddedPostgres, fresh_database: Callable[..., object]
+    server: EmbeddedPostgres, fresh_database: Callable[..., Any]
 ) -> None:
     name = await fresh_database()
     url = server.url("keeps_app", name)
@@ -41,7 +42,7 @@ async def test_killed_in_the_middle_of_a_job_and_gone_on(
     async with admin(server, name) as connection:
 
         async def archived() -> int:
-            return await connection.fetchval("SELECT count(*) FROM keeps.memories WHERE archived_at IS NOT NULL")
+            return await connection.fetchval("SELECT count(*) FROM keeps.memories WHERE archived_at IS NOT NULL") or 0
 
         worker = await run()
         while not await archived():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,13 +107,13 @@ def test_markdown_is_cut_at_headings_and_code_is_no_heading(tmp_path: Path) -> N
     assert all(
         len(record.memory["content"]) <= MAX_SECTION_CHARACTERS for record in records if record.place.startswith("b.md")
     )
-    assert "UTF-8" in next(record.problem for record in records if record.place == "c.md")
+    assert "UTF-8" in next(str(record.problem) for record in records if record.place == "c.md")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "form"), [("x.json", "{", "chat"), ("x.json", "{}", "locomo"), ("x.txt", "", "nonsense")]
 )
-def test_what_is_no_such_format_is_refused(tmp_path: Path, name: str, text: str, form: str) -> None:
+def test_what_is_no_such_format_is_refused(tmp_path: Path, name: str, text: str, form: Any) -> None:
     with pytest.raises(ValidationFailedError):
         list(read(write(tmp_path, name, text), form))
     with pytest.raises(ValidationFailedError, match="no such file"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
+from typing import Any, cast
 
 import asyncpg
 import pgqueuer  # noqa: F401  loading it takes a fifth of a second, which no step of a test is to take
@@ -13,6 +14,7 @@ import pytest
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps
 from keeps.jobs.worker import MAX_ATTEMPTS, Worker, queue_on
+from keeps.lifecycle.service import Lifecycle
 from keeps.operations.jobs import JOBS
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError, UnavailableError
@@ -23,14 +25,12 @@ SCHEDULED = [job for job in JOBS if job.name != "index"]
 
 
 @pytest.fixture
-async def own_database(server: EmbeddedPostgres, fresh_database: Callable[..., object]) -> str:
+async def own_database(server: EmbeddedPostgres, fresh_database: Callable[..., Any]) -> str:
     return await fresh_database()
 
 
 @pytest.fixture
-async def working(
-    server: EmbeddedPostgres, own_database: str, shared: object, clock: MovingClock
-) -> AsyncIterator[Keeps]:
+async def working(server: EmbeddedPostgres, own_database: str, shared: Any, clock: MovingClock) -> AsyncIterator[Keeps]:
     async with Keeps.open(database_url=server.url("keeps_app", own_database), embedder=shared, clock=clock) as opened:
         yield opened
 
@@ -77,7 +77,7 @@ class _Broken:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def run(self, tenant_id: str, job: str, **_: object) -> None:
+    async def run(self, tenant_id: str, job: str, **_: Any) -> None:
         self.asked += 1
         raise UnavailableError(f"no {job} for {tenant_id}")
 
@@ -90,7 +90,7 @@ async def test_a_job_that_keeps_failing_is_held_until_somebody_retries_it(
         await connection.execute("UPDATE keeps.tenant_jobs SET due_at = 'infinity' WHERE job <> 'decay'")
         await connection.execute("UPDATE keeps.tenant_jobs SET due_at = '-infinity' WHERE job = 'decay'")
     broken = _Broken()
-    worker = Worker(working.database, broken, clock, first_pause=timedelta(milliseconds=1))
+    worker = Worker(working.database, cast("Lifecycle", broken), clock, first_pause=timedelta(milliseconds=1))
     worker.start()
     held = []
     while not held:

@@ -33,6 +33,7 @@ async def test_what_nobody_reads_is_archived_after_a_week(living: Keeps, clock: 
     assert await living.lifecycle.run(tenant, "decay") is None
     life = (await alice.get(talk.memory_id)).life
     assert life is not None
+    assert life.retention is not None
     assert 0.3 < life.retention < 0.4
     assert timedelta(days=1) < life.fades_at - clock.now < timedelta(days=1, hours=1)
     assert (await alice.get(fact.memory_id)).life.retention is None

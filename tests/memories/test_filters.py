@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,7 +68,7 @@ ITEMS = [
     ],
 )
 async def test_filters_select_alike_in_list_and_recall(
-    memory: LocalMemory, filters: dict[str, object], expected: str
+    memory: LocalMemory, filters: dict[str, Any], expected: str
 ) -> None:
     await memory.remember_many(ITEMS)
     assert {item.content[0] for item in (await memory.list(filters=filters)).items} == set(expected)
@@ -99,20 +101,21 @@ async def test_filters_select_alike_in_list_and_recall(
         {"tags": {"contains": [1]}},
     ],
 )
-async def test_what_is_unknown_or_misused_is_an_error(memory: LocalMemory, filters: dict[str, object]) -> None:
+async def test_what_is_unknown_or_misused_is_an_error(memory: LocalMemory, filters: dict[str, Any]) -> None:
     for call in (memory.list(filters=filters), memory.recall("x", filters=filters)):
         with pytest.raises(ValidationFailedError):
             await call
 
 
 def test_nesting_and_number_of_conditions_are_bounded() -> None:
-    deep: dict[str, object] = {"kind": {"eq": "semantic"}}
+    deep: dict[str, Any] = {"kind": {"eq": "semantic"}}
     for _ in range(11):
         deep = {"NOT": [deep]}
     with pytest.raises(ValidationFailedError, match="deeper"):
         compile_filters(deep, 1)
     with pytest.raises(ValidationFailedError, match="more than 100"):
-        compile_filters({"OR": [{"kind": {"eq": "semantic"}}] * 101}, 1)
+        many: Any = {"OR": [{"kind": {"eq": "semantic"}}] * 101}
+        compile_filters(many, 1)
 
 
 VALUES = st.recursive(
@@ -127,7 +130,7 @@ FILTERS = st.dictionaries(
 
 
 @given(FILTERS)
-def test_any_filter_compiles_to_bound_values_or_is_refused(filters: dict[str, object]) -> None:
+def test_any_filter_compiles_to_bound_values_or_is_refused(filters: dict[str, Any]) -> None:
     try:
         condition = compile_filters(filters, 5)
     except ValidationFailedError:

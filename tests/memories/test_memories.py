@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -11,13 +12,14 @@ from keeps.engine import Keeps, LocalMemory
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import NewMemory
+from keeps_client.models.memories import Kind
 from tests.watchdog import unwatched
 
 NOW = datetime.now(UTC)
 
 
 @pytest.mark.parametrize("kind", ["semantic", "episodic", "procedural"])
-async def test_the_same_content_again_is_unchanged(memory: LocalMemory, kind: str) -> None:
+async def test_the_same_content_again_is_unchanged(memory: LocalMemory, kind: Kind) -> None:
     first = await memory.remember("Bob likes tea.", kind=kind)
     again = await memory.remember("Bob likes tea.", kind=kind)
     assert (first.status, again.status) == ("created", "unchanged")
@@ -141,7 +143,7 @@ async def test_a_forgotten_key_can_be_stored_again_and_then_not_restored(memory:
         await memory.restore(first.memory_id)
 
 
-async def test_hard_forgetting_leaves_the_content_nowhere(memory: LocalMemory, server: object, tenant: str) -> None:
+async def test_hard_forgetting_leaves_the_content_nowhere(memory: LocalMemory, server: Any, tenant: str) -> None:
     import asyncpg
 
     created = await memory.remember("password is hunter2", namespace="n", key="pw", tags=["secret"])
@@ -165,7 +167,7 @@ async def test_hard_forgetting_leaves_the_content_nowhere(memory: LocalMemory, s
         await memory.get(created.memory_id)
 
 
-async def test_what_was_forgotten_long_ago_is_gone(app_url: str, shared: object, tenant: str) -> None:
+async def test_what_was_forgotten_long_ago_is_gone(app_url: str, shared: Any, tenant: str) -> None:
     moment = [NOW]
     async with Keeps.open(database_url=app_url, embedder=shared, clock=lambda: moment[0]) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
@@ -180,7 +182,7 @@ async def test_what_was_forgotten_long_ago_is_gone(app_url: str, shared: object,
         assert (await memory.history(old.memory_id))[0].data == {"redacted": True, "memory_id": str(old.memory_id)}
 
 
-async def test_what_has_expired_is_not_found_and_its_key_is_free(app_url: str, shared: object, tenant: str) -> None:
+async def test_what_has_expired_is_not_found_and_its_key_is_free(app_url: str, shared: Any, tenant: str) -> None:
     moment = [NOW]
     async with Keeps.open(database_url=app_url, embedder=shared, clock=lambda: moment[0]) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
@@ -194,7 +196,7 @@ async def test_what_has_expired_is_not_found_and_its_key_is_free(app_url: str, s
         assert [hit.memory.content for hit in (await memory.recall("code")).hits] == ["the code is 5678"]
 
 
-async def test_expired_rows_do_not_crowd_out_current_ones(app_url: str, shared: object, tenant: str) -> None:
+async def test_expired_rows_do_not_crowd_out_current_ones(app_url: str, shared: Any, tenant: str) -> None:
     moment = [NOW]
     async with Keeps.open(database_url=app_url, embedder=shared, clock=lambda: moment[0]) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
@@ -257,7 +259,7 @@ async def test_history_tells_every_step(memory: LocalMemory) -> None:
     await memory.restore(created.memory_id)
     events = await memory.history(created.memory_id)
     assert [event.type for event in events] == ["memory.written", "memory.written", "memory.deleted", "memory.restored"]
-    assert [event.data["memory"]["content"] for event in events] == ["v1", "v2", "v2", "v2"]
+    assert [cast("Any", event.data)["memory"]["content"] for event in events] == ["v1", "v2", "v2", "v2"]
     first = events[0].data
     assert {name: first[name] for name in ("key", "value", "value_type", "content_type", "provider_id")} == {
         "key": "n/k",
@@ -300,7 +302,7 @@ async def test_history_tells_every_step(memory: LocalMemory) -> None:
     ],
 )
 async def test_bad_input_is_refused_by_name_and_stores_nothing(
-    memory: LocalMemory, arguments: dict[str, object], field: str
+    memory: LocalMemory, arguments: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(ValidationFailedError) as caught:
         await memory.remember(**arguments)
@@ -310,7 +312,7 @@ async def test_bad_input_is_refused_by_name_and_stores_nothing(
 
 
 async def test_metadata_nested_a_thousand_deep_is_refused(memory: LocalMemory) -> None:
-    deep: object = 1
+    deep: Any = 1
     with unwatched():
         for _ in range(100_000):
             deep = [deep]
@@ -341,7 +343,7 @@ async def test_content_comes_back_as_given(memory: LocalMemory, content: str) ->
 
 
 @pytest.mark.parametrize("bad", ["not-a-uuid", "", 5, None])
-async def test_ids_that_are_none_are_refused(memory: LocalMemory, bad: object) -> None:
+async def test_ids_that_are_none_are_refused(memory: LocalMemory, bad: Any) -> None:
     with pytest.raises(ValidationFailedError):
         await memory.get(bad)
 
@@ -357,7 +359,7 @@ async def test_ids_that_are_none_are_refused(memory: LocalMemory, bad: object) -
         {"user_id": "\ud83d"},
     ],
 )
-def test_scopes_with_impossible_ids_are_refused(bad: dict[str, object]) -> None:
+def test_scopes_with_impossible_ids_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValidationFailedError):
         Scope(**bad)
 
@@ -377,4 +379,6 @@ async def test_a_time_to_live_stays_when_a_key_is_written_again(memory: LocalMem
     again = await memory.remember("v2", namespace="n", key="k")
     assert again.memory.expires_at == first.memory.expires_at is not None
     longer = await memory.remember("v3", namespace="n", key="k", ttl_days=9)
+    assert longer.memory.expires_at is not None
+    assert first.memory.expires_at is not None
     assert longer.memory.expires_at > first.memory.expires_at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import asyncpg
 import pytest
@@ -21,11 +22,11 @@ def bob(keeps: Keeps, tenant: str) -> LocalMemory:
     return keeps.memory(Scope(tenant, "bob"))
 
 
-def texts(result: object) -> list[str]:
+def texts(result: Any) -> list[str]:
     return [hit.memory.content for hit in result.hits]
 
 
-async def everything(server: object, tenant: str) -> str:
+async def everything(server: Any, tenant: str) -> str:
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     rows = [
         row["text"]
@@ -108,7 +109,7 @@ async def test_late_truths_take_their_places_without_overlap(memory: LocalMemory
 
 
 async def test_hard_forgetting_reaches_older_truths_and_earlier_incarnations(
-    memory: LocalMemory, server: object, tenant: str
+    memory: LocalMemory, server: Any, tenant: str
 ) -> None:
     current = await memory.remember("ssn NEEDLE", namespace="p", key="ssn")
     await memory.remember("ssn is corrected", namespace="p", key="ssn")
@@ -118,7 +119,8 @@ async def test_hard_forgetting_reaches_older_truths_and_earlier_incarnations(
     await memory.forget(older.memory_id, hard=True)
     assert "NEEDLE" not in await everything(server, tenant)
     assert (await memory.get(current.memory_id)).content == "ssn is corrected"
-    for place in ({"namespace": "p", "key": "ph"}, {}):
+    places: tuple[dict[str, Any], ...] = ({"namespace": "p", "key": "ph"}, {})
+    for place in places:
         first = await memory.remember("NEEDLE phone", **place)
         await memory.forget(first.memory_id)
         second = await memory.remember("NEEDLE phone", **place)
@@ -128,7 +130,7 @@ async def test_hard_forgetting_reaches_older_truths_and_earlier_incarnations(
             await memory.restore(first.memory_id)
 
 
-async def test_removing_what_is_overdue_takes_older_truths_along(app_url: str, shared: object, tenant: str) -> None:
+async def test_removing_what_is_overdue_takes_older_truths_along(app_url: str, shared: Any, tenant: str) -> None:
     moment = [NOW]
     async with Keeps.open(database_url=app_url, embedder=shared, clock=lambda: moment[0]) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
@@ -162,16 +164,17 @@ async def test_an_update_to_a_text_that_is_stored_is_a_conflict(memory: LocalMem
 async def test_the_key_arm_obeys_every_filter(memory: LocalMemory, bob: LocalMemory) -> None:
     await bob.remember("Bob shared", namespace="plan", key="x", visibility="tenant")
     assert texts(await memory.recall("plan/x")) == ["Bob shared"]
-    for narrowed in (
+    ways: tuple[dict[str, Any], ...] = (
         {"scope": "own"},
         {"kinds": ["episodic"]},
         {"filters": {"user_id": {"eq": "alice"}}},
         {"min_importance": 0.99},
-    ):
+    )
+    for narrowed in ways:
         assert texts(await memory.recall("plan/x", **narrowed)) == []
 
 
-async def test_a_closed_keeps_answers_unavailable_and_starts_nothing(app_url: str, shared: object, tenant: str) -> None:
+async def test_a_closed_keeps_answers_unavailable_and_starts_nothing(app_url: str, shared: Any, tenant: str) -> None:
     keeps = await Keeps.open(database_url=app_url, embedder=shared)
     memory = keeps.memory(Scope(tenant, "alice"))
     writes = [asyncio.create_task(memory.remember(f"x {n}", index="later")) for n in range(20)]
@@ -254,7 +257,7 @@ EARLY = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
     ],
 )
 async def test_no_input_gets_through_as_a_raw_error(
-    memory: LocalMemory, method: str, arguments: dict[str, object]
+    memory: LocalMemory, method: str, arguments: dict[str, Any]
 ) -> None:
     with pytest.raises(ValidationFailedError):
         await getattr(memory, method)(**arguments)

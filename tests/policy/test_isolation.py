@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -88,7 +89,7 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
     return {"tenant": tenant, "private": str(private.memory_id), "shared": str(shared.memory_id)}
 
 
-async def count(connection: asyncpg.Connection, table: str) -> int:
+async def count(connection: asyncpg.Connection, table: str) -> int | None:
     # Of the four rows of text that SQL can see, none may be another's: terms are asked for by every possible hash
     # range.
     return await connection.fetchval(f"SELECT count(*) FROM keeps.{table}")
@@ -118,7 +119,7 @@ async def test_empty_settings_see_no_row(raw: asyncpg.Connection, planted: dict[
 
 @pytest.mark.parametrize("table", TABLES)
 async def test_another_tenant_sees_no_row(
-    raw: asyncpg.Connection, planted: dict[str, str], table: str, server: object
+    raw: asyncpg.Connection, planted: dict[str, str], table: str, server: Any
 ) -> None:
     superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
     every_term = await superuser.fetchval(
@@ -134,7 +135,7 @@ async def test_another_tenant_sees_no_row(
 
 
 async def test_another_user_of_the_tenant_sees_only_what_is_shared(
-    raw: asyncpg.Connection, planted: dict[str, str], server: object
+    raw: asyncpg.Connection, planted: dict[str, str], server: Any
 ) -> None:
     superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
     every_term = await superuser.fetchval(
@@ -363,9 +364,7 @@ async def test_settings_do_not_outlive_a_transaction(database: Database, tenant:
     await single.close()
 
 
-async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(
-    server: object, fresh_database: object
-) -> None:
+async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(server: Any, fresh_database: Any) -> None:
     name = await fresh_database()
 
     async def refusal(role: str) -> str:
@@ -389,7 +388,7 @@ async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(
     await connection.close()
 
 
-async def test_the_probe_asks_every_table_there_is(server: object, fresh_database: object) -> None:
+async def test_the_probe_asks_every_table_there_is(server: Any, fresh_database: Any) -> None:
     """A hole in any table is found before serving, also in one that no list names: the catalogue is the list."""
     name = await fresh_database()
     connection = await asyncpg.connect(server.url("postgres", name))
@@ -449,7 +448,7 @@ def _anything(kind: str) -> str:
     return of_kind.get(kind, "array_fill(1::real, ARRAY[384])::halfvec")
 
 
-async def test_a_processor_that_cannot_run_pgvector_is_named(server: object, fresh_database: object) -> None:
+async def test_a_processor_that_cannot_run_pgvector_is_named(server: Any, fresh_database: Any) -> None:
     """The distance function is replaced by one that ends its process, as an illegal instruction would."""
     name = await fresh_database()
     connection = await asyncpg.connect(server.url("postgres", name))

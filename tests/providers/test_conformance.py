@@ -31,7 +31,7 @@ class TestWorking(ProviderConformance):
 
 class TestMarkdown(ProviderConformance):
     def factory(self, folder: Path) -> ProviderFactory:
-        async def told(edits: object) -> None: ...
+        async def told(edits: Any) -> None: ...
 
         return lambda context: MarkdownProvider(context.folder, utc_now, told)
 

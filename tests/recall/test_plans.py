@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from typing import Any, cast
+
 import asyncpg
 import numpy as np
 import pytest
 from pgvector import HalfVector
 from pgvector.asyncpg import register_vector
 
-from keeps.db.session import Database
+from keeps.db.session import Database, Tx
 from keeps.recall import store
 from keeps.recall.store import QUERIES
 from keeps.scope import Scope
@@ -28,7 +31,7 @@ SELECT tenant_id, memory_id, user_id, 'semantic', 'long_term', 'text ' || n, 'fa
 
 
 @pytest.fixture(scope="module")
-async def big(server: object, fresh_database: object) -> asyncpg.Connection:
+async def big(server: Any, fresh_database: Any) -> AsyncGenerator[asyncpg.Connection]:
     name = await fresh_database()
     admin = await asyncpg.connect(server.url("postgres", name))
     await register_vector(admin)
@@ -70,7 +73,7 @@ async def big(server: object, fresh_database: object) -> asyncpg.Connection:
     await app.close()
 
 
-async def plan(connection: asyncpg.Connection, sql: str, *values: object, terms: str = "") -> str:
+async def plan(connection: asyncpg.Connection, sql: str, *values: Any, terms: str = "") -> str:
     async with connection.transaction():
         await connection.execute(
             "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', 'user-3', true),"
@@ -123,7 +126,7 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(big: asyncpg.Co
     class _Tx:
         scope = Scope("big", "user-3")
 
-        async def fetch(self, statement: object, *values: object) -> list[asyncpg.Record]:
+        async def fetch(self, statement: Any, *values: Any) -> list[asyncpg.Record]:
             return await big.fetch(statement.text, *values)
 
     async with big.transaction():
@@ -139,7 +142,7 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(big: asyncpg.Co
             near, far = matrix[number * 50], matrix[number * 50 + 1]
             query = ((near + 0.7 * far) / np.linalg.norm(near + 0.7 * far)).astype(np.float32)
             truth = {rows[n]["memory_id"] for n in np.argsort(-(matrix @ query))[:10]}
-            found = await store.nearest(_Tx(), "x", query, ["current"], None, first_pass=200, limit=100)
+            found = await store.nearest(cast("Tx", _Tx()), "x", query, ["current"], None, first_pass=200, limit=100)
             assert len(found) == 100
             hits += len(truth & set(list(found)[:10]))
     assert hits / 200 >= 0.99

@@ -65,7 +65,7 @@ def test_max_similarity_is_what_its_definition_says(words: int, lengths: list[in
     random = np.random.default_rng(seed)
     query = random.normal(size=(words, DIMENSIONS)).astype(np.float32)
     weights = random.uniform(0.1, 2, words).astype(np.float32)
-    memories = [pack_tokens(random.normal(size=(length, DIMENSIONS)).astype(np.float32) / 12) for length in lengths]
+    memories = [pack_tokens((random.normal(size=(length, DIMENSIONS)) / 12).astype(np.float32)) for length in lengths]
     expected = [
         float((unpack_tokens(packed) @ query.T).max(axis=0) @ weights / weights.sum()) if packed else 0.0
         for packed in memories

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
 
-def contents(result: object) -> list[str]:
+def contents(result: Any) -> list[str]:
     return [hit.memory.content for hit in result.hits]
 
 
@@ -178,7 +179,7 @@ async def test_a_key_in_the_question_finds_its_memory(memory: LocalMemory) -> No
     ],
 )
 async def test_a_question_can_be_narrowed(
-    memory: LocalMemory, keeps: Keeps, tenant: str, arguments: dict[str, object], expected: set[str]
+    memory: LocalMemory, keeps: Keeps, tenant: str, arguments: dict[str, Any], expected: set[str]
 ) -> None:
     await memory.remember_many(
         [
@@ -230,7 +231,7 @@ async def test_a_question_can_be_narrowed(
         {"min_importance": 2},
     ],
 )
-async def test_questions_that_make_no_sense_are_refused(memory: LocalMemory, arguments: dict[str, object]) -> None:
+async def test_questions_that_make_no_sense_are_refused(memory: LocalMemory, arguments: dict[str, Any]) -> None:
     with pytest.raises(ValidationFailedError):
         await memory.recall(**{"query": "x", **arguments})
 
@@ -276,7 +277,7 @@ async def test_a_word_of_thousands_of_memories_does_not_hide_a_rare_one(
 
 
 async def test_readings_are_counted_without_touching_the_memory(
-    memory: LocalMemory, keeps: Keeps, server: object, tenant: str
+    memory: LocalMemory, keeps: Keeps, server: Any, tenant: str
 ) -> None:
     import asyncpg
 
@@ -334,6 +335,6 @@ class _Tiny:
 
     async def embed_query(self, text: str) -> QueryEmbedding:
         vector = np.random.default_rng(len(text)).normal(size=8).astype(np.float32)
-        return QueryEmbedding(vector / np.linalg.norm(vector), None, ())
+        return QueryEmbedding((vector / np.linalg.norm(vector)).astype(np.float32), None, ())
 
     async def close(self) -> None: ...

@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from pkgutil import walk_packages
+from typing import Any
 
 import asyncpg
 import pytest
@@ -84,7 +85,7 @@ async def test_every_table_is_known_and_forces_row_security(raw: asyncpg.Connect
     assert await unforced(raw) == [], "schema/policies.sql forces it on every table"
 
 
-async def test_a_table_that_is_not_forced_is_found(server: object, fresh_database: object) -> None:
+async def test_a_table_that_is_not_forced_is_found(server: Any, fresh_database: Any) -> None:
     name = await fresh_database()
     connection = await asyncpg.connect(server.url("postgres", name))
     await connection.execute(
@@ -190,7 +191,7 @@ async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, package:
 
 
 def fields_of(name: str) -> set[str]:
-    kind = {"Reach": Reach}.get(name) or getattr(models, name, None) or getattr(insights, name)
+    kind: Any = {"Reach": Reach}.get(name) or getattr(models, name, None) or getattr(insights, name)
     return set(kind.model_fields) if hasattr(kind, "model_fields") else {field.name for field in fields(kind)}
 
 
@@ -209,7 +210,7 @@ async def test_the_columns_of_a_memory_are_those_of_its_table(raw: asyncpg.Conne
     assert said == dict(MEMORY.types)
 
 
-async def test_migrating_again_changes_nothing(server: object) -> None:
+async def test_migrating_again_changes_nothing(server: Any) -> None:
     from keeps.schema.migrate import migrate
 
     await migrate(server.url("keeps_owner"))

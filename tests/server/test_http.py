@@ -15,6 +15,7 @@ import pytest
 from keeps.engine import Keeps
 from keeps_client import MemoryClient
 from keeps_client.errors import UnavailableError
+from keeps_client.models import WorkingDeleted
 from tests.serving import serving
 
 BASE = "/v1/memory"
@@ -126,7 +127,9 @@ async def test_ids_may_hold_slashes_points_and_anything(server_url: str, tenant:
             assert await memory.retrieve(name, name) == name
             await memory.store_task_context(name, event_type="e", sub_tasks=[name])
             assert (await memory.get_task_by_subtask(name)).task_id == name
-            assert (await memory.delete_plan_state(name, name)).deleted is True
+            gone = await memory.delete_plan_state(name, name)
+            assert isinstance(gone, WorkingDeleted)
+            assert gone.deleted is True
 
 
 async def test_a_version_is_an_etag(http: Any) -> None:

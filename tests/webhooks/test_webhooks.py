@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
@@ -94,7 +94,7 @@ async def test_events_of_all_users_arrive_signed_and_in_order(
         await bob.store("k", number, "p")
     await drained(service)
     found = [read_webhook(made.secret, headers, body) for headers, body in receiver.taken]
-    assert [event.data["memory"]["content"] for event in found] == [
+    assert [cast("Any", event.data)["memory"]["content"] for event in found] == [
         f"Fact {number} of {who}." for number in range(3) for who in ("Alice", "Bob")
     ]
     assert [event.sequence for event in found] == sorted(event.sequence for event in found)

@@ -15,7 +15,7 @@ KeepsError                     code                 HTTP status
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class KeepsError(Exception):
@@ -73,7 +73,7 @@ class ConflictError(KeepsError):
     def __init__(self, detail: str, *, current_version: int | None = None, current: object = None) -> None:
         super().__init__(detail)
         self.current_version = current_version
-        self.current = current
+        self.current: Any = current
 
 
 class PayloadTooLargeError(KeepsError):

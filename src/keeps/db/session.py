@@ -29,6 +29,7 @@ from keeps.turns import TenantLocks
 from keeps_client.errors import UnavailableError
 
 Row = asyncpg.Record
+Connection = asyncpg.Connection
 ResultT = TypeVar("ResultT")
 
 _QUERIES = Statements("keeps.db")

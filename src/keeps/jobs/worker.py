@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_args
 
 from keeps.clock import Clock
-from keeps.db.session import Database
+from keeps.db.session import Connection, Database
 from keeps.db.statements import Statements
 from keeps.lifecycle.service import Lifecycle
 from keeps.telemetry.logs import log
@@ -25,7 +25,6 @@ from keeps_client.models import HeldJob, QueueStatus
 from keeps_client.models.operations import JobName
 
 if TYPE_CHECKING:
-    import asyncpg
     from pgqueuer.adapters.persistence.queries import Queries
     from pgqueuer.core.executors import DatabaseRetryEntrypointExecutor, EntrypointExecutorParameters
     from pgqueuer.models import Job
@@ -106,7 +105,7 @@ class Worker:
             )
         return len(due)
 
-    async def _work(self, connection: asyncpg.Connection) -> None:
+    async def _work(self, connection: Connection) -> None:
         from pgqueuer import PgQueuer
 
         queries = queue_on(connection)
@@ -173,7 +172,7 @@ class JobQueue:
         return len(rows)
 
 
-def queue_on(connection: asyncpg.Connection) -> Queries:
+def queue_on(connection: Connection) -> Queries:
     """PgQueuer's statements on a connection, in the schema that our migrations made."""
     from pgqueuer.adapters.drivers.asyncpg import AsyncpgDriver
     from pgqueuer.adapters.persistence import qb

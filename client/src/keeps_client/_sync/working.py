@@ -37,11 +37,11 @@ class Working(Doing):
         fields = {"value": value, "expected_version": expected_version, "ttl_seconds": ttl_seconds}
         return self._do(SET_PLAN_STATE, plan_id=plan_id, key=key, **fields)
 
-    def retrieve(self, key: str, plan_id: str) -> Any | None:
+    def retrieve(self, key: str, plan_id: str) -> Any:
         """The value of a key, or None."""
         return (self.retrieve_with_version(key, plan_id))[0]
 
-    def retrieve_with_version(self, key: str, plan_id: str) -> tuple[Any | None, int]:
+    def retrieve_with_version(self, key: str, plan_id: str) -> tuple[Any, int]:
         """The value and version of a key; (None, 0) where there is none."""
         try:
             item = self.get_plan_state(plan_id, key)

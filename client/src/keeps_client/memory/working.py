@@ -36,11 +36,11 @@ class Working(Doing):
         fields = {"value": value, "expected_version": expected_version, "ttl_seconds": ttl_seconds}
         return await self._do(SET_PLAN_STATE, plan_id=plan_id, key=key, **fields)
 
-    async def retrieve(self, key: str, plan_id: str) -> Any | None:
+    async def retrieve(self, key: str, plan_id: str) -> Any:
         """The value of a key, or None."""
         return (await self.retrieve_with_version(key, plan_id))[0]
 
-    async def retrieve_with_version(self, key: str, plan_id: str) -> tuple[Any | None, int]:
+    async def retrieve_with_version(self, key: str, plan_id: str) -> tuple[Any, int]:
         """The value and version of a key; (None, 0) where there is none."""
         try:
             item = await self.get_plan_state(plan_id, key)
