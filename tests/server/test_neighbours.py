@@ -30,9 +30,9 @@ async def test_beside_the_worst_requests_nothing_of_another_tenant_fails(new_hom
         quiet = Quiet(url, "quiet")
         await quiet.prepare()
         async with apart(url, "loud") as statuses:
-            took, failed = await quiet.ask(times=20)
+            took, failed = await quiet.ask(times=12)
             assert failed == []
-            assert (len(took["recall"]), len(took["get"])) == (20, 20)
+            assert (len(took["recall"]), len(took["get"])) == (12, 12)
         return statuses
 
     with served(new_home(), "--auth", "none", KEEPS_WEBHOOKS_ALLOW_PRIVATE="true") as url:

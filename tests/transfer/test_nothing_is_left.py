@@ -60,7 +60,7 @@ async def where(server: Any, keeps: Keeps, valkey: Valkey) -> AsyncIterator[Wher
     """The places that hold a text, as the superuser, the cache's owner and the owner of the files see them."""
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     tables = await connection.fetch(
-        "SELECT oid::regclass::text AS name FROM pg_class WHERE relkind IN ('r', 'p', 'm')"
+        "SELECT oid::regclass::text AS name FROM pg_class WHERE relkind IN ('r', 'p', 'm') AND NOT relispartition"
         " AND relnamespace IN ('keeps'::regnamespace, 'keeps_jobs'::regnamespace)"
     )
 
@@ -69,9 +69,10 @@ async def where(server: Any, keeps: Keeps, valkey: Valkey) -> AsyncIterator[Wher
             each["name"]
             for each in tables
             if await connection.fetchval(
-                f"SELECT EXISTS (SELECT FROM {each['name']} AS held WHERE held::text ILIKE $1 OR held::text ILIKE $2)",
-                f"%{mark}%",
-                f"%{mark.encode().hex()}%",
+                f"SELECT EXISTS (SELECT FROM {each['name']} AS held CROSS JOIN LATERAL lower(held::text) AS told"
+                " WHERE strpos(told, $1) > 0 OR strpos(told, $2) > 0)",
+                mark,
+                mark.encode().hex(),
             )
         ]
         cache = redis.Redis.from_url(valkey.url)
