@@ -39,8 +39,9 @@ from keeps.db.embedded import EmbeddedPostgres
 from keeps.memories.store import Written, written
 from keeps.memories.types import new_row
 from keeps.recall import store as recall_store
-from keeps.recall.service import first_pass_for
-from keeps_client.models import NewMemory
+from keeps.recall.arms import first_pass_for
+from keeps.recall.conditions import select
+from keeps_client.models import NewMemory, RecallRequest
 
 DIMENSIONS = 384
 BATCH = 500
@@ -277,8 +278,7 @@ async def _recalls(size: int, keeps: Keeps, url: str, embedder: _Table) -> list[
                     tx,
                     "synthetic",
                     embedder.vector(queries[number % 40]),
-                    ["current"],
-                    None,
+                    select(RecallRequest(query="x"), scope, utc_now()),
                     first_pass=first_pass,
                     limit=10,
                 )

@@ -11,11 +11,14 @@ import pytest
 from pgvector import HalfVector
 from pgvector.asyncpg import register_vector
 
+from keeps.clock import utc_now
 from keeps.db.session import Database, Tx
 from keeps.recall import store
+from keeps.recall.conditions import select
 from keeps.recall.store import QUERIES
 from keeps.scope import Scope
 from keeps.text.packing import hash_term, salt_of
+from keeps_client.models import RecallRequest
 
 ROWS, USERS = 40_000, 20
 # Rows of 20 users, interleaved as real ones are; vectors of 32 hidden dimensions and noise, as real ones are; three
@@ -138,11 +141,12 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(big: asyncpg.Co
         matrix = np.stack([row["embedding"].to_numpy().astype(np.float32) for row in rows])
         matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
         hits = 0
+        selection = select(RecallRequest(query="x"), _Tx.scope, utc_now())
         for number in range(20):
             near, far = matrix[number * 50], matrix[number * 50 + 1]
             query = ((near + 0.7 * far) / np.linalg.norm(near + 0.7 * far)).astype(np.float32)
             truth = {rows[n]["memory_id"] for n in np.argsort(-(matrix @ query))[:10]}
-            found = await store.nearest(cast("Tx", _Tx()), "x", query, ["current"], None, first_pass=200, limit=100)
+            found = await store.nearest(cast("Tx", _Tx()), "x", query, selection, first_pass=200, limit=100)
             assert len(found) == 100
             hits += len(truth & set(list(found)[:10]))
     assert hits / 200 >= 0.99

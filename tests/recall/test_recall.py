@@ -261,10 +261,10 @@ async def test_a_word_of_thousands_of_memories_does_not_hide_a_rare_one(
     app_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from keeps.bootstrap import open_keeps
-    from keeps.recall import service
+    from keeps.recall import arms
     from keeps.settings import Settings
 
-    monkeypatch.setattr(service, "COMMON_MEMORIES", 50)
+    monkeypatch.setattr(arms, "COMMON_MEMORIES", 50)
     async with await open_keeps(Settings(home=Path("/"), database_url=app_url, embedder="none")) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember_many([{"content": f"river report {n}"} for n in range(120)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -12,10 +12,11 @@ from pgvector import HalfVector
 
 from keeps.ai.embedder import Floats
 from keeps.db.session import Tx
-from keeps.db.statements import Condition, Statements
+from keeps.db.statements import Statements
 from keeps.memories.store import memory_from_row
 from keeps.memories.types import MEMORY
 from keeps.recall.bm25 import TextMatches, read_matches
+from keeps.recall.conditions import Selection
 from keeps.text.packing import EVERY_MEMORY, hash_term, salt_of
 from keeps_client.models import Memory
 
@@ -53,15 +54,14 @@ async def statistics(tx: Tx) -> tuple[int, int]:
     return (0, 0) if row is None else (row["memories"], row["words"])
 
 
-async def text_matches(
-    tx: Tx, terms: Sequence[str], searched: Sequence[str], lives: Sequence[str], condition: Condition | None
-) -> TextMatches:
+async def text_matches(tx: Tx, terms: Sequence[str], searched: Sequence[str], selection: Selection) -> TextMatches:
     """All memories (at most 50,000) that hold one of the `searched` terms, with the frequencies of all `terms`."""
     hashes = {term: [hash_term(term, salt) for salt in salts(tx)] for term in terms}
     await tx.search_terms([each for term in searched for each in hashes[term]])
+    condition = selection.condition(4)
     statement = QUERIES["recall_text"] if condition is None else QUERIES["recall_text_filtered"].where(condition)
     values = () if condition is None else condition.values
-    row = await tx.fetch_row(statement, tx.scope.tenant_id, list(lives), MAX_TEXT_MATCHES, *values)
+    row = await tx.fetch_row(statement, tx.scope.tenant_id, list(selection.lives), MAX_TEXT_MATCHES, *values)
     if row is None or not row["ids"]:
         return read_matches(b"", b"", [], [], [], list(hashes.values()))
     return read_matches(row["ids"], row["packed"], row["sizes"], row["lengths"], row["sessions"], list(hashes.values()))
@@ -71,19 +71,15 @@ async def nearest(
     tx: Tx,
     model: str,
     sentence: Floats,
-    lives: Sequence[str],
-    condition: Condition | None,
+    selection: Selection,
     *,
     first_pass: int,
     limit: int,
 ) -> dict[UUID, float]:
     """The nearest memories by cosine similarity. `first_pass`: how many pass from sign bits to exact distance, 0 for
-    all.
-
-    `condition` binds its values from $7 on.
-    """
-    given = (tx.scope.tenant_id, model, list(lives), HalfVector(sentence))
-    if condition is not None:
+    all."""
+    given = (tx.scope.tenant_id, model, list(selection.lives), HalfVector(sentence))
+    if (condition := selection.condition(7)) is not None:
         statement = QUERIES["recall_vector_filtered"].where(condition)
         rows = await tx.fetch(statement, *given, first_pass or 2 * limit, limit, *condition.values)
     elif first_pass:
@@ -141,8 +137,11 @@ async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Can
     ]
 
 
-async def passing(tx: Tx, memory_ids: Sequence[UUID], condition: Condition) -> set[UUID]:
-    """Those of the memories that pass a filter. `condition` binds its values from $3 on."""
+async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) -> set[UUID]:
+    """Those of the memories that are selected, of some whose lives are."""
+    condition = selection.condition(3)
+    if condition is None or not memory_ids:
+        return set(memory_ids)
     rows = await tx.fetch(
         QUERIES["recall_candidates_filtered"].where(condition), tx.scope.tenant_id, list(memory_ids), *condition.values
     )
@@ -155,10 +154,10 @@ async def memories(tx: Tx, memory_ids: Sequence[UUID], now: datetime) -> dict[UU
 
 
 async def as_of(
-    tx: Tx, memory_ids: Sequence[UUID], moment: datetime, condition: Condition, *, archived: bool
+    tx: Tx, memory_ids: Sequence[UUID], moment: datetime, selection: Selection, *, archived: bool
 ) -> dict[UUID, Memory]:
-    """By the id of the row that was found: the memory as it was known at `moment`. `condition` binds its values from $5
-    on."""
+    """By the id of the row that was found: the memory as it was known at `moment`."""
+    condition = selection.past(5)
     rows = await tx.fetch(
         QUERIES["recall_as_of"].where(condition),
         tx.scope.tenant_id,

@@ -1,0 +1,101 @@
+"""What is known of each candidate of a question, as arrays that the ranking weighs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import pairwise
+from uuid import UUID
+
+import numpy as np
+
+from keeps.ai.token_vectors import TOKEN_BYTES, max_similarity
+from keeps.memories.retention import retention
+from keeps.recall import bm25, cues, fusion
+from keeps.recall.arms import Asked, Found
+from keeps.recall.fusion import Candidates
+from keeps.recall.store import Candidate, read_sentences
+from keeps.text.words import terms_of, words_of
+
+STOP_WORD_SHARE = 0.5
+Turns = dict[UUID, tuple[list[UUID], list[UUID]]]
+"""Of a turn of a conversation, those before it and after it, nearest first."""
+
+
+def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns, now: datetime) -> Candidates:
+    query, text, count = asked.query, asked.request.query, len(rows)
+    names = frozenset(words_of(text))
+    dates = cues.dates_in(text)
+    advice = bool(cues.preferences_behind(text))
+    sentences = np.zeros((count, query.sentence.shape[0] if query is not None else 1), dtype=np.float32)
+    vector = np.full(count, np.nan)
+    tokens = np.full(count, np.nan)
+    if query is not None:
+        has_vector = np.array([row.sentence is not None for row in rows], dtype=bool)
+        if has_vector.any():
+            sentences[has_vector] = read_sentences([row.sentence for row in rows if row.sentence is not None])
+        vector = np.where(has_vector, sentences @ query.sentence, np.nan).astype(np.float64)
+        if query.tokens is not None and asked.request.rerank is not False:
+            weights = _token_weights(query.words, found)
+            late = max_similarity(query.tokens, weights, [row.tokens or b"" for row in rows])
+            tokens = np.where([bool(row.tokens) for row in rows], late, np.nan).astype(np.float64)
+    ids = [row.memory_id for row in rows]
+    fading = [
+        retention(row.importance, row.access_count, row.last_used_at, now) if row.layer == "short_term" else 1.0
+        for row in rows
+    ]
+    return Candidates(
+        keys=[each.bytes for each in ids],
+        text=_floats(found.text.get(each.bytes, 0.0) for each in ids),
+        vector=vector,
+        tokens=tokens,
+        token_counts=_floats(len(row.tokens or b"") // TOKEN_BYTES for row in rows),
+        session=_floats(found.session.get(each.bytes, 0.0) for each in ids),
+        stated=(_floats(cues.states_preference(row.opening, row.role) for row in rows) if advice else np.zeros(count)),
+        speaker=_floats(cues.named_in(names, row.speaker) for row in rows),
+        date=_floats(cues.date_match(dates, row.valid_from) for row in rows) if dates else np.zeros(count),
+        importance=_floats(row.importance for row in rows),
+        retention=_floats(fading),
+        age_days=_floats(max(0.0, (now - row.valid_from).total_seconds() / 86_400) for row in rows),
+        key_match=_floats(each in found.keys for each in ids),
+        graph=_floats(found.graph.get(each, 0.0) for each in ids),
+        valid_from=[row.valid_from for row in rows],
+        sentences=sentences,
+        neighbours=_positions(ids, turns),
+    )
+
+
+def _floats(values: Iterable[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.fromiter(values, dtype=np.float64)
+
+
+def _token_weights(words: Sequence[str], found: Found) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """The square root of each word's rarity; stop words count as words that half the memories have."""
+    common = float(bm25.inverse_frequencies(np.array([found.total * STOP_WORD_SHARE]), found.total)[0])
+    known: dict[str, float] = {}
+    for word in words:
+        if word not in known:
+            terms = terms_of(word)
+            known[word] = found.idf.get(terms[0], common) if terms else common
+    return np.sqrt(np.array([known[word] for word in words], dtype=np.float32))
+
+
+def _positions(ids: Sequence[UUID], turns: Turns) -> dict[int, list[tuple[int, float]]]:
+    """For each candidate the candidates around it in its conversation, and their weights, from the known stretches."""
+    place = {each: position for position, each in enumerate(ids)}
+    following: dict[UUID, UUID] = {}
+    for turn, (before, after) in turns.items():
+        stretch = [*reversed(before), turn, *after]
+        following.update(pairwise(stretch))
+    found: dict[int, list[tuple[int, float]]] = {}
+
+    def join(one: UUID, other: UUID, weight: float) -> None:
+        if one in place and other in place:
+            found.setdefault(place[one], []).append((place[other], weight))
+            found.setdefault(place[other], []).append((place[one], weight))
+
+    for turn, after in following.items():
+        join(turn, after, fusion.NEXT_TURN_WEIGHT)
+        if after in following:
+            join(turn, following[after], fusion.SECOND_TURN_WEIGHT)
+    return found
