@@ -10,39 +10,14 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from keeps.text.names import DAYS, ENGLISH_MONTHS, MONTHS, one_of
+
 Span = tuple[datetime, datetime]
 DAY = timedelta(days=1)
-_MONTHS = (
-    ("january", "januar", "enero", "janvier"),
-    ("february", "februar", "febrero", "février"),
-    ("march", "märz", "marzo", "mars"),
-    ("april", "april", "abril", "avril"),
-    ("may", "mai", "mayo", "mai"),
-    ("june", "juni", "junio", "juin"),
-    ("july", "juli", "julio", "juillet"),
-    ("august", "august", "agosto", "août"),
-    ("september", "september", "septiembre", "septembre"),
-    ("october", "oktober", "octubre", "octobre"),
-    ("november", "november", "noviembre", "novembre"),
-    ("december", "dezember", "diciembre", "décembre"),
-)
-MONTH_NUMBER = (
-    {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
-    | {month[0][:3]: number for number, month in enumerate(_MONTHS, 1)}
-    | {"sept": 9}
-)
-_MONTH = "(" + "|".join(sorted(MONTH_NUMBER, key=len, reverse=True)) + ")"
-_DAYS = (
-    ("monday", "montag", "lunes", "lundi"),
-    ("tuesday", "dienstag", "martes", "mardi"),
-    ("wednesday", "mittwoch", "miércoles", "mercredi"),
-    ("thursday", "donnerstag", "jueves", "jeudi"),
-    ("friday", "freitag", "viernes", "vendredi"),
-    ("saturday", "samstag", "sábado", "samedi"),
-    ("sunday", "sonntag", "domingo", "dimanche"),
-)
-_DAY_NUMBER = {name: number for number, names in enumerate(_DAYS) for name in names}
-_DAY = "(" + "|".join(sorted(_DAY_NUMBER, key=len, reverse=True)) + ")"
+MONTH_NUMBER = {name: number for number, names in enumerate(MONTHS, 1) for name in names} | ENGLISH_MONTHS
+_MONTH = one_of(MONTH_NUMBER)
+_DAY_NUMBER = {name: number for number, names in enumerate(DAYS) for name in names}
+_DAY = one_of(_DAY_NUMBER)
 _COUNTS = {
     "a": 1,
     "an": 1,

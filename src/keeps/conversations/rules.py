@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from keeps.conversations.facts import USER, Fact
+from keeps.text.names import SENTENCE_END
 
 MAX_CHARACTERS = 8_000
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _DOUBTFUL = re.compile(
     r"\?|[\"“”«»]|^[‘'>]|[\s(:][‘'](?=[^\W\d])"
     # supposed, wished, planned
@@ -238,7 +238,7 @@ def read_facts(text: str) -> list[Fact]:
     if _STRANGE.search(beginning):
         return []
     found: list[Fact] = []
-    for sentence in _SENTENCE.split(beginning):
+    for sentence in SENTENCE_END.split(beginning):
         stripped = " ".join(sentence.split())
         if not 8 <= len(stripped) <= 400:
             continue

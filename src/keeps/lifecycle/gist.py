@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from keeps.memories.types import MemoryRow
 from keeps.text.importance import asks_only, estimate_importance, is_chatter
+from keeps.text.names import SENTENCE_END
 from keeps.text.trust import origin_of
 from keeps_client.models import NewMemory
 
@@ -23,7 +24,6 @@ NAMESPACE = "gists"
 CONTENT_TYPE = "gist"
 MOST_CHARACTERS = 600
 LEAST_IMPORTANCE = 0.5
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b(?!I\b|I['’]|OK\b)[A-Z][\w’'-]+")
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|hundred|thousand|half|twice|dozen"
@@ -41,7 +41,7 @@ _OWN = re.compile(r"\b(?:my|our|i|i['’](?:m|ve|d|ll)|we|me|us)\b", re.IGNORECA
 def telling_sentences(text: str) -> list[str]:
     """The sentences of a text that say something which could be asked for later."""
     found: list[str] = []
-    for sentence in _SENTENCE.split(text[:8_000]):
+    for sentence in SENTENCE_END.split(text[:8_000]):
         plain = " ".join(sentence.split())
         if len(plain.split()) < 3 or len(plain) > MOST_CHARACTERS or is_chatter(plain):
             continue

@@ -9,24 +9,10 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from keeps.text.names import ENGLISH_MONTHS, one_of
 from keeps.text.words import STOP_WORDS, words_of
 
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-_MONTH_NAMES = {name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])} | {"sept": 9}
-_MONTH = r"(january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)"
+_MONTH = one_of(ENGLISH_MONTHS)
 _DAY_MONTH = re.compile(
     rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)",
     re.IGNORECASE,
@@ -107,10 +93,10 @@ def dates_in(query: str) -> list[tuple[int | None, int | None, int | None]]:
         if 1 <= int(month) <= 12:
             found.append((int(whole_year), int(month), int(day) if day else None))
     for day, month, other_month, other_day in _DAY_MONTH.findall(query):
-        found.append((year, _MONTH_NAMES[(month or other_month).lower()], int(day or other_day)))
+        found.append((year, ENGLISH_MONTHS[(month or other_month).lower()], int(day or other_day)))
     if not found:
         found.extend(
-            (year, _MONTH_NAMES[(first or second).lower()], None) for first, second in _MONTH_ONLY.findall(query)
+            (year, ENGLISH_MONTHS[(first or second).lower()], None) for first, second in _MONTH_ONLY.findall(query)
         )
     if not found and year is not None:
         found.append((year, None, None))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from keeps.text.names import SENTENCE_END
 from keeps.text.words import terms_of
 
 STATEMENTS, ANNOUNCED, OUTDATED = 30, 10, 3
@@ -75,7 +76,6 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
 )
 _ASKED = {name: re.compile(asked, re.IGNORECASE) for name, asked, _ in _KINDS}
 _VALUES = {name: re.compile(value, re.IGNORECASE) for name, _, value in _KINDS}
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def asked_kinds(question: str) -> list[str]:
 def announces_change(opening: str) -> bool:
     """Whether one of the first three sentences tells of a change, and of a number."""
     return any(
-        _CHANGE.search(each) and re.search(_NUMBER, each, re.IGNORECASE) for each in _SENTENCE.split(opening)[:3]
+        _CHANGE.search(each) and re.search(_NUMBER, each, re.IGNORECASE) for each in SENTENCE_END.split(opening)[:3]
     )
 
 

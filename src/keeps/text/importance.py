@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 
 from keeps.text.lasting import lasting_kind
+from keeps.text.names import DAYS, MONTHS
 
-_MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
-_DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_MONTHS = "|".join(month for month, *_ in MONTHS if month != "may")
+_DAYS = "|".join(day for day, *_ in DAYS)
 _CUES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), points)
     for pattern, points in (

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
+from keeps.text.names import SENTENCE_END
+
 MOST_CHARACTERS = 4_000
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _MOMENT = re.compile(
     r"\b(?:right now|at the moment|just now|for now|today|this (?:morning|afternoon|evening)|tonight|earlier|a"
     r" (?:bit|little)|kind of|at last|so tired"
@@ -119,7 +120,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 def lasting_kind(text: str) -> str | None:
     """Identity, health, obligation, decision or instruction, by the first sentence that is one; None for what may
     fade."""
-    for sentence in _SENTENCE.split(text[:MOST_CHARACTERS]):
+    for sentence in SENTENCE_END.split(text[:MOST_CHARACTERS]):
         plain = " ".join(sentence.split()).replace("’", "'")
         if len(plain) < 8 or plain.endswith("?"):
             continue
@@ -146,5 +147,5 @@ def lasting_kind(text: str) -> str | None:
 
 def is_passing(text: str) -> bool:
     """Whether every sentence is of this moment, or asks for something once."""
-    sentences = [plain for each in _SENTENCE.split(text[:MOST_CHARACTERS]) if (plain := each.strip())]
+    sentences = [plain for each in SENTENCE_END.split(text[:MOST_CHARACTERS]) if (plain := each.strip())]
     return all(_MOMENT.search(each) or _ONCE.search(each) for each in sentences)

@@ -1,0 +1,40 @@
+"""What texts share: the names of months and days in English, German, Spanish and French, and where a sentence ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+MONTHS = (
+    ("january", "januar", "enero", "janvier"),
+    ("february", "februar", "febrero", "février"),
+    ("march", "märz", "marzo", "mars"),
+    ("april", "april", "abril", "avril"),
+    ("may", "mai", "mayo", "mai"),
+    ("june", "juni", "junio", "juin"),
+    ("july", "juli", "julio", "juillet"),
+    ("august", "august", "agosto", "août"),
+    ("september", "september", "septiembre", "septembre"),
+    ("october", "oktober", "octubre", "octobre"),
+    ("november", "november", "noviembre", "novembre"),
+    ("december", "dezember", "diciembre", "décembre"),
+)
+DAYS = (
+    ("monday", "montag", "lunes", "lundi"),
+    ("tuesday", "dienstag", "martes", "mardi"),
+    ("wednesday", "mittwoch", "miércoles", "mercredi"),
+    ("thursday", "donnerstag", "jueves", "jeudi"),
+    ("friday", "freitag", "viernes", "vendredi"),
+    ("saturday", "samstag", "sábado", "samedi"),
+    ("sunday", "sonntag", "domingo", "dimanche"),
+)
+ENGLISH_MONTHS = {name: number for number, (month, *_) in enumerate(MONTHS, 1) for name in (month, month[:3])} | {
+    "sept": 9
+}
+"""The number of each month, by its name and as it is written short."""
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def one_of(names: Iterable[str]) -> str:
+    """A group of a pattern that takes any of the names."""
+    return "(" + "|".join(sorted(names, key=len, reverse=True)) + ")"
