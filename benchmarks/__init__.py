@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -28,8 +29,9 @@ def temporary_folder(name: str) -> Generator[Path]:
 
 
 @contextmanager
-def served(home: Path, *arguments: str, **environment: str) -> Generator[str]:
-    """`keeps serve` as a process of its own on a free port, with variables of its own; its address."""
+def served(home: Path, *arguments: str, drained: bool = True, **environment: str) -> Generator[str]:
+    """`keeps serve` as a process of its own on a free port, with variables of its own; its address. `drained`: what is
+    on its way at the end is waited for."""
     command = [str(Path(sys.executable).parent / "keeps"), "serve", "--home", str(home), *arguments]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -51,4 +53,8 @@ def served(home: Path, *arguments: str, **environment: str) -> Generator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
+        while not drained and process.poll() is None:  # said again, it does not wait for requests on their way
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(1)
         process.wait(90)  # requests on their way are answered first

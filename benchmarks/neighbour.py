@@ -189,7 +189,7 @@ class Quiet:
 
 
 @asynccontextmanager
-async def apart(url: str, tenant: str) -> AsyncGenerator[dict[str, dict[str, int]]]:
+async def apart(url: str, tenant: str, callers: int = CALLERS) -> AsyncGenerator[dict[str, dict[str, int]]]:
     """Inside, it is loud, made so by another process: what it costs to ask is not measured. Afterwards the answers are
     in what was given."""
     statuses: dict[str, dict[str, int]] = {}
@@ -199,6 +199,7 @@ async def apart(url: str, tenant: str) -> AsyncGenerator[dict[str, dict[str, int
         "benchmarks.neighbour",
         url,
         tenant,
+        str(callers),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -211,9 +212,9 @@ async def apart(url: str, tenant: str) -> AsyncGenerator[dict[str, dict[str, int
         statuses.update(json.loads(told))
 
 
-async def _be_loud(url: str, tenant: str) -> None:
+async def _be_loud(url: str, tenant: str, callers: int) -> None:
     noise = Noise(url, tenant)
-    async with noise.made():
+    async with noise.made(callers):
         print("loud", flush=True)
         await asyncio.to_thread(sys.stdin.read)
     print(json.dumps(noise.statuses))
@@ -253,4 +254,4 @@ def run(*, seconds: float, as_json: bool) -> int:
 
 
 if __name__ == "__main__":
-    asyncio.run(_be_loud(sys.argv[1], sys.argv[2]))
+    asyncio.run(_be_loud(sys.argv[1], sys.argv[2], int(sys.argv[3])))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager
@@ -15,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from keeps.ai.minilm import MiniLM
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.db.pool import open_pool
 from keeps.db.session import Database
 from keeps.engine import Keeps, LocalMemory
@@ -72,8 +74,11 @@ def new_home() -> Iterator[Callable[..., Path]]:
 
 @pytest.fixture(scope="session")
 async def server(anyio_backend: str, new_home: Callable[..., Path]) -> AsyncIterator[EmbeddedPostgres]:
-    opened = await EmbeddedPostgres.open(new_home("run"))
+    home = new_home("run")
+    opened = await EmbeddedPostgres.open(home)
     yield opened
+    if (pid := inspect_home(home).running_pid) is not None:
+        os.kill(pid, signal.SIGQUIT)  # at once, without writing down what is thrown away
     await opened.close()
 
 

@@ -36,7 +36,7 @@ async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., P
         "--phases",
         "examples,coverage,fuzzing",
         "--max-examples",
-        os.environ.get("KEEPS_TEST_EXAMPLES", "5"),
+        os.environ.get("KEEPS_TEST_EXAMPLES", "3"),
         "--exclude-checks",
         LEFT_OUT,
         "--exclude-path",

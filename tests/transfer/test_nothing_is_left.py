@@ -22,7 +22,7 @@ from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
 from tests.serving import serving, token
 from tests.valkey import Valkey
 
-Where = Callable[[str], Awaitable[list[str]]]
+Where = Callable[..., Awaitable[list[str]]]
 MARK = "swordfish"
 
 
@@ -64,15 +64,25 @@ async def where(server: Any, keeps: Keeps, valkey: Valkey) -> AsyncIterator[Wher
         " AND relnamespace IN ('keeps'::regnamespace, 'keeps_jobs'::regnamespace)"
     )
 
-    async def find(mark: str) -> list[str]:
+    with_tenant = {
+        each["name"]
+        for each in await connection.fetch(
+            "SELECT attrelid::regclass::text AS name FROM pg_attribute WHERE attname = 'tenant_id' AND NOT attisdropped"
+        )
+    }
+
+    async def find(mark: str, tenant_id: str | None = None) -> list[str]:
+        """`tenant_id`: of rows that belong to a tenant, only those of this one are read."""
         places = [
             each["name"]
             for each in tables
             if await connection.fetchval(
                 f"SELECT EXISTS (SELECT FROM {each['name']} AS held CROSS JOIN LATERAL lower(held::text) AS told"
-                " WHERE strpos(told, $1) > 0 OR strpos(told, $2) > 0)",
+                " WHERE (strpos(told, $1) > 0 OR strpos(told, $2) > 0)"
+                f" AND ($3::text IS NULL OR {'held.tenant_id = $3' if each['name'] in with_tenant else 'true'}))",
                 mark,
                 mark.encode().hex(),
+                tenant_id,
             )
         ]
         cache = redis.Redis.from_url(valkey.url)
@@ -280,7 +290,7 @@ async def test_killed_between_any_two_statements_all_of_it_is_there_or_nothing(
     memory = keeps.memory(Scope(tenant, "alice"))
     receipt = await talk(memory, mark, "monday")
     await keeps.indexer.settle()
-    before = await where(mark)
+    before = await where(mark, tenant)
     left = 0
     forgetting = asyncio.current_task()
 
@@ -304,7 +314,7 @@ async def test_killed_between_any_two_statements_all_of_it_is_there_or_nothing(
                 await memory.forget(receipt.memory_id, hard=True)
             except KeepsError:
                 left = -1
-                assert await where(mark) == before, f"killed at statement {deaths}"
+                assert await where(mark, tenant) == before, f"killed at statement {deaths}"
             else:
                 break
         assert deaths > 10
