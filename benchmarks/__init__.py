@@ -15,6 +15,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from keeps.db.embedded import inspect_home
+
 
 @contextmanager
 def temporary_folder(name: str) -> Generator[Path]:
@@ -57,4 +59,6 @@ def served(home: Path, *arguments: str, drained: bool = True, **environment: str
             process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(1)
+        if not drained and (pid := inspect_home(home).running_pid) is not None:
+            os.kill(pid, signal.SIGQUIT)
         process.wait(90)  # requests on their way are answered first

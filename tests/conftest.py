@@ -21,6 +21,7 @@ from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.db.pool import open_pool
 from keeps.db.session import Database
 from keeps.engine import Keeps, LocalMemory
+from keeps.indexing import service as indexing
 from keeps.scope import Scope
 from tests import watchdog
 from tests.serving import JWT_SECRET, serving
@@ -139,6 +140,7 @@ def shared(embedder: MiniLM) -> _Shared:
 async def keeps(app_url: str, shared: _Shared) -> AsyncIterator[Keeps]:
     async with Keeps.open(database_url=app_url, embedder=shared) as opened:
         yield opened
+        indexing.SETTLE_SECONDS = 0.0  # what a thousand tests left for the index is thrown away
 
 
 @pytest.fixture(scope="session")
