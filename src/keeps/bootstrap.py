@@ -23,6 +23,7 @@ from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
 from keeps.db.probe import probe
 from keeps.db.session import Database
+from keeps.documents.service import DocumentService
 from keeps.engine import Keeps
 from keeps.events.feed import Feed
 from keeps.events.service import EventService
@@ -148,6 +149,7 @@ async def open_keeps(
         webhooks = opened(WebhookService(database, clock, metrics, allow_private=settings.webhooks_allow_private))
         worker = opened(Worker(database, lifecycle, clock))
         await events.make_partitions()
+        documents = opened(DocumentService(database, introducer, recall, indexer, clock, model=memories.model))
         keeps = Keeps(
             database=database,
             metrics=metrics,
@@ -166,6 +168,7 @@ async def open_keeps(
             providers=asked,
             graph=graph,
             reader=Reader(database, introducer, counted_chat(chat, metrics, "graph"), clock),
+            documents=documents,
             events=events,
             webhooks=webhooks,
             keys=KeyService(database, clock),

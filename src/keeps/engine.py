@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from keeps.access.keys import KeyService
 from keeps.cache.redis import RedisCache
@@ -15,6 +15,7 @@ from keeps.context.router import ContextRouter
 from keeps.context.sources import SourceService
 from keeps.conversations.service import ConversationService
 from keeps.db.session import Database
+from keeps.documents.service import DocumentService
 from keeps.events.service import EventService
 from keeps.forgetting import Forgetting
 from keeps.graph.reading import Reader
@@ -42,7 +43,7 @@ from keeps.working.service import WorkingService
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.whole import Memory
-from keeps_client.models import Event, ImportSummary
+from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 from keeps_client.validation import event_types, memory_kinds, named, named_session, position_of
 
 Handler = Callable[[Scope, Any, Any], Awaitable[Any]]
@@ -77,6 +78,7 @@ class Keeps:
     providers: ProviderService
     graph: GraphService
     reader: Reader
+    documents: DocumentService
     events: EventService
     webhooks: WebhookService
     keys: KeyService
@@ -168,6 +170,9 @@ class LocalMemory(Memory):
 
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
         return await self.keeps.handlers[endpoint](self.scope, *endpoint.split(fields))
+
+    async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
+        return await self.keeps.documents.add(self.scope, file.fileno(), name, new, media_type=media_type)
 
 
 class LocalAdmin(Admin):

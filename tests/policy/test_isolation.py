@@ -39,6 +39,7 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
     await alice.add_relation(leeds, await alice.add_entity("England"), "lies_in")
     await alice.add_mention(private.memory_id, leeds.entity_id)
     await alice.read_entities()
+    await alice.add_document("The spare key is in the shed.", source="keys", visibility="private")
     await alice.store_exchange([{"role": "user", "content": "The spare key lies under the mat."}], session_id="talk")
     run = Run(new_id(), tenant, "promotion", utc_now())
     row = MemoryRow.of(await alice.get(private.memory_id))
@@ -162,6 +163,8 @@ async def test_another_user_of_the_tenant_sees_only_what_is_shared(
             "relations",
             "mentions",
             "memory_readings",
+            "documents",
+            "document_passages",
         ):
             assert await raw.fetch(f"SELECT * FROM keeps.{table}") == [], table
         # Working memory is the tenant's, by design; keys of access are the tenant administrators' to manage.
@@ -169,6 +172,15 @@ async def test_another_user_of_the_tenant_sees_only_what_is_shared(
 
 
 INSERTS = {
+    "documents": (
+        "INSERT INTO keeps.documents (tenant_id, document_id, user_id, title, format, file_hash, metadata, tags,"
+        " visibility, pages, pages_without_text, characters, tail, version, created_at, updated_at) VALUES ($1,"
+        " gen_random_uuid(), $2, 'forged', 'text', 'x', '{}', '{}', 'tenant', 0, 0, 1, '', 1, now(), now())"
+    ),
+    "document_passages": (
+        "INSERT INTO keeps.document_passages (tenant_id, document_id, position, user_id, visibility, memory_id, starts,"
+        " ends, headings, gap) VALUES ($1, gen_random_uuid(), 0, $2, 'tenant', gen_random_uuid(), 0, 1, '{}', '')"
+    ),
     "entities": (
         "INSERT INTO keeps.entities (tenant_id, entity_id, user_id, name, entity_type, aliases, properties, visibility,"
         " source, version, created_at, updated_at) VALUES ($1, gen_random_uuid(), $2, 'forged', 'x', '{}', '{}',"

@@ -30,6 +30,8 @@ STATEMENTS = {
 """Every file of statements that a module of ours reads."""
 TABLES = [
     "api_keys",
+    "document_passages",
+    "documents",
     "entities",
     "entity_names",
     "events",

@@ -46,12 +46,17 @@ STATE_TABLES = (
     "entity_names",
     "relations",
     "mentions",
+    "documents",
+    "document_passages",
 )
 OWN = {200, 201, 403}
 """The stranger works on rows of their own, or may not for want of a role."""
 HIDDEN = {404, 403}
 """Alice's rows are not there for them."""
 
+UPLOAD = (
+    '--x\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\nA document of a stranger.\r\n--x--\r\n'
+)
 # What is asked · which statuses are right · whether users of one tenant share it, so that only the other tenant is a
 # stranger.
 ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
@@ -150,6 +155,16 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "delete /v1/providers/{provider_id}/entries/{entry_key}": ({}, HIDDEN, False),
     "post /v1/providers/{provider_id}/rebuild": ({}, OWN, False),
     "post /v1/context": ({"json": {"query": MARK, "session_id": "{session_id}"}}, OWN, False),
+    "post /v1/documents": (
+        {"data": UPLOAD, "headers": {"Content-Type": "multipart/form-data; boundary=x"}},
+        OWN,
+        False,
+    ),
+    "get /v1/documents": ({}, OWN, False),
+    "get /v1/documents/{document_id}": ({}, HIDDEN, False),
+    "get /v1/documents/{document_id}/text": ({}, HIDDEN, False),
+    "delete /v1/documents/{document_id}": ({}, HIDDEN, False),
+    "post /v1/documents/search": ({"json": {"query": "Alice's document"}}, OWN, False),
     "post /v1/sources": ({"json": {"name": "alices", "kind": "api", "purpose": "mine"}}, OWN, False),
     "get /v1/sources": ({}, OWN, False),
     "delete /v1/sources/{name}": ({}, HIDDEN, False),
@@ -224,6 +239,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     await alice.write_entry("working", "alices", MARK)
     await alice.store_exchange([{"role": "user", "content": f"My password is {MARK}."}], session_id="alices")
     await alice.add_source("the-source", kind="api", purpose=f"{MARK} by day", visibility="private")
+    document = await alice.add_document(f"Alice's document is {MARK}.", source="alices", visibility="private")
     operation = await _promoted(keeps, alice)
     anna = await alice.add_entity(f"{MARK} entity", entity_type="person", properties={"secret": MARK})
     other = await alice.add_entity("other")
@@ -235,6 +251,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
         "entry_key": "alices",
         "operation_id": str(operation),
         "name": "the-source",
+        "document_id": str(document.document.document_id),
         "entity_id": str(anna.entity_id),
         "relation_id": str(relation.relation_id),
         "tenant_id": tenant,
@@ -362,6 +379,7 @@ async def test_others_rows_and_absent_rows_look_the_same(secured_url: str, alice
         "webhook_id": "01a20000-0000-7000-8000-000000000000",
         "entity_id": "01a20000-0000-7000-8000-000000000000",
         "relation_id": "01a20000-0000-7000-8000-000000000000",
+        "document_id": "01a20000-0000-7000-8000-000000000000",
     }
     headers = {"Authorization": f"Bearer {token('somebody-else', 'alice-the-owner', 'admin')}"}
     async with aiohttp.ClientSession(headers=headers) as http:

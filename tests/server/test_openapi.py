@@ -27,7 +27,12 @@ OPERATIONS = {
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-BY_HAND = {"get /v1/events/stream": "reader", "get /v1/admin/export": "admin", "post /v1/admin/import": "admin"}
+BY_HAND = {
+    "get /v1/events/stream": "reader",
+    "post /v1/documents": "writer",
+    "get /v1/admin/export": "admin",
+    "post /v1/admin/import": "admin",
+}
 """What is no plain question and answer, with its role."""
 ROLES = {f"{each.verb.lower()} {each.path}": each.role for each in ENDPOINTS} | BY_HAND
 

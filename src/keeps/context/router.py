@@ -43,6 +43,7 @@ from keeps_client.models import (
     Source,
 )
 from keeps_client.models.context import SectionName
+from keeps_client.models.memories import Layer
 
 FoundT = TypeVar("FoundT")
 """The namespace of what can be looked up."""
@@ -51,6 +52,7 @@ DATES_SECONDS = 0.5
 TOKENS_A_HIT = 22
 """A short turn of a conversation; so many hits are asked for as could fill the budget."""
 TEMPORAL_HITS = 40
+REMEMBERED: tuple[Layer, ...] = ("short_term", "long_term")
 LEAST_HITS = 30
 LEFT_OUT_TOLD = 50
 COUNTED = 10
@@ -290,6 +292,9 @@ class ContextRouter:
             if held is not None and fresh:
                 return held
             found = await self._providers.recall(scope, request, counted=False)
+            if any(hit.memory.layer == "knowledge" for hit in found.hits):  # which is looked up, not told
+                told = request.model_copy(update={"layers": REMEMBERED})
+                found = await self._providers.recall(scope, told, counted=False)
             self._answers.put(key, position, found)
             return found
 

@@ -7,7 +7,7 @@ SELECT tenant_id, user_id, pending, oldest FROM keeps.users_to_index($1, $2)
 -- name: memories_to_index
 -- One's own memories without a vector of this model, oldest first.
 SELECT memories.memory_id, memories.user_id, memories.kind, memories.content, memories.metadata,
-    memories.trigger_condition, memories.version
+    memories.trigger_condition, memories.layer, memories.version
 FROM keeps.memories
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.deleted_at IS NULL
   AND NOT EXISTS (SELECT FROM keeps.memory_vectors

@@ -67,7 +67,9 @@ async def memories_to_index(tx: Tx, model: str, at_most: int) -> list[PendingMem
         PendingMemory(
             row["memory_id"],
             row["version"],
-            embedded_text(row["kind"], row["content"], json.loads(row["metadata"]), row["trigger_condition"]),
+            embedded_text(
+                row["kind"], row["content"], json.loads(row["metadata"]), row["trigger_condition"], row["layer"]
+            ),
         )
         for row in rows
     ]

@@ -374,7 +374,7 @@ def _alive(row: MemoryRow, now: datetime) -> MemoryRow:
 
 
 def _text_of(memory: Memory) -> str:
-    return embedded_text(memory.kind, memory.content, memory.metadata, memory.trigger_condition)
+    return embedded_text(memory.kind, memory.content, memory.metadata, memory.trigger_condition, memory.layer)
 
 
 def _named(change: MemoryChange) -> dict[str, object]:

@@ -107,7 +107,7 @@ class MemoryRow:
 
     @property
     def embedded_text(self) -> str:
-        return embedded_text(self.kind, self.content, self.metadata, self.trigger_condition)
+        return embedded_text(self.kind, self.content, self.metadata, self.trigger_condition, self.layer)
 
 
 NAMES = tuple(field.name for field in fields(MemoryRow))
@@ -177,6 +177,8 @@ def content_hash(row: MemoryRow, occurred_at: datetime | None = None) -> bytes:
     A fact is its words. A skill also belongs to its agent and trigger. An experience belongs to its agent, session and
     speaker, and to its moment where that was given: saying "yes" twice is two experiences.
     """
+    if row.layer == "knowledge":
+        return passage_hash(row.content, row.visibility)
     identity: list[object] = [row.kind, row.namespace, row.content]
     if row.kind != "semantic":
         identity += [row.agent_id, row.role, row.trigger_condition, row.procedure_type]
@@ -190,6 +192,11 @@ def fact_hash(content: str) -> bytes:
     return _digest(["semantic", None, content])
 
 
+def passage_hash(content: str, visibility: str) -> bytes:
+    """The same, of a passage of a document."""
+    return _digest(["passage", visibility, content])
+
+
 def _digest(identity: list[object]) -> bytes:
     return hashlib.sha256(json.dumps(identity, ensure_ascii=False).encode()).digest()
 
@@ -200,8 +207,13 @@ def speaker_of(kind: str, metadata: Mapping[str, Json]) -> str | None:
     return speaker if isinstance(speaker, str) and speaker else None
 
 
-def embedded_text(kind: str, content: str, metadata: Mapping[str, Json], trigger_condition: str | None) -> str:
-    """The text whose meaning is searched: who said it, when a skill applies, and the content."""
+def embedded_text(
+    kind: str, content: str, metadata: Mapping[str, Json], trigger_condition: str | None, layer: str
+) -> str:
+    """The text whose meaning is searched: who said it, when a skill applies, what a passage stands under, and the
+    content."""
+    if layer == "knowledge":
+        return f"{metadata.get('under')}\n{content}"
     if speaker := speaker_of(kind, metadata):
         return f"{speaker}: {content}"
     return f"{trigger_condition}\n{content}" if trigger_condition else content

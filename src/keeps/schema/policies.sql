@@ -42,7 +42,7 @@ BEGIN
         ('SELECT, INSERT, UPDATE, DELETE',
          'memories memory_terms memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
          ' task_subtasks idempotency_keys working_memory entities entity_names relations mentions memory_readings'
-         ' session_notes operation_changes operations storage_samples llm_usage')
+         ' session_notes operation_changes operations storage_samples llm_usage documents document_passages')
     ) AS granted(rights, tables) LOOP
         EXECUTE format('GRANT %s ON %s TO keeps_app', each.rights, 'keeps.' || replace(each.tables, ' ', ', keeps.'));
     END LOOP;
@@ -58,16 +58,17 @@ BEGIN
         -- Shared by the tenant; whoever writes a key signs it.
         ('working_memory', 'shared', 'ALL', 'keeps_app', '{named}', '{own}'),
         -- One's own to write, and what others share to read.
-        ('memories entities relations', 'read', 'SELECT', 'keeps_app',
+        ('memories entities relations documents', 'read', 'SELECT', 'keeps_app',
          $${named} AND ({user} OR (visibility = 'tenant' AND deleted_at IS NULL))$$, NULL),
-        ('entity_names', 'read', 'SELECT', 'keeps_app', $${named} AND ({user} OR visibility = 'tenant')$$, NULL),
+        ('entity_names document_passages', 'read', 'SELECT', 'keeps_app',
+         $${named} AND ({user} OR visibility = 'tenant')$$, NULL),
         ('memory_readings', 'read', 'SELECT', 'keeps_app', '{own}', NULL),
-        ('memories entities entity_names relations mentions memory_readings', 'insert', 'INSERT', 'keeps_app', NULL,
-            '{own}'),
-        ('memories entities entity_names relations mentions memory_readings', 'update', 'UPDATE', 'keeps_app', '{own}',
-            NULL),
-        ('memories entities entity_names relations mentions memory_readings memory_terms memory_vectors',
-         'delete', 'DELETE', 'keeps_app', '{own}', NULL),
+        ('memories entities entity_names relations mentions memory_readings documents document_passages', 'insert',
+         'INSERT', 'keeps_app', NULL, '{own}'),
+        ('memories entities entity_names relations mentions memory_readings documents document_passages', 'update',
+         'UPDATE', 'keeps_app', '{own}', NULL),
+        ('memories entities entity_names relations mentions memory_readings memory_terms memory_vectors documents'
+         ' document_passages', 'delete', 'DELETE', 'keeps_app', '{own}', NULL),
         -- A mention is seen by whoever sees its memory and its entity.
         ('mentions', 'read', 'SELECT', 'keeps_app',
          '{tenant} AND EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = mentions.tenant_id'
@@ -127,7 +128,7 @@ BEGIN
         -- tenant,
         ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_terms'
          ' memory_vectors memory_readings memory_pending entities entity_names relations mentions session_notes'
-         ' operation_changes operations storage_samples llm_usage tenant_jobs', 'follow', 'ALL', 'keeps_owner',
+         ' operation_changes operations storage_samples llm_usage tenant_jobs documents document_passages', 'follow', 'ALL', 'keeps_owner',
              '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),

@@ -40,6 +40,8 @@ from keeps_client.errors import (
     UnauthenticatedError,
     ValidationFailedError,
 )
+from keeps_client.models.documents import MAX_FILE_BYTES
+from keeps_client.uploads import PATH as UPLOADS
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -158,12 +160,14 @@ class Edge:
     async def _admitted(
         self, app: App, scope: Scope, headers: dict[str, str], receive: Receive, answer: _Answer
     ) -> None:
-        limit = self._max_body_bytes
+        uploads = scope["method"] == "POST" and scope["path"] == UPLOADS
+        limit = MAX_FILE_BYTES + (1 << 20) if uploads else self._max_body_bytes
         length = headers.get("content-length", "0")
         if len(length) > 20 or (length.isascii() and length.isdecimal() and int(length) > limit):
             raise PayloadTooLargeError(f"a body has at most {limit:,} bytes, this one {length[:20]}")
         key = headers.get("idempotency-key")
-        if key is not None and scope["method"] not in ("GET", "HEAD"):
+        # A document that is sent again is known by its content; it is never held whole to know it by its key.
+        if key is not None and scope["method"] not in ("GET", "HEAD") and not uploads:
             if not _REQUEST_ID.fullmatch(key):
                 raise ValidationFailedError("Idempotency-Key must be 1 to 128 visible ASCII characters")
             body = await _whole(receive, limit)

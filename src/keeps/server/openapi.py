@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 from keeps.server.edge import PUBLIC
 from keeps_client.endpoints import ENDPOINTS
+from keeps_client.models import Document as StoredDocument
 from keeps_client.models.examples import PARAMETERS, example_of
 
 _ERRORS = {
@@ -54,6 +55,14 @@ _PROBLEM = {
         }
     ],
 }
+_UPLOAD = {
+    "type": "object",
+    "required": ["file"],
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        "document": {"type": "string", "description": "JSON: title, source, metadata, tags, visibility"},
+    },
+}
 _LINE = '{"type": "memory", "row": {…}}'
 _EXAMPLES: dict[str, tuple[Any, Any]] = {
     f"{each.verb.lower()} {each.path}": (
@@ -64,6 +73,18 @@ _EXAMPLES: dict[str, tuple[Any, Any]] = {
 } | {
     "get /v1/events/stream": (None, "id: 1\nevent: memory.written\ndata: {…}\n\n"),
     "get /v1/admin/export": (None, _LINE),
+    "post /v1/documents": (
+        {"file": "(the document)", "document": '{"title": "Handbook", "tags": ["people"]}'},
+        {
+            "status": "created",
+            "document": example_of(StoredDocument),
+            "stored": 41,
+            "known": 1,
+            "removed": 0,
+            "hidden": 0,
+        }
+        | {"notes": []},
+    ),
     "post /v1/admin/import": (_LINE, {"stored": 12, "unchanged": 0, "failed": 0, "errors": []}),
 }
 """The body and the answer of each route."""
@@ -132,6 +153,8 @@ def _complete(path: str, method: str, operation: Document) -> None:
             "200",
             {"description": "It was there already, or the answer of before.", **_content_of(responses.get("201"))},
         )
+    if name == "post /v1/documents":
+        operation["requestBody"] = {"required": True, "content": {"multipart/form-data": {"schema": _UPLOAD}}}
     if path == "/v1/admin/import":
         operation["requestBody"] = {
             "required": True,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from keeps.handlers import split_names
@@ -12,8 +15,9 @@ from keeps.scope import check_id
 from keeps.server.deps import ADMITTING, Caller
 from keeps.server.lean import LeanRoute, reads_its_body
 from keeps.server.streams import EventStream
+from keeps_client.checked import validated
 from keeps_client.errors import KeepsError, ValidationFailedError
-from keeps_client.models import ImportSummary
+from keeps_client.models import DocumentReceipt, ImportSummary, NewDocument
 from keeps_client.models.events import Names
 from keeps_client.validation import event_types, memory_kinds
 
@@ -22,6 +26,7 @@ health = APIRouter(tags=["operations"])
 JSON_LINES = ("application/x-ndjson", "application/jsonl", "application/json")
 Reader = Annotated[Caller, Depends(ADMITTING["reader"])]
 Admin = Annotated[Caller, Depends(ADMITTING["admin"])]
+Writer = Annotated[Caller, Depends(ADMITTING["writer"])]
 Position = Annotated[int | None, Query(ge=0, lt=2**63)]
 User = Annotated[str | None, Query(min_length=1, max_length=255, description="Only this user's data")]
 
@@ -38,6 +43,29 @@ async def stream_events(
     start = after if last_event_id is None else last_event_id
     names, of_kinds = event_types(split_names(types)), memory_kinds(split_names(kinds))
     return EventStream(caller.keeps.events.subscription(caller.scope, after=start, types=names, kinds=of_kinds))
+
+
+@router.post("/documents", tags=["documents"], response_model=DocumentReceipt, status_code=201)
+@reads_its_body
+async def add_document(request: Request, caller: Writer) -> Response:
+    """Add a document as multipart/form-data: the part `file`, and `document`, what is said of it, as JSON. Under a
+    source that is there, it is a new version."""
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise ValidationFailedError("the body must be multipart/form-data, with the part `file`")
+    try:
+        async with request.form(max_files=1, max_fields=1, max_part_size=100_000) as form:
+            file, said = form.get("file"), form.get("document")
+            if not isinstance(file, UploadFile):
+                raise ValidationFailedError("the part `file` is missing; give it a filename")
+            new = validated(NewDocument, json.loads(said) if isinstance(said, str) else {})
+            descriptor = file.file.fileno()  # on disk by that, whatever its size
+            file.file.seek(0)
+            done = await caller.keeps.documents.add(
+                caller.scope, descriptor, file.filename or "", new, media_type=file.content_type
+            )
+    except (MultiPartException, ValueError) as error:
+        raise ValidationFailedError(f"the body cannot be read: {error}") from None
+    return Response(done.model_dump_json(), 201 if done.status == "created" else 200, media_type="application/json")
 
 
 @router.get("/admin/export", tags=["administration"], response_class=StreamingResponse)

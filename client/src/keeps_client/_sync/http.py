@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from keeps_client._requests import Call, EventStreamParser, answer_of, call, call_of, error_of, reconnect_seconds
 from keeps_client._sync.admin import Admin
@@ -15,7 +15,8 @@ from keeps_client._sync.transport import Transport
 from keeps_client._sync.whole import Memory
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.errors import RateLimitedError, UnavailableError, ValidationFailedError
-from keeps_client.models import Event, ImportSummary
+from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
+from keeps_client.uploads import receipt_of, upload_of
 from keeps_client.validation import event_types, memory_kinds, named, position_of
 
 PIECE_BYTES = 4 << 20
@@ -147,6 +148,9 @@ class MemoryClient(Memory):
 
     def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
         return answer_of(endpoint, self._transport.send(call_of(endpoint, fields)))
+
+    def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
+        return receipt_of(self._transport.send(upload_of(file, name, new, media_type)))
 
 
 def _pieces(lines: Iterable[str], most: int = PIECE_BYTES) -> Iterable[bytes]:

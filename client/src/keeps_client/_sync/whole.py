@@ -8,6 +8,7 @@ from abc import abstractmethod
 from keeps_client._sync.admin import Admin
 from keeps_client._sync.context import Context
 from keeps_client._sync.conversations import Conversations
+from keeps_client._sync.documents import Documents
 from keeps_client._sync.events import Events
 from keeps_client._sync.graph import Graph
 from keeps_client._sync.knowledge import Knowledge
@@ -21,7 +22,19 @@ from keeps_client._sync.working import Working
 
 
 class Memory(
-    Memories, Knowledge, Working, Tasks, Plans, Sessions, Conversations, Graph, Context, Events, Providers, Operations
+    Memories,
+    Knowledge,
+    Working,
+    Tasks,
+    Plans,
+    Sessions,
+    Conversations,
+    Graph,
+    Documents,
+    Context,
+    Events,
+    Providers,
+    Operations,
 ):
     """Everything that a user can ask. `admin`: what an administrator can ask besides."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from keeps_client._requests import Call, EventStreamParser, answer_of, call, call_of, error_of, reconnect_seconds
 from keeps_client.endpoint import AnswerT, Endpoint
@@ -14,7 +14,8 @@ from keeps_client.memory.admin import Admin
 from keeps_client.memory.events import joined
 from keeps_client.memory.transport import Transport
 from keeps_client.memory.whole import Memory
-from keeps_client.models import Event, ImportSummary
+from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
+from keeps_client.uploads import receipt_of, upload_of
 from keeps_client.validation import event_types, memory_kinds, named, position_of
 
 PIECE_BYTES = 4 << 20
@@ -146,6 +147,9 @@ class MemoryClient(Memory):
 
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
         return answer_of(endpoint, await self._transport.send(call_of(endpoint, fields)))
+
+    async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
+        return receipt_of(await self._transport.send(upload_of(file, name, new, media_type)))
 
 
 def _pieces(lines: Iterable[str], most: int = PIECE_BYTES) -> Iterable[bytes]:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.context import Context
 from keeps_client.memory.conversations import Conversations
+from keeps_client.memory.documents import Documents
 from keeps_client.memory.events import Events
 from keeps_client.memory.graph import Graph
 from keeps_client.memory.knowledge import Knowledge
@@ -20,7 +21,19 @@ from keeps_client.memory.working import Working
 
 
 class Memory(
-    Memories, Knowledge, Working, Tasks, Plans, Sessions, Conversations, Graph, Context, Events, Providers, Operations
+    Memories,
+    Knowledge,
+    Working,
+    Tasks,
+    Plans,
+    Sessions,
+    Conversations,
+    Graph,
+    Documents,
+    Context,
+    Events,
+    Providers,
+    Operations,
 ):
     """Everything that a user can ask. `admin`: what an administrator can ask besides."""
 

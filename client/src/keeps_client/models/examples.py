@@ -9,6 +9,13 @@ from pydantic import BaseModel
 from keeps_client.models.access import ErasureReceipt, KeyInfo, MadeKey, NewKey, Quota, TenantInfo
 from keeps_client.models.context import ContextRequest, ContextResult, NewSource, Source
 from keeps_client.models.conversations import ExchangeReceipt, NewActivity, NewExchange, SessionNotes
+from keeps_client.models.documents import (
+    Document,
+    DocumentDeleted,
+    DocumentHits,
+    DocumentSearch,
+    DocumentText,
+)
 from keeps_client.models.events import (
     Event,
     LogRetention,
@@ -68,6 +75,23 @@ _TIME = "2026-11-22T09:00:00Z"
 _WHO = {"tenant_id": "acme", "user_id": "alice"}
 _TIMES = {"created_at": _TIME, "updated_at": _TIME}
 _VERSIONED = {"version": 1, **_TIMES}
+_DOCUMENT = {
+    "document_id": _ID,
+    **_WHO,
+    "agent_id": None,
+    "title": "Handbook",
+    "source": "handbook.docx",
+    "format": "docx",
+    "metadata": {},
+    "tags": ["people"],
+    "visibility": "tenant",
+    "pages": 0,
+    "pages_without_text": 0,
+    "characters": 38_210,
+    "passages": 42,
+    **_VERSIONED,
+    "deleted_at": None,
+}
 _SEMANTIC = {
     "id": _ID,
     **_WHO,
@@ -508,6 +532,34 @@ EXAMPLES: dict[type[BaseModel], Any] = {
         "promoted_junk": 1,
         "junk_share": 0.02,
         "examples": ["Ok then!"],
+    },
+    Document: _DOCUMENT,
+    DocumentDeleted: {"document_id": _ID, "removed": 41, "kept": 1},
+    DocumentText: {"document_id": _ID, "start": 0, "text": "Everybody has 30 days of leave.", "characters": 31},
+    DocumentSearch: {"query": "How many days of leave have I?", "limit": 10},
+    DocumentHits: {
+        "hits": [
+            {
+                "memory_id": _ID,
+                "content": "Everybody has 30 days of leave.",
+                "score": 0.8,
+                "relevance": 0.7,
+                "citations": [
+                    {
+                        "document_id": _ID,
+                        "title": "Handbook",
+                        "source": "handbook.docx",
+                        "headings": ["Leave"],
+                        "page": None,
+                        "start": 7,
+                        "end": 38,
+                    }
+                ],
+                "before": None,
+                "after": None,
+            }
+        ],
+        "nothing_known": False,
     },
     NewKey: {"name": "production", "roles": ["writer"]},
     MadeKey: {**_KEY, "secret": "keeps_…"},

@@ -1,0 +1,90 @@
+"""Documents: what an organisation has written down."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import BinaryIO
+from uuid import UUID
+
+from keeps_client.checked import validated
+from keeps_client.memory.base import Doing
+from keeps_client.models import (
+    Document,
+    DocumentDeleted,
+    DocumentHits,
+    DocumentReceipt,
+    DocumentText,
+    NewDocument,
+    Page,
+)
+from keeps_client.models.documents import (
+    DELETE_DOCUMENT,
+    GET_DOCUMENT,
+    LIST_DOCUMENTS,
+    READ_DOCUMENT,
+    SEARCH_DOCUMENTS,
+)
+from keeps_client.models.memories import Visibility
+from keeps_client.uploads import opened
+from keeps_client.validation import as_uuid, given, listed
+
+
+class Documents(Doing):
+    """What can be looked up."""
+
+    async def add_document(
+        self,
+        text: str | None = None,
+        *,
+        file: str | PathLike[str] | None = None,
+        data: bytes | None = None,
+        stream: BinaryIO | None = None,
+        name: str | None = None,
+        title: str | None = None,
+        source: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        tags: Sequence[str] | None = None,
+        visibility: Visibility = "tenant",
+        media_type: str | None = None,
+    ) -> DocumentReceipt:
+        """Add a document: one of `text` (Markdown), `file`, `data` or `stream`, of at most 50 MiB. The ending of `name`
+        (that of the file, if not given) says what it is, else `media_type`.
+
+        Everybody in the tenant may read it, unless `visibility` is "private". Added again under its `source` (that of a
+        file is its path) it is a new version: what changed is replaced, all at once. Raises ValidationFailedError that
+        says why it is refused, NotConfiguredError where its format needs an extra.
+        """
+        fields = given(title=title, source=source, metadata=metadata, tags=listed(tags), visibility=visibility)
+        if file is not None and source is None:
+            fields["source"] = str(file)
+        new = validated(NewDocument, fields)
+        with opened(text, file, data, stream, name) as (called, found):
+            return await self._upload(found, called, new, media_type)
+
+    async def list_documents(self, *, limit: int = 20, cursor: str | None = None) -> Page[Document]:
+        """One's own documents and those that the tenant shares, newest first, a page at a time."""
+        return await self._do(LIST_DOCUMENTS, limit=limit, cursor=cursor)
+
+    async def get_document(self, document_id: UUID | str) -> Document:
+        """Raises NotFoundError."""
+        return await self._do(GET_DOCUMENT, document_id=as_uuid(document_id, "document_id"))
+
+    async def read_document(self, document_id: UUID | str, *, start: int = 0, length: int = 20_000) -> DocumentText:
+        """A stretch of a document's text: what citations count in, in characters. Raises NotFoundError."""
+        found = as_uuid(document_id, "document_id")
+        return await self._do(READ_DOCUMENT, document_id=found, start=start, length=length)
+
+    async def delete_document(self, document_id: UUID | str, *, hard: bool = False) -> DocumentDeleted:
+        """Remove a document with the passages that no other one says; `hard` for good, and from the log. Raises
+        NotFoundError."""
+        return await self._do(DELETE_DOCUMENT, document_id=as_uuid(document_id, "document_id"), hard=hard)
+
+    async def search_documents(self, query: str, *, limit: int = 10, tags: Sequence[str] | None = None) -> DocumentHits:
+        """The passages that answer best, each with where it stands and what is around it."""
+        return await self._do(SEARCH_DOCUMENTS, query=query, limit=limit, tags=listed(tags))
+
+    @abstractmethod
+    async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
+        """Bring a document to where it is read."""

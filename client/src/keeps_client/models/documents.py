@@ -1,0 +1,184 @@
+"""Documents: what an organisation has written down, and the passages that answer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Cursor, Hundred, Metadata, Page, Text, Wire
+from keeps_client.models.memories import Tags, Visibility
+
+MAX_FILE_BYTES = 50 << 20
+Title = Annotated[Text, StringConstraints(min_length=1, max_length=500)]
+DocumentSource = Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
+DocumentStatus = Literal["created", "updated", "unchanged"]
+
+
+class NewDocument(Wire):
+    """What is said of a document that is added. `source`: where it comes from, such as a path or an address; added
+    again under it, it is a new version. Without a title it is called as it calls itself, else as its file."""
+
+    title: Title | None = None
+    source: DocumentSource | None = None
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    tags: Tags = ()
+    visibility: Visibility = "tenant"
+
+
+class Document(Wire):
+    """A document as it is stored. `characters` and the places of passages are those of its text."""
+
+    document_id: UUID
+    tenant_id: str
+    user_id: str
+    agent_id: str | None = None
+    title: str
+    source: str | None = None
+    format: str
+    metadata: dict[str, JsonValue]
+    tags: tuple[str, ...]
+    visibility: Visibility
+    pages: int
+    pages_without_text: int
+    characters: int
+    passages: int
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+
+
+class DocumentReceipt(Wire):
+    """What became of a document. `stored`: passages that are new; `known`: that were there, also in other documents;
+    `removed`: that no document says any more. `hidden`: characters that were there and not shown, which are left
+    out."""
+
+    status: DocumentStatus
+    document: Document
+    stored: int = 0
+    known: int = 0
+    removed: int = 0
+    hidden: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class DocumentDeleted(Wire):
+    """What went: passages that no other document says, and those that stay since another does."""
+
+    document_id: UUID
+    removed: int
+    kept: int
+
+
+class Citation(Wire):
+    """Where a passage stands: characters `start` to `end` of the document's text."""
+
+    document_id: UUID
+    title: str
+    source: str | None = None
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+    start: int
+    end: int
+
+
+class DocumentHit(Wire):
+    """A passage that answers, where it stands (first where it fits best), and the passages around it."""
+
+    memory_id: UUID
+    content: str
+    score: float
+    relevance: float | None = None
+    citations: tuple[Citation, ...]
+    before: str | None = None
+    after: str | None = None
+
+
+class DocumentText(Wire):
+    """A stretch of a document's text. `characters`: of all of it."""
+
+    document_id: UUID
+    start: int
+    text: str
+    characters: int
+
+
+class DocumentId(Wire):
+    document_id: UUID
+
+
+class DocumentGone(DocumentId):
+    hard: bool = False
+
+
+class DocumentQuery(Wire):
+    limit: Hundred = 20
+    cursor: Cursor = None
+
+
+class DocumentStretch(DocumentId):
+    start: Annotated[int, Field(ge=0)] = 0
+    length: Annotated[int, Field(ge=1, le=100_000)] = 20_000
+
+
+class DocumentSearch(Wire):
+    query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
+    limit: Annotated[int, Field(ge=1, le=50)] = 10
+    tags: Tags = ()
+
+
+class DocumentHits(Wire):
+    """Passages, best first. `nothing_known`: none of them speaks of the question."""
+
+    hits: list[DocumentHit]
+    nothing_known: bool = False
+
+
+LIST_DOCUMENTS = Endpoint(
+    "list_documents",
+    "GET",
+    "/v1/documents",
+    "reader",
+    "documents",
+    Page[Document],
+    "One's own documents and those that the tenant shares, newest first.",
+    params=DocumentQuery,
+    bare=True,
+)
+GET_DOCUMENT = Endpoint(
+    "get_document", "GET", "/v1/documents/{document_id}", "reader", "documents", Document, "", params=DocumentId
+)
+READ_DOCUMENT = Endpoint(
+    "read_document",
+    "GET",
+    "/v1/documents/{document_id}/text",
+    "reader",
+    "documents",
+    DocumentText,
+    "A stretch of the document's text, which is what citations count in.",
+    params=DocumentStretch,
+)
+DELETE_DOCUMENT = Endpoint(
+    "delete_document",
+    "DELETE",
+    "/v1/documents/{document_id}",
+    "writer",
+    "documents",
+    DocumentDeleted,
+    "Remove a document with the passages that no other one says; `hard` takes them out of the log, too.",
+    params=DocumentGone,
+)
+SEARCH_DOCUMENTS = Endpoint(
+    "search_documents",
+    "POST",
+    "/v1/documents/search",
+    "reader",
+    "documents",
+    DocumentHits,
+    "The passages that answer best, each with where it stands and what is around it.",
+    body=DocumentSearch,
+)

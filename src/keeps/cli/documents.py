@@ -1,0 +1,179 @@
+"""documents: add, list, read, search and delete what can be looked up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+
+from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError, ValidationFailedError
+from keeps_client.models import Document, DocumentReceipt
+
+documents_app = typer.Typer(help="Documents: what can be looked up, and cited.", no_args_is_help=True)
+DocumentId = Annotated[UUID, typer.Argument(help="The id that `keeps documents list` prints.")]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (add, search, read, delete):
+        documents_app.command()(targeted(command))
+    documents_app.command("list")(targeted(list_documents))
+    app.add_typer(documents_app, name="documents")
+
+
+def add(
+    files: Annotated[list[Path], typer.Argument(help="Text, Markdown, CSV, JSON, e-mail, HTML, PDF, DOCX, XLSX.")],
+    title: Annotated[str | None, typer.Option(help="What it is called; as it calls itself, if not given.")] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.")] = None,
+    private: Annotated[bool, typer.Option("--private", help="Only this user may read it.")] = False,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Add files, or new versions of them. What is refused is named; the others are stored. Exit code 1 where one was
+    refused."""
+
+    async def work() -> int:
+        if title is not None and len(files) > 1:
+            raise ValidationFailedError("--title names one document; give one file")
+        told: list[dict[str, object]] = []
+        async with target.memory() as memory:
+            for number, file in enumerate(files, 1):
+                try:
+                    with err.status(f"{number} of {len(files)}: {file.name} …"):
+                        receipt = await memory.add_document(
+                            file=file, title=title, tags=tags, visibility="private" if private else "tenant"
+                        )
+                except (UnavailableError, NotConfiguredError):
+                    raise
+                except KeepsError as error:
+                    told.append({"file": str(file), "error": error.detail})
+                    err.print(f"[red]refused[/]  {escape(error.detail)}", highlight=False)
+                else:
+                    told.append({"file": str(file), **receipt.model_dump(mode="json")})
+                    if not as_json:
+                        _print_receipt(receipt)
+        if as_json:
+            print_json(told)
+        return int(any("error" in each for each in told))
+
+    run(work)
+
+
+def list_documents(
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many, 1 to 100.")] = 20,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """The documents, newest first."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = (await memory.list_documents(limit=limit)).items
+        if as_json:
+            print_json([each.model_dump(mode="json") for each in found])
+            return
+        if not found:
+            out.print("No documents yet. [dim]`keeps documents add FILE` adds one.[/]")
+        for each in found:
+            _print_document(each)
+
+    run(work)
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="A question, or words.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages, 1 to 50.")] = 5,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="Only of documents with this tag.")] = None,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """The passages that answer best, and where they stand."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.search_documents(query, limit=limit, tags=tags)
+        if as_json:
+            print_json(found.model_dump(mode="json"))
+            return
+        if found.nothing_known:
+            out.print("[dim]Nothing speaks of this; these come nearest.[/]" if found.hits else "No document has this.")
+        for place, hit in enumerate(found.hits, 1):
+            where = hit.citations[0]
+            page = f", page {where.page}" if where.page is not None else ""
+            path = " > ".join((where.title, *where.headings))
+            out.print(f"[bold]{place}.[/] {escape(path)}{page}  [dim]characters {where.start}-{where.end}[/]")
+            out.print(f"   {escape(hit.content)}")
+            if len(hit.citations) > 1:
+                out.print(f"   [dim]also in {escape(', '.join(each.title for each in hit.citations[1:]))}[/]")
+
+    run(work)
+
+
+def read(
+    document_id: DocumentId,
+    start: Annotated[int, typer.Option(help="The first character.")] = 0,
+    length: Annotated[int, typer.Option(help="How many, at most 100,000.")] = 20_000,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """A document's text, or a stretch of it."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            found = await memory.read_document(document_id, start=start, length=length)
+        if as_json:
+            print_json(found.model_dump(mode="json"))
+            return
+        out.print(escape(found.text), highlight=False)
+        if found.start + len(found.text) < found.characters:
+            shown = found.start + len(found.text)
+            err.print(f"[dim]{shown:,} of {found.characters:,} characters; go on with --start {shown}[/]")
+
+    run(work)
+
+
+def delete(
+    document_id: DocumentId,
+    hard: Annotated[bool, typer.Option("--hard", help="For good, and from the log.")] = False,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Remove a document, with the passages that no other one says."""
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            gone = await memory.delete_document(document_id, hard=hard)
+        if as_json:
+            print_json(gone.model_dump(mode="json"))
+        else:
+            also = f"; {gone.kept} stay, since another document says them" if gone.kept else ""
+            out.print(f"deleted, with {gone.removed} passages{also}")
+
+    run(work)
+
+
+def _print_document(document: Document) -> None:
+    pages = f", {document.pages} pages" if document.pages else ""
+    out.print(
+        f"[bold]{escape(document.title)}[/]  {document.format}{pages}, {document.passages} passages,"
+        f" v{document.version}  [dim]{escape(document.source or '')} {document.document_id}[/]"
+    )
+
+
+def _print_receipt(receipt: DocumentReceipt) -> None:
+    out.print(
+        f"[bold]{receipt.status}[/]  {escape(receipt.document.title)}: {receipt.stored} passages stored,"
+        f" {receipt.known} known, {receipt.removed} removed  [dim]{receipt.document.document_id}[/]"
+    )
+    if receipt.hidden:
+        out.print(f"   [dim]{receipt.hidden:,} hidden characters were left out[/]")
+    for each in receipt.notes:
+        out.print(f"   [yellow]{escape(each)}[/]")

@@ -1,0 +1,1 @@
+"""Documents: what an organisation has written down, looked up instead of remembered."""

@@ -1,0 +1,154 @@
+"""Documents cut into passages: by headings first, then paragraphs, then sentences. Pure.
+
+A passage is a stretch of the document's text, so that an answer can be shown in its place. It never runs over a
+heading, and never cuts a row of a table or a line of code that fits. Where it continues a paragraph or section, it
+begins with the last sentences of the passage before, for those who read it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from keeps.documents.parsers import Block, Kind
+from keeps.text.names import SENTENCE_END
+
+MAX_TOKENS, OVERLAP_TOKENS = 256, 32
+Counter = Callable[[Sequence[str]], list[int]]
+"""How many tokens each of some texts has."""
+_LINES: frozenset[Kind] = frozenset(("row", "code", "item"))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Characters `start` to `end` of the document's text, the headings above them, and the page that they begin on."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    page: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    start: int
+    end: int
+    tokens: int
+
+
+def joined(blocks: Sequence[Block]) -> tuple[str, list[int]]:
+    """The text of a document, and where each block begins in it."""
+    parts: list[str] = []
+    starts: list[int] = []
+    length = 0
+    for number, block in enumerate(blocks):
+        if number:
+            same = block.kind == blocks[number - 1].kind and block.kind in _LINES
+            parts.append("\n" if same else "\n\n")
+            length += len(parts[-1])
+        starts.append(length)
+        parts.append(block.text)
+        length += len(block.text)
+    return "".join(parts), starts
+
+
+def cut(
+    text: str, blocks: Sequence[Block], starts: Sequence[int], title: str, count: Counter, limit: int = MAX_TOKENS
+) -> list[Chunk]:
+    """The passages of a document, in order."""
+    found: list[Chunk] = []
+    placed = zip(blocks, starts, strict=True)
+    for (is_heading, headings), section in groupby(placed, key=_section_of):
+        if is_heading:
+            continue
+        (above,) = count([heading_line(title, headings)])
+        room = max(limit - above, limit // 2)
+        members = list(section)
+        pages = {start: block.page for block, start in members}
+        for start, end in _spans(text, members, count, room):
+            page = max((begin for begin in pages if begin <= start), default=start)
+            found.append(Chunk(start, end, headings, pages.get(page)))
+    return found
+
+
+def _section_of(placed: tuple[Block, int]) -> tuple[bool, tuple[str, ...]]:
+    block, _ = placed
+    return block.kind == "heading", block.headings
+
+
+def heading_line(title: str, headings: Sequence[str]) -> str:
+    """What is embedded before a passage: the title and the headings above it, each once."""
+    return " > ".join(dict.fromkeys(each for each in (title, *headings) if each))
+
+
+def _spans(text: str, members: Sequence[tuple[Block, int]], count: Counter, room: int) -> Iterator[tuple[int, int]]:
+    current: list[_Piece] = []
+    size = 0
+    for block, begin in members:
+        pieces = _pieces(text, block, begin, count, room)
+        whole = sum(each.tokens for each in pieces)
+        if current and size + whole > room:
+            yield current[0].start, current[-1].end
+            current = _tail(current, room - min(whole, room)) if block.kind == "text" else []
+            size = sum(each.tokens for each in current)
+        for piece in pieces:
+            if current and size + piece.tokens > room:
+                yield current[0].start, current[-1].end
+                current = _tail(current, room - piece.tokens) if block.kind == "text" else []
+                size = sum(each.tokens for each in current)
+            current.append(piece)
+            size += piece.tokens
+    if current:
+        yield current[0].start, current[-1].end
+
+
+def _tail(pieces: Sequence[_Piece], room: int) -> list[_Piece]:
+    """The last pieces that may stand before the next passage, too."""
+    kept: list[_Piece] = []
+    size = 0
+    for piece in reversed(pieces):
+        size += piece.tokens
+        if size > min(OVERLAP_TOKENS, room) or len(kept) + 1 == len(pieces):
+            break
+        kept.insert(0, piece)
+    return kept
+
+
+def _pieces(text: str, block: Block, begin: int, count: Counter, room: int) -> list[_Piece]:
+    """A block as sentences, or as it is where it is a line; what is longer than a passage is cut at spaces."""
+    end = begin + len(block.text)
+    spans = [(begin, end)] if block.kind in _LINES else list(_sentences(text, begin, end))
+    tokens = count([text[start:stop] for start, stop in spans])
+    found: list[_Piece] = []
+    for (start, stop), size in zip(spans, tokens, strict=True):
+        if size <= room:
+            found.append(_Piece(start, stop, size))
+        else:
+            found += _cut(text, start, stop, size, room)
+    return found
+
+
+def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    start = begin
+    for gap in SENTENCE_END.finditer(text, begin, end):
+        if gap.start() > start:
+            yield start, gap.start()
+        start = gap.end()
+    if start < end:
+        yield start, end
+
+
+def _cut(text: str, start: int, end: int, tokens: int, room: int) -> Iterator[_Piece]:
+    """About equal parts of what is too long, at spaces where there are some."""
+    parts = -(-tokens * 5 // (room * 4))
+    step = max(1, -(-(end - start) // parts))
+    while start < end:
+        stop = min(end, start + step)
+        if stop < end:
+            space = text.rfind(" ", start + step // 2, stop)
+            stop = space if space > start else stop
+        yield _Piece(start, stop, max(1, tokens * (stop - start) // max(1, step * parts)))
+        start = stop
+        while start < end and text[start].isspace():
+            start += 1

@@ -1,0 +1,138 @@
+"""Documents as blocks of text. Each format is a module with one function `parse(data, reading)`; FORMATS names them.
+
+A parser runs in a process of its own (keeps.documents.host) and is given what a stranger sent: it may be killed, but it
+must not loop over input faster than it grows. What it cannot read well it says in `Reading.notes`.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Literal, Protocol
+
+MAX_PAGES, MAX_CHARACTERS, MAX_NESTING = 2_000, 20_000_000, 200
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+Kind = Literal["text", "heading", "item", "row", "code"]
+
+
+class RefusedError(Exception):
+    """A document that is not taken in, in words for who sent it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """`module` of this package reads it; `extra`: of Keeps, where that needs more than the standard library."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    media_types: tuple[str, ...]
+    module: str
+    extra: str | None = None
+
+
+FORMATS = (
+    Format("text", (".txt", ".text", ".log", ".rst"), ("text/plain",), "text"),
+    Format("markdown", (".md", ".markdown"), ("text/markdown", "text/x-markdown"), "markdown"),
+    Format("csv", (".csv", ".tsv"), ("text/csv", "text/tab-separated-values"), "tables"),
+    Format("json", (".json", ".jsonl", ".ndjson"), ("application/json", "application/x-ndjson"), "records"),
+    Format("email", (".eml",), ("message/rfc822",), "email"),
+    Format("html", (".html", ".htm"), ("text/html", "application/xhtml+xml"), "html", "documents"),
+    Format("pdf", (".pdf",), ("application/pdf",), "pdf", "documents"),
+    Format(
+        "docx",
+        (".docx",),
+        ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
+        "docx",
+        "documents",
+    ),
+    Format(
+        "xlsx", (".xlsx",), ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",), "xlsx", "documents"
+    ),
+)
+BY_NAME = {each.name: each for each in FORMATS}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of text that belongs together, with the headings above it and the page that it begins on."""
+
+    text: str
+    kind: Kind = "text"
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a parser finds, as it goes on."""
+
+    name: str = ""
+    blocks: list[Block] = field(default_factory=list[Block])
+    title: str | None = None
+    pages: int = 0
+    empty_pages: int = 0
+    hidden: int = 0
+    notes: list[str] = field(default_factory=list[str])
+    characters: int = 0
+    _headings: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def heading(self, level: int, text: str, page: int | None = None) -> None:
+        """A heading: what follows stands under it, up to the next of its level or above."""
+        said = " ".join(text.split())[:200]
+        if said:
+            self._headings = [each for each in self._headings if each[0] < level]
+            self.add(said, "heading", page)
+            self._headings.append((level, said))
+
+    def add(self, text: str, kind: Kind = "text", page: int | None = None) -> None:
+        # What cannot be stored as text is not; nothing else of it is changed.
+        kept = text.replace("\x00", "").encode("utf-8", "ignore").decode().strip("\n")
+        if not kept.strip():
+            return
+        self.characters += len(kept)
+        if self.characters > MAX_CHARACTERS:
+            raise RefusedError(f"it has more than {MAX_CHARACTERS:,} characters; split it")
+        self.blocks.append(Block(kept, kind, tuple(said for _, said in self._headings), page))
+
+    def row(self, names: Iterable[object], values: Iterable[object], page: int | None = None) -> None:
+        """A row of a table, each value with the name of its column."""
+        cells = [(_cell(name), _cell(value)) for name, value in zip(names, values, strict=False)]
+        self.add(" | ".join(f"{name}: {value}" if name else value for name, value in cells if value), "row", page)
+
+
+class Parser(Protocol):
+    def parse(self, data: bytes, reading: Reading) -> None: ...
+
+
+def parse(form: str, data: bytes, name: str) -> Reading:
+    """Read a document. Raises RefusedError."""
+    parser: Parser = import_module(f"keeps.documents.parsers.{BY_NAME[form].module}")  # pyright: ignore[reportAssignmentType]
+    reading = Reading(name)
+    try:
+        parser.parse(data, reading)
+    except RecursionError:
+        raise RefusedError(f"it is nested deeper than {MAX_NESTING}") from None
+    return reading
+
+
+def text_of(data: bytes) -> str:
+    """Bytes as text: UTF-8, or what their byte order mark says. Raises RefusedError."""
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\x00" in data:
+        raise RefusedError("it is no text: it holds NUL bytes")
+    try:
+        return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise RefusedError("it is no UTF-8 text; save it as UTF-8") from None
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else " ".join(str(value).split())

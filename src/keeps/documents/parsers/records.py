@@ -1,0 +1,47 @@
+"""JSON and JSON lines: each record as its fields, each field with its path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from keeps.documents.parsers import MAX_NESTING, Reading, RefusedError, text_of
+
+
+def parse(data: bytes, reading: Reading) -> None:
+    text = text_of(data)
+    if reading.name.lower().endswith((".jsonl", ".ndjson")):
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                _record(_read(line, f"line {number}: "), reading)
+        return
+    found = _read(text, "")
+    for each in found if isinstance(found, list) else [found]:
+        _record(each, reading)
+
+
+def _read(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise RefusedError(f"{where}it is no JSON: {error}") from None
+
+
+def _record(record: Any, reading: Reading) -> None:
+    reading.add(" | ".join(f"{path}: {said}" if path else said for path, said in _fields(record, "", 0)), "row")
+
+
+def _fields(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    if depth > MAX_NESTING:
+        raise RefusedError(f"it is nested deeper than {MAX_NESTING}")
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _fields(each, f"{path}.{name}" if path else str(name), depth + 1)
+    elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        for number, each in enumerate(value):
+            yield from _fields(each, f"{path}[{number}]", depth + 1)
+    elif isinstance(value, list):
+        yield path, ", ".join(str(each) for each in value)
+    elif value not in (None, ""):
+        yield path, " ".join(str(value).split())

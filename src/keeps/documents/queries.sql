@@ -1,0 +1,104 @@
+-- Documents, and where their passages stand.
+
+-- name: document_lock
+-- One's own document, to change it; by its id, or by its source where it is there.
+SELECT * FROM keeps.documents
+WHERE tenant_id = $1 AND user_id = $2
+  AND (document_id = $3 OR ($3::uuid IS NULL AND source = $4 AND deleted_at IS NULL))
+FOR UPDATE
+
+-- name: document_by_source
+-- One's own document of a source.
+SELECT * FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 AND source = $3 AND deleted_at IS NULL
+
+-- name: document_get
+SELECT documents.*, (SELECT count(*) FROM keeps.document_passages AS passage
+                     WHERE passage.tenant_id = $1 AND passage.document_id = documents.document_id) AS passages
+FROM keeps.documents
+WHERE tenant_id = $1 AND document_id = $2
+
+-- name: documents_page
+-- Newest first: one's own and shared ones that are there. $2, $3: the place after which.
+SELECT documents.*, (SELECT count(*) FROM keeps.document_passages AS passage
+                     WHERE passage.tenant_id = $1 AND passage.document_id = documents.document_id) AS passages
+FROM keeps.documents
+WHERE tenant_id = $1 AND deleted_at IS NULL
+  AND ($2::timestamptz IS NULL OR (created_at, document_id) < ($2, $3::uuid))
+ORDER BY created_at DESC, document_id DESC
+LIMIT $4
+
+-- name: passages_known
+-- One's own current passages of these texts.
+SELECT memory_id, content_hash FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND key IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
+  AND content_hash = ANY ($3::bytea[])
+
+-- name: document_put
+-- A document as it is now ($1: its row as JSON), in place of what was there.
+INSERT INTO keeps.documents
+SELECT * FROM jsonb_populate_record(NULL::keeps.documents, $1::jsonb)
+ON CONFLICT (tenant_id, document_id) DO UPDATE SET
+    title = EXCLUDED.title, source = EXCLUDED.source, format = EXCLUDED.format, file_hash = EXCLUDED.file_hash,
+    metadata = EXCLUDED.metadata, tags = EXCLUDED.tags, visibility = EXCLUDED.visibility, pages = EXCLUDED.pages,
+    pages_without_text = EXCLUDED.pages_without_text, characters = EXCLUDED.characters, tail = EXCLUDED.tail,
+    version = EXCLUDED.version, updated_at = EXCLUDED.updated_at, deleted_at = EXCLUDED.deleted_at
+RETURNING to_jsonb(documents) AS row
+
+-- name: passages_delete
+DELETE FROM keeps.document_passages WHERE tenant_id = $1 AND document_id = $2
+
+-- name: passages_insert
+-- $3: the passages as JSON, in order.
+INSERT INTO keeps.document_passages (tenant_id, document_id, "position", user_id, visibility, memory_id, starts, ends,
+    page, headings, gap)
+SELECT $1, $2, told.number - 1, $4, $5, passage.memory_id, passage.starts, passage.ends, passage.page, passage.headings,
+    passage.gap
+FROM ROWS FROM (jsonb_to_recordset($3::jsonb) AS (memory_id uuid, starts integer, ends integer, page integer,
+    headings text[], gap text)) WITH ORDINALITY AS told(memory_id, starts, ends, page, headings, gap, number)
+CROSS JOIN LATERAL (SELECT told.memory_id, told.starts, told.ends, told.page, told.headings, told.gap) AS passage
+
+-- name: passages_of
+SELECT memory_id, starts, ends, page, headings, gap FROM keeps.document_passages
+WHERE tenant_id = $1 AND document_id = $2
+ORDER BY "position"
+
+-- name: passages_only_here
+-- Of these memories, those that no other document which is there says.
+SELECT wanted.memory_id FROM unnest($3::uuid[]) AS wanted(memory_id)
+WHERE NOT EXISTS (SELECT FROM keeps.document_passages AS passage JOIN keeps.documents USING (tenant_id, document_id)
+                  WHERE passage.tenant_id = $1 AND passage.memory_id = wanted.memory_id
+                    AND passage.document_id <> $2 AND documents.deleted_at IS NULL)
+
+-- name: passages_lock
+SELECT /*:memory memories*/ FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND memory_id = ANY ($3::uuid[])
+ORDER BY memory_id
+FOR UPDATE
+
+-- name: document_text
+-- The passages that touch a stretch of a document's text, with what stands before each.
+SELECT passage.starts, passage.ends, passage.gap, memories.content
+FROM keeps.document_passages AS passage JOIN keeps.memories USING (tenant_id, memory_id)
+WHERE passage.tenant_id = $1 AND passage.document_id = $2 AND passage.ends > $3
+  AND passage.starts - char_length(passage.gap) < $4
+ORDER BY passage."position"
+
+-- name: citations
+-- Where these memories stand, and what is around them there.
+SELECT passage.memory_id, passage.document_id, documents.title, documents.source, passage.headings, passage.page,
+    passage.starts, passage.ends,
+    (SELECT memories.content FROM keeps.document_passages AS other JOIN keeps.memories USING (tenant_id, memory_id)
+     WHERE other.tenant_id = $1 AND other.document_id = passage.document_id
+       AND other."position" = passage."position" - 1) AS before,
+    (SELECT memories.content FROM keeps.document_passages AS other JOIN keeps.memories USING (tenant_id, memory_id)
+     WHERE other.tenant_id = $1 AND other.document_id = passage.document_id
+       AND other."position" = passage."position" + 1) AS after
+FROM keeps.document_passages AS passage JOIN keeps.documents USING (tenant_id, document_id)
+WHERE passage.tenant_id = $1 AND passage.memory_id = ANY ($2::uuid[]) AND documents.deleted_at IS NULL
+ORDER BY passage.memory_id, documents.created_at, passage.document_id, passage."position"
+
+-- name: document_erase
+-- A document for good, and what its events say of it. $3: the types of its events.
+WITH redacted AS (SELECT keeps.redact_own_events($2::uuid::text, $3::text[]) AS changed)
+DELETE FROM keeps.documents USING redacted
+WHERE tenant_id = $1 AND document_id = $2

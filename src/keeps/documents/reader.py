@@ -1,0 +1,163 @@
+"""Reading documents apart: asks the process of keeps.documents.host, and gives up on what does not end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import PurePath
+from typing import Any
+
+from keeps.documents.chunks import MAX_TOKENS, Chunk
+from keeps.documents.parsers import FORMATS, Format
+from keeps.turns import FairSlots
+from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
+
+AT_ONCE, WAIT_SECONDS, READ_SECONDS = 2, 300.0, 60.0
+MOST_ANSWERED = 256 << 20
+_NEEDS = {"html": "selectolax", "pdf": "pypdfium2", "docx": "docx", "xlsx": "openpyxl"}
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A document as text and passages. `hidden`: characters that were there and not shown."""
+
+    title: str
+    text: str
+    chunks: tuple[Chunk, ...]
+    pages: int
+    empty_pages: int
+    hidden: int
+    notes: tuple[str, ...]
+
+
+def format_of(name: str, media_type: str | None) -> Format:
+    """By the name's ending, else by the media type. Raises ValidationFailedError, and NotConfiguredError where an extra
+    is missing."""
+    suffix = PurePath(name).suffix.lower()
+    kind = (media_type or "").partition(";")[0].strip().lower()
+    for each in FORMATS:
+        if suffix in each.suffixes or (not suffix and kind in each.media_types):
+            needed = _NEEDS.get(each.module)
+            if needed is not None and find_spec(needed) is None:
+                raise NotConfiguredError(f"{each.name} needs an extra: pip install 'keeps[{each.extra}]'")
+            return each
+    known = " ".join(suffix for each in FORMATS for suffix in each.suffixes)
+    raise ValidationFailedError(f"{name!r} is of no known format; there are {known}")
+
+
+class DocumentReader:
+    """The process that reads, started when it is needed and again when it has died; two documents at once, tenants in
+    turn."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._door: socket.socket | None = None
+        self._asking = asyncio.Lock()
+        self._slots = FairSlots(AT_ONCE, alone=AT_ONCE, beside=1)
+
+    async def read(
+        self, tenant_id: str, file: int, form: Format, name: str, title: str | None, *, tokens: int = MAX_TOKENS
+    ) -> Read:
+        """Read an open file. Raises ValidationFailedError that says why it is refused."""
+        try:
+            await self._slots.take(tenant_id, WAIT_SECONDS)
+        except TimeoutError:
+            raise UnavailableError("too many documents of this tenant are being read; send it again later") from None
+        try:
+            told = await self._asked(file, {"format": form.name, "name": name, "title": title, "tokens": tokens})
+        finally:
+            self._slots.leave(tenant_id)
+        if "refused" in told:
+            raise ValidationFailedError(f"{name!r} is refused: {told['refused']}")
+        return Read(
+            told["title"],
+            told["text"],
+            tuple(Chunk(start, end, tuple(headings), page) for start, end, headings, page in told["chunks"]),
+            told["pages"],
+            told["empty_pages"],
+            told["hidden"],
+            tuple(told["notes"]),
+        )
+
+    async def close(self) -> None:
+        if self._door is not None:
+            self._door.close()
+            self._door = None
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+            self._process = None
+
+    async def _asked(self, file: int, job: dict[str, object]) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        reading, writing = os.pipe()
+        try:
+            async with self._asking:
+                door = await self._opened()
+                try:
+                    socket.send_fds(door, [json.dumps(job).encode()], [file, writing])
+                    child = int(await asyncio.wait_for(loop.sock_recv(door, 16), READ_SECONDS))
+                except (OSError, ValueError, TimeoutError):
+                    await self.close()
+                    raise UnavailableError("the process that reads documents has died; send it again") from None
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        stream = asyncio.StreamReader(limit=1 << 20)
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb")
+        )
+        parts: list[bytes] = []
+        size = 0
+        ended = False
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                while part := await stream.read(1 << 20):
+                    parts.append(part)
+                    size += len(part)
+                    if size > MOST_ANSWERED:
+                        return {"refused": "it says more than can be taken in"}
+                ended = True
+        except TimeoutError:
+            return {"refused": f"reading it takes more than {READ_SECONDS:.0f} s"}
+        finally:
+            transport.close()
+            if not ended:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(child, signal.SIGKILL)
+        try:
+            return await asyncio.to_thread(json.loads, b"".join(parts))
+        except ValueError:
+            return {"refused": "its parser crashed, or ran into its limits of memory and time"}
+
+    async def _opened(self) -> socket.socket:
+        if self._door is not None and self._process is not None and self._process.returncode is None:
+            return self._door
+        await self.close()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                "-m",
+                "keeps.documents.host",
+                stdin=theirs.fileno(),
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={"TOKENIZERS_PARALLELISM": "false", "LC_ALL": "C.UTF-8"},
+                cwd="/",
+                close_fds=True,
+            )
+        self._door = ours
+        return ours

@@ -1,0 +1,300 @@
+"""Documents: add, read, list, delete, search."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from keeps.clock import Clock, new_id
+from keeps.cursors import read_cursor, write_cursor
+from keeps.db.session import Database, Tx
+from keeps.documents import store
+from keeps.documents.chunks import heading_line
+from keeps.documents.reader import DocumentReader, Read, format_of
+from keeps.documents.store import DocumentRow, Passage
+from keeps.indexing.service import Indexer
+from keeps.memories import store as memories
+from keeps.memories.changes import Changes
+from keeps.memories.store import Written, written
+from keeps.memories.types import MemoryRow, new_row, passage_hash
+from keeps.recall.service import RecallService
+from keeps.scope import Scope
+from keeps.tenants.service import Introducer
+from keeps.turns import TextWorker, acting_for
+from keeps_client.errors import NotFoundError, PayloadTooLargeError, ValidationFailedError
+from keeps_client.models import (
+    Document,
+    DocumentDeleted,
+    DocumentHit,
+    DocumentHits,
+    DocumentReceipt,
+    DocumentText,
+    NewDocument,
+    NewMemory,
+    Page,
+    RecallRequest,
+)
+from keeps_client.models.documents import MAX_FILE_BYTES, DocumentSearch, DocumentStatus
+
+IMPORTANCE = 0.5
+STORED_AT_ONCE = 500
+
+
+class DocumentService:
+    """What can be looked up. A passage is a memory of the layer `knowledge`; documents say where it stands."""
+
+    def __init__(
+        self,
+        database: Database,
+        introducer: Introducer,
+        recall: RecallService,
+        indexer: Indexer,
+        clock: Clock,
+        *,
+        model: str,
+    ) -> None:
+        self._database = database
+        self._introducer = introducer
+        self._recall = recall
+        self._indexer = indexer
+        self._clock = clock
+        self._model = model
+        self._changes = Changes(model, clock)
+        self._reader = DocumentReader()
+        self._texts = TextWorker()
+
+    async def close(self) -> None:
+        await self._reader.close()
+        await self._texts.close()
+
+    async def add(
+        self, scope: Scope, file: int, name: str, new: NewDocument, *, media_type: str | None = None
+    ) -> DocumentReceipt:
+        """Store an open file, or a new version of what has its source. Readers see the old or the new, no mixture.
+
+        Raises ValidationFailedError that says why a document is refused, PayloadTooLargeError.
+        """
+        form = format_of(name, media_type)
+        size = os.fstat(file).st_size
+        if size > MAX_FILE_BYTES:
+            raise PayloadTooLargeError(f"{name!r} has {size:,} bytes; at most {MAX_FILE_BYTES:,} are taken in")
+        (file_hash,) = await self._texts.map(_hashed, [file])
+        async with self._database.scoped(scope) as tx:
+            before = None if new.source is None else await store.of_source(tx, new.source)
+        if before is not None and _same(before, new, file_hash):
+            return DocumentReceipt(status="unchanged", document=await self.get(scope, before.document_id))
+        read = await self._reader.read(scope.tenant_id, file, form, name, new.title)
+        with acting_for(scope.tenant_id):
+            rows = await self._texts.map(lambda at: self._passage(scope, read, new, at), [*range(len(read.chunks))])
+        row = self._row(scope, read, new, form.name, file_hash)
+
+        async def work(tx: Tx) -> tuple[DocumentStatus, DocumentRow, int, int]:
+            held = await store.lock(tx, None, new.source)
+            after = (
+                row
+                if held is None
+                else replace(row, document_id=held.document_id, version=held.version + 1, created_at=held.created_at)
+            )
+            passages, stored = await self._placed(tx, after, read, rows)
+            removed = await self._put(tx, after, passages)
+            return "created" if held is None else "updated", after, stored, removed
+
+        status, stored_row, stored, removed = await self._introducer.write(scope, work)
+        self._indexer.notice(scope)
+        return DocumentReceipt(
+            status=status,
+            document=await self.get(scope, stored_row.document_id),
+            stored=stored,
+            known=len({each.row.content_hash for each in rows}) - stored,
+            removed=removed,
+            hidden=read.hidden,
+            notes=read.notes,
+        )
+
+    async def get(self, scope: Scope, document_id: UUID) -> Document:
+        """Raises NotFoundError."""
+        async with self._database.scoped(scope) as tx:
+            found = await store.get(tx, document_id)
+        if found is None:
+            raise NotFoundError(f"no document {document_id}")
+        return found
+
+    async def list(self, scope: Scope, *, limit: int, cursor: str | None) -> Page[Document]:
+        after = None
+        if cursor:
+            moment, name = read_cursor(cursor)
+            try:
+                after = moment, UUID(name)
+            except ValueError:
+                raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+        async with self._database.scoped(scope) as tx:
+            found = await store.page(tx, after, limit + 1)
+        more = len(found) > limit
+        last = found[limit - 1] if more else None
+        return Page[Document].model_construct(
+            items=found[:limit],
+            next_cursor=write_cursor(last.created_at, str(last.document_id)) if last is not None else None,
+        )
+
+    async def text(self, scope: Scope, document_id: UUID, start: int, length: int) -> DocumentText:
+        """A stretch of a document's text: what citations count in. Raises NotFoundError."""
+        end = start + length
+        async with self._database.scoped(scope) as tx:
+            known = await store.tail(tx, document_id)
+            rows = await store.text(tx, document_id, start, end) if known is not None else []
+        if known is None:
+            raise NotFoundError(f"no document {document_id}")
+        characters, tail = known
+        said: list[str] = []
+        place = first = rows[0]["starts"] - len(rows[0]["gap"]) if rows else characters - len(tail)
+        for row in rows:
+            gap_starts = row["starts"] - len(row["gap"])
+            said += [row["gap"][max(0, place - gap_starts) :], row["content"][max(0, place - row["starts"]) :]]
+            place = max(place, row["ends"])
+        if end > characters - len(tail) and place >= characters - len(tail):
+            said.append(tail)
+        whole = "".join(said)
+        return DocumentText(
+            document_id=document_id, start=start, text=whole[max(0, start - first) : end - first], characters=characters
+        )
+
+    async def delete(self, scope: Scope, document_id: UUID, *, hard: bool = False) -> DocumentDeleted:
+        """Remove a document with what no other one says; `hard` for good, and from the log. Raises NotFoundError."""
+
+        async def work(tx: Tx) -> DocumentDeleted:
+            held = await store.lock(tx, document_id, None)
+            if held is None or (held.deleted_at is not None and not hard):
+                raise NotFoundError(f"no document {document_id} that you may delete")
+            passages = await store.passages(tx, document_id)
+            said = {each.memory_id for each in passages}
+            gone = await store.only_here(tx, document_id, said)
+            locked = await store.lock_memories(tx, gone)
+            if hard:
+                if locked:
+                    await self._changes.erase(tx, locked)
+                await store.erase(tx, document_id, self._clock())
+            else:
+                await self._hidden(tx, [each for each in locked if each.deleted_at is None])
+                now = self._clock()
+                after = replace(held, deleted_at=now, updated_at=now, version=held.version + 1)
+                await store.put(tx, after, passages, "document.deleted")
+            return DocumentDeleted(document_id=document_id, removed=len(locked), kept=len(said) - len(gone))
+
+        return await self._introducer.write(scope, work)
+
+    async def search(self, scope: Scope, wanted: DocumentSearch) -> DocumentHits:
+        """The passages that answer best, where they stand, and what is around them."""
+        request = RecallRequest(query=wanted.query, limit=wanted.limit, layers=("knowledge",), tags=wanted.tags or None)
+        found = await self._recall.recall(scope, request)
+        async with self._database.scoped(scope) as tx:
+            places = await store.citations(tx, [hit.memory.memory_id for hit in found.hits])
+        hits = [
+            DocumentHit.model_construct(
+                memory_id=hit.memory.memory_id,
+                content=hit.memory.content,
+                score=hit.score,
+                relevance=hit.relevance,
+                citations=tuple(each.citation for each in around),
+                before=around[0].before,
+                after=around[0].after,
+            )
+            for hit in found.hits
+            if (around := places.get(hit.memory.memory_id))
+        ]
+        return DocumentHits.model_construct(hits=hits, nothing_known=found.nothing_known)
+
+    def _row(self, scope: Scope, read: Read, new: NewDocument, form: str, file_hash: bytes) -> DocumentRow:
+        now = self._clock()
+        return DocumentRow(
+            tenant_id=scope.tenant_id,
+            document_id=new_id(),
+            user_id=scope.user_id,
+            agent_id=scope.agent_id,
+            title=(new.title or read.title)[:500],
+            source=new.source,
+            format=form,
+            file_hash=file_hash,
+            metadata=dict(new.metadata),
+            tags=new.tags,
+            visibility=new.visibility,
+            pages=read.pages,
+            pages_without_text=read.empty_pages,
+            characters=len(read.text),
+            tail=read.text[max((each.end for each in read.chunks), default=0) :],
+            version=1,
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _passage(self, scope: Scope, read: Read, new: NewDocument, at: int) -> Written:
+        """A passage as a memory: what it stands under is embedded with it, and not said in it."""
+        chunk = read.chunks[at]
+        under = heading_line(read.title, chunk.headings)
+        memory = NewMemory(
+            content=read.text[chunk.start : chunk.end],
+            content_type="document",
+            metadata={**new.metadata, "under": under[:1_000]},
+            tags=new.tags,
+            source=f"file:{new.source or read.title}"[:255],
+            importance=IMPORTANCE,
+            visibility=new.visibility,
+        )
+        row = new_row(memory, scope, new_id(), self._clock())
+        hashed = passage_hash(row.content, row.visibility)
+        return written(row.evolve(layer="knowledge", content_hash=hashed))
+
+    async def _placed(self, tx: Tx, row: DocumentRow, read: Read, rows: Sequence[Written]) -> tuple[list[Passage], int]:
+        """The passages of a document, those that are new stored; how many were."""
+        known = await store.known(tx, {each.row.content_hash for each in rows})
+        new = {each.row.content_hash: each for each in rows if each.row.content_hash not in known}
+        fresh = [replace(each, row=each.row.evolve(document_id=row.document_id)) for each in new.values()]
+        for start in range(0, len(fresh), STORED_AT_ONCE):
+            await memories.insert_many(tx, fresh[start : start + STORED_AT_ONCE], self._model)
+        known |= {hashed: each.row.memory_id for hashed, each in new.items()}
+        passages: list[Passage] = []
+        end = 0
+        for chunk, each in zip(read.chunks, rows, strict=True):
+            gap = read.text[end : chunk.start] if chunk.start > end else ""
+            memory_id = known[each.row.content_hash]
+            passages.append(Passage(memory_id, chunk.start, chunk.end, chunk.page, chunk.headings, gap))
+            end = chunk.end
+        return passages, len(fresh)
+
+    async def _put(self, tx: Tx, row: DocumentRow, passages: list[Passage]) -> int:
+        """Store a document in place of what it was; how many passages nobody says any more."""
+        before = {each.memory_id for each in await store.passages(tx, row.document_id)}
+        lost = before - {each.memory_id for each in passages}
+        gone = await store.only_here(tx, row.document_id, lost) if lost else set[UUID]()
+        await store.put(tx, row, passages, "document.written")
+        locked = await store.lock_memories(tx, gone) if gone else []
+        await self._hidden(tx, locked)
+        return len(locked)
+
+    async def _hidden(self, tx: Tx, rows: Sequence[MemoryRow]) -> None:
+        now = self._clock()
+        for start in range(0, len(rows), STORED_AT_ONCE):
+            hidden = [
+                Written(each.evolve(deleted_at=now, updated_at=now, version=each.version + 1))
+                for each in rows[start : start + STORED_AT_ONCE]
+            ]
+            await memories.replace(tx, hidden, "memory.deleted")
+
+
+def _hashed(file: int) -> bytes:
+    digest = hashlib.sha256()
+    place = 0
+    while part := os.pread(file, 1 << 20, place):
+        digest.update(part)
+        place += len(part)
+    return digest.digest()
+
+
+def _same(held: DocumentRow, new: NewDocument, file_hash: bytes) -> bool:
+    return (
+        held.file_hash == file_hash
+        and (new.title is None or new.title == held.title)
+        and (held.metadata, held.tags, held.visibility) == (new.metadata, new.tags, new.visibility)
+    )

@@ -1,0 +1,184 @@
+"""Statements on documents. Every function takes the transaction first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from keeps.clock import new_id
+from keeps.db.session import Row, Tx
+from keeps.db.statements import Statements
+from keeps.events import store as events
+from keeps.events.store import NewEvent
+from keeps.memories.types import MEMORY, MemoryRow
+from keeps_client.models import Citation, Document
+from keeps_client.models.events import EventType
+
+QUERIES = Statements("keeps.documents", MEMORY)
+TYPES: list[EventType] = ["document.written", "document.deleted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Where a memory stands in a document. `gap`: the text before it that is no passage, such as a heading."""
+
+    memory_id: UUID
+    starts: int
+    ends: int
+    page: int | None
+    headings: tuple[str, ...]
+    gap: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRow:
+    """A row of keeps.documents: a field here is a column there. `tail`: the text after the last passage."""
+
+    tenant_id: str
+    document_id: UUID
+    user_id: str
+    agent_id: str | None
+    title: str
+    source: str | None
+    format: str
+    file_hash: bytes
+    metadata: dict[str, object]
+    tags: tuple[str, ...]
+    visibility: str
+    pages: int
+    pages_without_text: int
+    characters: int
+    tail: str
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A citation, and the passages before and after it there."""
+
+    citation: Citation
+    before: str | None
+    after: str | None
+
+
+async def lock(tx: Tx, document_id: UUID | None, source: str | None) -> DocumentRow | None:
+    """One's own, by its id or its source."""
+    if document_id is None and source is None:
+        return None
+    return _row(await tx.fetch_row(QUERIES["document_lock"], tx.scope.tenant_id, tx.scope.user_id, document_id, source))
+
+
+async def of_source(tx: Tx, source: str) -> DocumentRow | None:
+    """One's own, as it is."""
+    return _row(await tx.fetch_row(QUERIES["document_by_source"], tx.scope.tenant_id, tx.scope.user_id, source))
+
+
+async def get(tx: Tx, document_id: UUID) -> Document | None:
+    row = await tx.fetch_row(QUERIES["document_get"], tx.scope.tenant_id, document_id)
+    return None if row is None else _document(row)
+
+
+async def page(tx: Tx, after: tuple[datetime, UUID] | None, limit: int) -> list[Document]:
+    rows = await tx.fetch(QUERIES["documents_page"], tx.scope.tenant_id, *(after or (None, None)), limit)
+    return [_document(row) for row in rows]
+
+
+async def known(tx: Tx, hashes: Collection[bytes]) -> dict[bytes, UUID]:
+    """One's own passages that say what has one of these hashes."""
+    rows = await tx.fetch(QUERIES["passages_known"], tx.scope.tenant_id, tx.scope.user_id, list(hashes))
+    return {row["content_hash"]: row["memory_id"] for row in rows}
+
+
+async def put(tx: Tx, row: DocumentRow, passages: Sequence[Passage], event_type: EventType) -> None:
+    """Store a document and where its passages stand, in place of what was there; one event says all of it."""
+    image = {
+        **asdict(row),
+        "file_hash": f"\\x{row.file_hash.hex()}",
+    }
+    stored = await tx.fetch_row(QUERIES["document_put"], json.dumps(image, ensure_ascii=False, default=_plain))
+    assert stored is not None
+    await tx.execute(QUERIES["passages_delete"], row.tenant_id, row.document_id)
+    told = [asdict(each) for each in passages]
+    encoded = json.dumps(told, ensure_ascii=False, default=_plain)
+    await tx.execute(QUERIES["passages_insert"], row.tenant_id, row.document_id, encoded, row.user_id, row.visibility)
+    data = {"document": {**json.loads(stored["row"]), "passages": json.loads(encoded)}}
+    subject = str(row.document_id)
+    event = NewEvent(new_id(), event_type, subject, row.updated_at, "private", row.agent_id, data)
+    await events.append(tx, [event])
+
+
+async def passages(tx: Tx, document_id: UUID) -> list[Passage]:
+    rows = await tx.fetch(QUERIES["passages_of"], tx.scope.tenant_id, document_id)
+    held: list[dict[str, Any]] = [{**row, "headings": tuple(row["headings"])} for row in rows]
+    return [Passage(**each) for each in held]
+
+
+async def only_here(tx: Tx, document_id: UUID, memory_ids: Collection[UUID]) -> set[UUID]:
+    """Of these memories, those that no other document says."""
+    rows = await tx.fetch(QUERIES["passages_only_here"], tx.scope.tenant_id, document_id, list(memory_ids))
+    return {row["memory_id"] for row in rows}
+
+
+async def lock_memories(tx: Tx, memory_ids: Collection[UUID]) -> list[MemoryRow]:
+    rows = await tx.fetch(QUERIES["passages_lock"], tx.scope.tenant_id, tx.scope.user_id, list(memory_ids))
+    return [MemoryRow.read(row) for row in rows]
+
+
+async def text(tx: Tx, document_id: UUID, start: int, end: int) -> list[Row]:
+    """The passages that touch a stretch, in order: starts, ends, gap, content."""
+    return await tx.fetch(QUERIES["document_text"], tx.scope.tenant_id, document_id, start, end)
+
+
+async def tail(tx: Tx, document_id: UUID) -> tuple[int, str] | None:
+    """How long a document's text is, and what stands after its last passage."""
+    row = await tx.fetch_row(QUERIES["document_get"], tx.scope.tenant_id, document_id)
+    return None if row is None else (row["characters"], row["tail"])
+
+
+async def citations(tx: Tx, memory_ids: Collection[UUID]) -> dict[UUID, list[Around]]:
+    """Where each of these memories stands."""
+    rows = await tx.fetch(QUERIES["citations"], tx.scope.tenant_id, list(memory_ids))
+    found: dict[UUID, list[Around]] = {}
+    for row in rows:
+        citation = Citation.model_construct(
+            document_id=row["document_id"],
+            title=row["title"],
+            source=row["source"],
+            headings=tuple(row["headings"]),
+            page=row["page"],
+            start=row["starts"],
+            end=row["ends"],
+        )
+        found.setdefault(row["memory_id"], []).append(Around(citation, row["before"], row["after"]))
+    return found
+
+
+async def erase(tx: Tx, document_id: UUID, now: datetime) -> None:
+    """Remove a document, and what its events say."""
+    await tx.execute(QUERIES["document_erase"], tx.scope.tenant_id, document_id, TYPES)
+    data = {"document_id": str(document_id)}
+    await events.append(tx, [NewEvent(new_id(), "document.erased", str(document_id), now, "private", None, data)])
+
+
+def _row(row: Row | None) -> DocumentRow | None:
+    if row is None:
+        return None
+    values: dict[str, Any] = {**row, "metadata": json.loads(row["metadata"]), "tags": tuple(row["tags"])}
+    return DocumentRow(**values)
+
+
+def _document(row: Row) -> Document:
+    values: dict[str, Any] = {name: row[name] for name in Document.model_fields}
+    values |= {"metadata": json.loads(row["metadata"]), "tags": tuple(row["tags"])}
+    return Document.model_construct(**values)
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,197 @@
+"""Documents through every door: in, found, cited to the character, changed, and out again."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps_client.errors import NotFoundError, PayloadTooLargeError, ValidationFailedError
+from keeps_client.models.documents import MAX_FILE_BYTES
+
+HANDBOOK = """# Handbook
+
+Everybody starts at nine.
+
+## Leave
+
+Everybody has thirty days of leave a year. Ask two weeks before.
+
+## Travel
+
+| city | hotel |
+| --- | --- |
+| Lisbon | Flora |
+| Leeds | Dalton |
+"""
+
+
+async def text_of(memory: Any, citation: Any) -> str:
+    found = await memory.read_document(citation.document_id, start=citation.start, length=citation.end - citation.start)
+    return found.text
+
+
+async def test_a_document_is_found_and_cited_to_the_character(memory: Any, tenant: str) -> None:
+    receipt = await memory.add_document(HANDBOOK, source="handbook.md", tags=["people"], metadata={"year": 2026})
+    assert (receipt.status, receipt.document.title, receipt.document.format) == ("created", "Handbook", "markdown")
+    assert (receipt.stored, receipt.known, receipt.document.passages) == (3, 0, 3)
+    found = await memory.search_documents("How many days of leave have I?", limit=1)
+    (hit,) = found.hits
+    (citation,) = hit.citations
+    assert "thirty days" in hit.content
+    assert (citation.title, citation.headings, citation.source) == ("Handbook", ("Handbook", "Leave"), "handbook.md")
+    assert await text_of(memory, citation) == hit.content
+    assert (hit.before, hit.after) == (
+        "Everybody starts at nine.",
+        "city: Lisbon | hotel: Flora\ncity: Leeds | hotel: Dalton",
+    )
+    whole = await memory.read_document(citation.document_id)
+    assert whole.characters == len(whole.text)
+    assert "Leave\n\nEverybody has thirty days" in whole.text
+    recalled = await memory.recall("Which hotel in Lisbon?", layers=["knowledge"], limit=1)
+    assert "Flora" in recalled.hits[0].memory.content
+    assert recalled.hits[0].memory.layer == "knowledge"
+    assert [each.title for each in (await memory.list_documents()).items] == ["Handbook"]
+
+
+async def test_only_what_changed_is_stored_anew(memory: Any) -> None:
+    first = await memory.add_document(HANDBOOK, source="handbook.md")
+    same = await memory.add_document(HANDBOOK, source="handbook.md")
+    assert (same.status, same.document.version) == ("unchanged", 1)
+    changed = await memory.add_document(HANDBOOK.replace("thirty", "thirty-one"), source="handbook.md")
+    assert (changed.status, changed.stored, changed.known, changed.removed) == ("updated", 1, 2, 1)
+    assert changed.document.document_id == first.document.document_id
+    assert changed.document.version == 2
+    found = await memory.search_documents("How many days of leave?", limit=10)
+    assert ["thirty-one" in hit.content for hit in found.hits if "days of leave" in hit.content] == [True]
+    for hit in found.hits:
+        assert await text_of(memory, hit.citations[0]) == hit.content
+
+
+async def test_a_passage_in_two_documents_is_stored_once_and_stays_until_the_last_goes(memory: Any) -> None:
+    one = await memory.add_document("The gate code is 4711 at night.", source="one.md", title="One")
+    two = await memory.add_document("The gate code is 4711 at night.", source="two.md", title="Two")
+    assert (two.status, two.stored, two.known) == ("created", 0, 1)
+    (hit,) = (await memory.search_documents("gate code")).hits
+    assert [each.title for each in hit.citations] == ["One", "Two"]
+    gone = await memory.delete_document(one.document.document_id)
+    assert (gone.removed, gone.kept) == (0, 1)
+    (hit,) = (await memory.search_documents("gate code")).hits
+    assert [each.title for each in hit.citations] == ["Two"]
+    gone = await memory.delete_document(two.document.document_id)
+    assert (gone.removed, gone.kept) == (1, 0)
+    assert (await memory.search_documents("gate code")).hits == []
+    with pytest.raises(NotFoundError):
+        await memory.delete_document(two.document.document_id)
+
+
+async def test_what_is_deleted_for_good_is_in_no_log(memory: Any, log_of: Any) -> None:
+    added = await memory.add_document("# Vault\n\nThe combination is zanzibar-17.", source="vault.md")
+    assert "zanzibar-17" in await log_of()
+    await memory.delete_document(added.document.document_id, hard=True)
+    assert "zanzibar-17" not in await log_of()
+    assert "Vault" not in await log_of()
+    with pytest.raises(NotFoundError):
+        await memory.get_document(added.document.document_id)
+
+
+async def test_files_bytes_and_streams(memory: Any, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("The boiler is serviced in May.")
+    by_file = await memory.add_document(file=path)
+    assert (by_file.document.title, by_file.document.source) == ("notes.txt", str(path))
+    by_bytes = await memory.add_document(data=b"name,age\nAda,36\n", name="people.csv")
+    assert by_bytes.document.format == "csv"
+    by_stream = await memory.add_document(stream=io.BytesIO(b'{"city": "Leeds"}'), name="x.json")
+    assert by_stream.document.format == "json"
+    (hit,) = (await memory.search_documents("How old is Ada?", limit=1)).hits
+    assert hit.content == "name: Ada | age: 36"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"data": b"\x00\x01", "name": "x.txt"}, "NUL"),
+        ({"data": b"\xff\xfe\xfa", "name": "x.md"}, "text"),
+        ({"data": b"{", "name": "x.json"}, "JSON"),
+        ({"data": b"no pdf", "name": "x.pdf"}, "called a PDF"),
+        ({"data": b"x", "name": "x.exe"}, "no known format"),
+        ({"data": b"x", "name": ""}, "no known format"),
+        ({}, "one of text, file"),
+        ({"text": "a", "data": b"b"}, "one of text, file"),
+        ({"text": "a", "title": ""}, "title"),
+        ({"text": "a", "visibility": "everybody"}, "visibility"),
+        ({"file": "/nowhere/x.md"}, "cannot be read"),
+    ],
+)
+async def test_what_cannot_be_taken_in_is_refused_in_words(memory: Any, given: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationFailedError, match=why):
+        await memory.add_document(**given)
+    assert (await memory.list_documents()).items == []
+
+
+async def test_a_file_has_a_size(memory: Any, tmp_path: Path) -> None:
+    path = tmp_path / "huge.txt"
+    with path.open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    with pytest.raises(PayloadTooLargeError):
+        await memory.add_document(file=path)
+
+
+async def test_an_empty_document_is_stored_as_its_title(memory: Any) -> None:
+    added = await memory.add_document("", title="Nothing yet", source="empty.md")
+    assert (added.document.title, added.document.passages, added.document.characters) == ("Nothing yet", 0, 0)
+    assert (await memory.read_document(added.document.document_id)).text == ""
+
+
+async def test_who_may_read(memory: Any, keeps: Keeps, tenant: str) -> None:
+    private = await memory.add_document("The private wine list.", source="wine.md", visibility="private")
+    shared = await memory.add_document("The shared menu of today.", source="menu.md")
+    bob, stranger = keeps.memory(Scope(tenant, "bob")), keeps.memory(Scope(f"{tenant}-other", "alice"))
+    assert [each.document_id for each in (await bob.list_documents()).items] == [shared.document.document_id]
+    assert [hit.content for hit in (await bob.search_documents("wine list or menu")).hits] == [
+        "The shared menu of today."
+    ]
+    with pytest.raises(NotFoundError):
+        await bob.get_document(private.document.document_id)
+    with pytest.raises(NotFoundError):
+        await bob.delete_document(shared.document.document_id)
+    assert (await stranger.list_documents()).items == []
+    assert (await stranger.search_documents("menu")).hits == []
+    with pytest.raises(NotFoundError):
+        await stranger.read_document(shared.document.document_id)
+
+
+async def test_rows_are_what_the_events_tell(memory: Any, keeps: Keeps, tenant: str) -> None:
+    added = await memory.add_document(HANDBOOK, source="handbook.md")
+    await memory.add_document(HANDBOOK.replace("nine", "ten"), source="handbook.md")
+    other = await memory.add_document("Something else.", source="else.md")
+    await memory.delete_document(other.document.document_id)
+    found = await keeps.events.verify(Scope(tenant, "alice"))
+    assert found.equal, found.differences
+    assert found.compared["document_passages"] >= 3
+    await memory.delete_document(added.document.document_id, hard=True)
+    assert (await keeps.events.verify(Scope(tenant, "alice"))).equal
+
+
+async def test_documents_are_looked_up_and_not_told(memory: Any) -> None:
+    await memory.remember("Alice starts work at ten.")
+    await memory.add_document(HANDBOOK, source="handbook.md")
+    told = (await memory.context("When does everybody start work?")).text
+    assert "Alice starts work at ten" in told
+    assert "Everybody starts at nine" not in told
+
+
+async def test_pages_of_documents(memory: Any) -> None:
+    for number in range(5):
+        await memory.add_document(f"Document {number}.", source=f"{number}.md", title=str(number))
+    first = await memory.list_documents(limit=3)
+    second = await memory.list_documents(limit=3, cursor=first.next_cursor)
+    assert [each.title for each in (*first.items, *second.items)] == ["4", "3", "2", "1", "0"]
+    assert second.next_cursor is None
+    with pytest.raises(ValidationFailedError):
+        await memory.list_documents(cursor="x")

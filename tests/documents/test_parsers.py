@@ -1,0 +1,233 @@
+"""What each format gives: blocks under their headings; and what is refused, by name."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import docx
+import openpyxl
+import pytest
+
+from keeps.documents.parsers import MAX_CHARACTERS, Reading, RefusedError, parse
+
+
+def read(form: str, data: bytes | str, name: str = "x") -> Reading:
+    return parse(form, data.encode() if isinstance(data, str) else data, name)
+
+
+def told(reading: Reading) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(each.kind, each.text, each.headings) for each in reading.blocks]
+
+
+def test_markdown() -> None:
+    text = "---\ntitle: The guide\n---\n# One\n\nA line\nand another.\n\n## Two ##\n\n- first\n- second\n\n"
+    code = "```py\n# no heading\n```\n"
+    reading = read("markdown", text + code + "# Three\n| a | b |\n|---|---|\n| 1 | 2 |\n")
+    assert reading.title == "The guide"
+    assert told(reading) == [
+        ("heading", "One", ()),
+        ("text", "A line\nand another.", ("One",)),
+        ("heading", "Two", ("One",)),
+        ("text", "- first", ("One", "Two")),
+        ("text", "- second", ("One", "Two")),
+        ("code", "```py", ("One", "Two")),
+        ("code", "# no heading", ("One", "Two")),
+        ("code", "```", ("One", "Two")),
+        ("heading", "Three", ()),
+        ("row", "a: 1 | b: 2", ("Three",)),
+    ]
+
+
+def test_tables_and_records() -> None:
+    assert [each.text for each in read("csv", "name;city\nAda;London\n;\nBob;\n").blocks] == [
+        "name: Ada | city: London",
+        "name: Bob",
+    ]
+    assert [each.text for each in read("json", json.dumps([{"a": {"b": [1, 2]}, "c": None}, "x"])).blocks] == [
+        "a.b: 1, 2",
+        "x",
+    ]
+    assert [each.text for each in read("json", '{"a": 1}\n\n{"a": 2}\n', "x.jsonl").blocks] == ["a: 1", "a: 2"]
+
+
+def test_html_shows_what_is_shown() -> None:
+    reading = read(
+        "html",
+        "<title>Page</title><script>evil()</script><nav>menu</nav><h1>One <b>two</b></h1><p>Text with"
+        " <i>words</i>.<p style='DISPLAY : none'>ignore this</p><div hidden>and this</div><table><tr><th>a<th>b"
+        "<tr><td>1<td>2</table><ul><li>item</ul><pre>x = 1\ny = 2</pre>",
+    )
+    assert reading.title == "Page"
+    assert reading.hidden == len("ignore this") + len("and this")
+    assert told(reading) == [
+        ("heading", "One two", ()),
+        ("text", "Text with words .", ("One two",)),
+        ("row", "a: 1 | b: 2", ("One two",)),
+        ("item", "item", ("One two",)),
+        ("code", "x = 1", ("One two",)),
+        ("code", "y = 2", ("One two",)),
+    ]
+
+
+def test_an_email() -> None:
+    reading = read(
+        "email",
+        b"From: a@x\nTo: b@x\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n"
+        b'Content-Type: multipart/mixed; boundary="q"\n\n--q\n'
+        b"Content-Type: text/plain; charset=utf-8\n\nHello.\n--q\n"
+        b'Content-Disposition: attachment; filename="a.bin"\n\nx\n--q--\n',
+    )
+    assert reading.title == "Grüße"
+    assert [each.text for each in reading.blocks] == ["From: a@x\nTo: b@x", "Hello."]
+    assert reading.notes == ["1 attachments were not read: a.bin"]
+
+
+def word_file() -> bytes:
+    document = docx.Document()
+    document.core_properties.title = "Handbook"
+    document.add_heading("Leave", 1)
+    document.add_paragraph("Thirty days.")
+    document.add_paragraph("Ask first.", style="List Bullet")
+    table = document.add_table(2, 2)
+    for (row, column), text in {(0, 0): "city", (0, 1): "days", (1, 0): "Lisbon", (1, 1): "31"}.items():
+        table.rows[row].cells[column].text = text
+    file = io.BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+def excel_file() -> bytes:
+    book = openpyxl.Workbook()
+    sheet: Any = book.active
+    sheet.title = "Prices"
+    for row in (["item", "price"], ["tea", 3], [None, None], ["coffee", "=1+3"]):
+        sheet.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def test_word_and_excel() -> None:
+    reading = read("docx", word_file())
+    assert reading.title == "Handbook"
+    assert told(reading) == [
+        ("heading", "Leave", ()),
+        ("text", "Thirty days.", ("Leave",)),
+        ("item", "- Ask first.", ("Leave",)),
+        ("row", "city: Lisbon | days: 31", ("Leave",)),
+    ]
+    assert told(read("xlsx", excel_file())) == [
+        ("heading", "Prices", ()),
+        ("row", "item: tea | price: 3", ("Prices",)),
+        ("row", "item: coffee", ("Prices",)),
+    ]
+
+
+def pdf_file(pages: list[str], *, title: str = "", outline: bool = False) -> bytes:
+    """A small PDF: a line of text for each line of a page; with an outline, a heading for each page."""
+    kids = " ".join(f"{10 + 2 * number} 0 R" for number in range(len(pages)))
+    items = 10 + 2 * len(pages)
+    objects = {
+        1: f"<< /Type /Catalog /Pages 2 0 R {f'/Outlines {items} 0 R' if outline else ''} >>",
+        2: f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        3: "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        4: f"<< /Title ({title}) >>",
+    }
+    for number, page in enumerate(pages):
+        at = 10 + 2 * number
+        objects[at] = (
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {at + 1} 0 R"
+            " /Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        shown = " ".join(f"({line}) Tj 0 -14 Td" for line in page.split("\n")) if page else ""
+        stream = f"BT /F1 11 Tf 40 740 Td {shown} ET"
+        objects[at + 1] = f"<< /Length {len(stream)} >> stream\n{stream}\nendstream"
+    if outline:
+        last = items + len(pages)
+        objects[items] = f"<< /First {items + 1} 0 R /Last {last} 0 R /Count {len(pages)} >>"
+        for number in range(len(pages)):
+            following = f"/Next {items + number + 2} 0 R" if number + 1 < len(pages) else ""
+            objects[items + 1 + number] = (
+                f"<< /Title (Chapter {number + 1}) /Parent {items} 0 R {following}"
+                f" /Dest [{10 + 2 * number} 0 R /Fit] >>"
+            )
+    body, places = b"%PDF-1.4\n", {}
+    for number, text in objects.items():
+        places[number] = len(body)
+        body += f"{number} 0 obj {text} endobj\n".encode("latin-1")
+    table = "".join(
+        f"{places[number]:010} 00000 n \n" if number in places else "0000000000 65535 f \n"
+        for number in range(max(places) + 1)
+    )
+    trailer = f"trailer << /Size {max(places) + 1} /Root 1 0 R /Info 4 0 R >>\nstartxref\n{len(body)}\n%%EOF"
+    return body + f"xref\n0 {max(places) + 1}\n{table}{trailer}".encode()
+
+
+def test_pdf_by_page_with_its_outline() -> None:
+    reading = read("pdf", pdf_file(["Thirty days of leave.", "Nobody works\non Sunday."], title="Rules", outline=True))
+    assert (reading.title, reading.pages, reading.empty_pages) == ("Rules", 2, 0)
+    assert [(each.text, each.page, each.headings) for each in reading.blocks if each.kind == "text"] == [
+        ("Thirty days of leave.", 1, ("Chapter 1",)),
+        ("Nobody works\non Sunday.", 2, ("Chapter 2",)),
+    ]
+
+
+def test_a_scan_says_so() -> None:
+    reading = read("pdf", pdf_file(["", ""]))
+    assert (reading.blocks, reading.empty_pages) == ([], 2)
+    assert "scanned" in reading.notes[0]
+    assert "1 of its 2 pages" in read("pdf", pdf_file(["Text.", ""])).notes[0]
+
+
+def zipped(**entries: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in entries.items():
+            archive.writestr(name.replace("__", "/").replace("_", "."), data)
+    return file.getvalue()
+
+
+BOMB = zipped(word__document_xml=b"<a/>", word__media__a_bin=b"0" * (60 << 20))
+ENTITIES = zipped(word__document_xml=b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
+MANY = zipped(word__document_xml=b"<a/>", **{f"n{number}": b"" for number in range(10_001)})
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "why"),
+    [
+        ("text", b"a\x00b", "NUL"),
+        ("text", b"\xe9", "UTF-8"),
+        ("json", b"[" * 100_000, "nested|JSON"),
+        ("json", (b'{"a":' * 900) + b"1" + b"}" * 900, "nested"),
+        ("json", b"{]", "no JSON"),
+        ("html", b"<div>" * 5_000, "nested"),
+        ("pdf", b"MZ", "called a PDF"),
+        ("pdf", b"%PDF-1.7\nbroken", "damaged"),
+        ("pdf", pdf_file([""] * 2_001), "2,001 pages"),
+        ("docx", b"PK\x03\x04", "called a Word file"),
+        ("docx", excel_file(), "called a Word file"),
+        ("xlsx", word_file(), "called an Excel file"),
+        ("docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"),
+        ("docx", BOMB, "200 times"),
+        ("docx", ENTITIES, "entities"),
+        ("docx", MANY, "10,00"),
+        ("email", b"", "no e-mail"),
+        ("text", b"long line\n\n" * (MAX_CHARACTERS // 9 + 10), "characters"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_is_refused_says_why(form: str, data: bytes, why: str) -> None:
+    with pytest.raises(RefusedError, match=why):
+        read(form, data)
+
+
+@pytest.mark.parametrize("text", ["﻿bom", "line\r\nline", "عربى 🔑", "", " ", "\n\n\n"])
+def test_any_text_is_text(text: str) -> None:
+    for form in ("text", "markdown", "csv", "html"):
+        read(form, text)
+    assert "".join(each.text for each in read("text", text.encode("utf-16")).blocks) == text.replace(
+        "\r\n", "\n"
+    ).strip("\n ")

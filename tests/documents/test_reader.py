@@ -1,0 +1,108 @@
+"""The process that reads: what it cannot do, and that what goes wrong in it stays there."""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from keeps.documents import host
+from keeps.documents.parsers import BY_NAME
+from keeps.documents.reader import DocumentReader, Read
+from keeps_client.errors import ValidationFailedError
+
+
+@pytest.fixture
+async def reader() -> AsyncIterator[DocumentReader]:
+    opened = DocumentReader()
+    yield opened
+    await opened.close()
+
+
+async def read(reader: DocumentReader, data: bytes, form: str = "markdown") -> Read:
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        return await reader.read("tenant", file.fileno(), BY_NAME[form], f"x.{form}", None)
+
+
+async def test_documents_are_read_one_after_the_other_and_at_once(reader: DocumentReader) -> None:
+    found = await asyncio.gather(*(read(reader, f"# Title {n}\n\nText {n}.".encode()) for n in range(12)))
+    assert [each.title for each in found] == [f"Title {n}" for n in range(12)]
+    assert [each.text for each in found] == [f"Title {n}\n\nText {n}." for n in range(12)]
+
+
+async def test_a_refusal_is_said_in_words(reader: DocumentReader) -> None:
+    with pytest.raises(ValidationFailedError, match=r"'x\.json' is refused: it is no JSON"):
+        await read(reader, b"{", "json")
+    assert (await read(reader, b"And on.")).text == "And on."
+
+
+async def test_a_process_that_is_killed_is_made_again(reader: DocumentReader) -> None:
+    await read(reader, b"One.")
+    assert reader._process is not None
+    reader._process.kill()
+    await reader._process.wait()
+    assert (await read(reader, b"Two.")).text == "Two."
+
+
+HOSTILE = {
+    "the environment": "import os; told = repr(dict(os.environ))",
+    "a file to write": "open('/tmp/keeps-was-here', 'w')",
+    "a file of the service": "told = open('/etc/shadow').read()",
+    "the network": "import socket; socket.create_connection(('127.0.0.1', 5432), 1)",
+    "another program": "import subprocess; subprocess.run(['id'])",
+    "a child": "import os; os.fork()",
+    "memory": "told = 'x' * (2 << 30)",
+    "a crash": "import os; os.abort()",
+    "an exit": "import os; os._exit(3)",
+    "the user": "import os; told = str(os.getuid())",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_parser_that_turns_bad_reaches_nothing(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The child of the process that reads, with a parser that does what a hostile file might make it do."""
+    monkeypatch.setenv("KEEPS_JWT_SECRET", "the-secret")
+    import keeps.documents.parsers as parsers
+
+    def turned(form: str, data: bytes, name: str) -> parsers.Reading:
+        held: dict[str, str] = {}
+        exec(HOSTILE[what], held)
+        reading = parsers.Reading(name)
+        reading.add(str(held.get("told", "")))
+        return reading
+
+    file = tmp_path / "document"
+    file.write_bytes(b"text")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            faulthandler.disable()
+            os.close(reading)
+            parsers.parse = turned
+            job = {"format": "text", "name": "x", "title": None, "tokens": 256}
+            host._child(job, os.open(file, os.O_RDONLY), writing, count=lambda texts: [1 for _ in texts])
+        finally:
+            os._exit(0)
+    os.close(writing)
+    told = b""
+    while part := os.read(reading, 65_536):
+        told += part
+    os.close(reading)
+    os.waitpid(child, 0)
+    assert b"the-secret" not in told
+    assert b"root:" not in told
+    assert not Path("/tmp/keeps-was-here").exists()
+    if what == "the user":
+        assert b'"text": "0"' not in told
+    elif what in ("a crash", "an exit"):
+        assert told == b""
+    elif what != "the environment":
+        assert b"refused" in told, told
