@@ -34,6 +34,8 @@ TABLES = (
     "memory_readings",
     "idempotency_keys",
     "api_keys",
+    "documents",
+    "document_passages",
     "events",
 )
 
@@ -66,6 +68,7 @@ async def filled(keeps: Keeps, tenant: str, user: str) -> Any:
     await memory.read_entities()
     for provider in ("working", "markdown"):
         await memory.write_entry(provider, "swordfish", "The swordfish swims.", metadata={"content_type": "event"})
+    await memory.add_document("# Of the swordfish\n\nThe swordfish swims.", source=f"{user}-swordfish.md")
     await memory.keeps.keys.make(memory.scope, NewKey(name="k", user_id=user))
     return memory
 

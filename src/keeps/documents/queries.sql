@@ -102,3 +102,7 @@ ORDER BY passage.memory_id, documents.created_at, passage.document_id, passage."
 WITH redacted AS (SELECT keeps.redact_own_events($2::uuid::text, $3::text[]) AS changed)
 DELETE FROM keeps.documents USING redacted
 WHERE tenant_id = $1 AND document_id = $2
+
+-- name: documents_overdue
+SELECT document_id FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 AND deleted_at < $3
+LIMIT 100

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+from pydantic import TypeAdapter
 
 from keeps.clock import new_id
 from keeps.db.session import Row, Tx
@@ -15,6 +17,7 @@ from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.memories.types import MEMORY, MemoryRow
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Citation, Document
 from keeps_client.models.events import EventType
 
@@ -160,11 +163,38 @@ async def citations(tx: Tx, memory_ids: Collection[UUID]) -> dict[UUID, list[Aro
     return found
 
 
+async def add(tx: Tx, image: dict[str, Any]) -> bool:
+    """A document with its passages as an export says them; False where it is there. Raises ValueError, KeyError,
+    TypeError for what is none, ValidationFailedError where its passages are not there."""
+    held = _PASSAGES.validate_python(image["passages"])
+    row = _ROW.validate_python(
+        {**{name: value for name, value in image.items() if name != "passages"}, "file_hash": b""}
+    )
+    row = replace(row, file_hash=bytes.fromhex(image["file_hash"].removeprefix("\\x")))
+    if await get(tx, row.document_id) is not None or (row.source and await of_source(tx, row.source)):
+        return False
+    there = await lock_memories(tx, {each.memory_id for each in held})
+    if len(there) < len({each.memory_id for each in held}):
+        raise ValidationFailedError("is of passages that are not there; import the memories first")
+    await put(tx, row, held, "document.written")
+    return True
+
+
+async def overdue(tx: Tx, deleted_before: datetime) -> list[UUID]:
+    """One's own documents that were deleted so long ago."""
+    rows = await tx.fetch(QUERIES["documents_overdue"], tx.scope.tenant_id, tx.scope.user_id, deleted_before)
+    return [row["document_id"] for row in rows]
+
+
 async def erase(tx: Tx, document_id: UUID, now: datetime) -> None:
     """Remove a document, and what its events say."""
     await tx.execute(QUERIES["document_erase"], tx.scope.tenant_id, document_id, TYPES)
     data = {"document_id": str(document_id)}
     await events.append(tx, [NewEvent(new_id(), "document.erased", str(document_id), now, "private", None, data)])
+
+
+_ROW: TypeAdapter[DocumentRow] = TypeAdapter(DocumentRow)
+_PASSAGES: TypeAdapter[list[Passage]] = TypeAdapter(list[Passage])
 
 
 def _row(row: Row | None) -> DocumentRow | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from keeps.db.session import Database, Tx
+from keeps.documents import store as documents
 from keeps.lifecycle.statements import QUERIES
 from keeps.memories import store
-from keeps.memories.changes import Changes
+from keeps.memories.changes import RESTORABLE, Changes
 from keeps.memories.store import Written
 from keeps.memories.types import MemoryRow
 from keeps.operations.service import BATCH, UNDO_WINDOW, Change, Run, record
@@ -27,6 +28,12 @@ async def expire_user(database: Database, changes: Changes, scope: Scope, run: R
             await record(tx, run, gone)
         return len(gone)
 
+    async def remove_documents(tx: Tx) -> int:
+        gone = await documents.overdue(tx, run.now - RESTORABLE)
+        for each in gone:
+            await documents.erase(tx, each, run.now)
+        return len(gone)
+
     async def tidy(tx: Tx) -> None:
         await tx.execute(QUERIES["session_notes_expire"], tx.scope.tenant_id, tx.scope.user_id, run.now)
         await tx.execute(
@@ -37,5 +44,7 @@ async def expire_user(database: Database, changes: Changes, scope: Scope, run: R
     while done := await database.write(scope, forget):
         run.counts["expired"] += done
     while done := await database.write(scope, changes.remove_overdue):
+        run.counts["removed"] += done
+    while done := await database.write(scope, remove_documents):
         run.counts["removed"] += done
     await database.write(scope, tidy)

@@ -92,3 +92,45 @@ CREATE OR REPLACE FUNCTION keeps.replayed_tables() RETURNS TABLE (name text, key
            ('mentions', '{memory_id,entity_id}', 'SELECT * FROM keeps.replay_mentions($1)', 'source = ''user'''),
            ('document_passages', '{document_id,position}', 'SELECT * FROM keeps.replay_passages($1)', 'true')
 $$;
+
+-- Erasure counts what goes.
+CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, held bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans',
+        'plan_correlations',
+                                'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names',
+                                    'relations', 'mentions',
+                                'memory_readings', 'documents', 'document_passages', 'idempotency_keys',
+                                    'api_keys', 'events'] LOOP
+        EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
+            INTO held USING tenant, wanted_user_id;
+        RETURN NEXT;
+    END LOOP;
+    name := 'memory_access';
+    SELECT count(*) INTO held FROM memory_access JOIN memories USING (tenant_id, memory_id)
+    WHERE memory_access.tenant_id = tenant AND (wanted_user_id IS NULL OR memories.user_id = wanted_user_id);
+    RETURN NEXT;
+    IF wanted_user_id IS NULL THEN
+        name := 'webhooks';
+        SELECT count(*) INTO held FROM webhooks WHERE tenant_id = tenant;
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
+-- What a tenant stores of documents beside their passages counts for its quota of bytes, too.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['documents', 'document_passages'] LOOP
+        EXECUTE format('CREATE TRIGGER %1$s_state_insert AFTER INSERT ON keeps.%1$I REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
+        EXECUTE format('CREATE TRIGGER %1$s_state_update AFTER UPDATE ON keeps.%1$I REFERENCING OLD TABLE AS departed NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
+        EXECUTE format('CREATE TRIGGER %1$s_state_delete AFTER DELETE ON keeps.%1$I REFERENCING OLD TABLE AS departed FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
+    END LOOP;
+END
+$$;
+REVOKE ALL ON FUNCTION keeps.replay_passages(timestamptz) FROM PUBLIC;

@@ -46,6 +46,15 @@ SELECT to_jsonb(relations) AS row FROM keeps.relations WHERE tenant_id = $1 AND 
 SELECT to_jsonb(mentions) AS row FROM keeps.mentions WHERE tenant_id = $1 AND user_id = $2 AND source = 'user'
     ORDER BY memory_id, entity_id
 
+-- name: export_documents
+-- With where their passages stand, which are memories.
+SELECT to_jsonb(documents) || jsonb_build_object('passages', COALESCE((
+    SELECT jsonb_agg(to_jsonb(passage) - '{tenant_id,document_id,position,user_id,visibility}'::text[]
+                     ORDER BY passage."position")
+    FROM keeps.document_passages AS passage
+    WHERE passage.tenant_id = $1 AND passage.document_id = documents.document_id), '[]')) AS row
+FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, document_id
+
 -- name: count_rows
 SELECT name, held FROM keeps.count_rows($1)
 

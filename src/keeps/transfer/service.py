@@ -13,6 +13,7 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 
 from keeps.db.session import Database, Row, Tx
+from keeps.documents import store as documents
 from keeps.graph import store as graph
 from keeps.indexing.service import Indexer
 from keeps.memories import store as memories
@@ -31,6 +32,7 @@ from keeps_client.models import (
     ImportSummary,
     Memory,
     Mention,
+    NewDocument,
     NewEntity,
     NewMemory,
     NewPlanContext,
@@ -45,7 +47,7 @@ from keeps_client.models import (
 )
 from keeps_client.models.common import check_storable
 
-_LISTS = ("session", "plan", "task_context", "working_memory", "entity", "relation", "mention")
+_LISTS = ("session", "plan", "task_context", "working_memory", "entity", "relation", "mention", "document")
 _PLURALS = {"working_memory": "working_memory", "entity": "entities"}
 _FIRST = (False, UUID(int=0))
 
@@ -222,6 +224,13 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
                 return True
 
             return add_mention
+        case "document":
+            _check_as(NewDocument, row)
+
+            async def add_document(tx: Tx) -> bool:
+                return await documents.add(tx, row)
+
+            return add_document
         case _:
             raise ValidationFailedError(f"holds an unknown type: {kind!r}")
 
