@@ -15,6 +15,7 @@ from keeps.documents import host
 from keeps.documents.parsers import BY_NAME
 from keeps.documents.reader import DocumentReader, Read
 from keeps_client.errors import ValidationFailedError
+from tests.documents.test_parsers import excel_file, pdf_file, word_file
 
 
 @pytest.fixture
@@ -35,6 +36,26 @@ async def test_documents_are_read_one_after_the_other_and_at_once(reader: Docume
     found = await asyncio.gather(*(read(reader, f"# Title {n}\n\nText {n}.".encode()) for n in range(12)))
     assert [each.title for each in found] == [f"Title {n}" for n in range(12)]
     assert [each.text for each in found] == [f"Title {n}\n\nText {n}." for n in range(12)]
+
+
+SAMPLES = {
+    "text": b"A text.",
+    "markdown": b"# A\n\ntext",
+    "csv": b"a,b\n1,2\n",
+    "json": b'[{"a": 1}]',
+    "email": b"Subject: =?iso-8859-15?q?a?=\nContent-Type: text/plain; charset=cp1252\n\nHello.",
+    "html": b"<h1>A</h1><p>text</p>",
+    "pdf": pdf_file(["A page.", "Another."], outline=True),
+    "docx": word_file(),
+    "xlsx": excel_file(),
+}
+
+
+@pytest.mark.parametrize("form", BY_NAME)
+async def test_each_format_can_be_read_with_nothing_at_hand(reader: DocumentReader, form: str) -> None:
+    found = await read(reader, SAMPLES[form], form)
+    assert found.chunks
+    assert all(found.text[each.start : each.end].strip() for each in found.chunks)
 
 
 async def test_a_refusal_is_said_in_words(reader: DocumentReader) -> None:

@@ -205,6 +205,8 @@ class MemoryService:
         if stored is None or stored.deleted_at is not None:
             raise NotFoundError(f"no memory {memory_id} that you may change")
         check_version(stored, if_version)
+        if stored.layer == "knowledge":
+            raise ConflictError(f"memory {memory_id} is a passage of a document; add the document again instead")
         if stored.superseded_by is not None:
             raise ConflictError(f"memory {memory_id} is superseded by {stored.superseded_by}; change that one")
         now = self._clock()
