@@ -8,6 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keeps.ai.tokens import WordPieceCounter
 from keeps.documents import chunks
 from keeps.documents.parsers import Block, Kind
 
@@ -75,3 +76,9 @@ def test_what_has_no_spaces_is_cut_all_the_same() -> None:
     found = chunks.cut(text, [Block(text)], starts, "", lambda texts: [len(each) for each in texts], 256)
     assert "".join(text[each.start : each.end] for each in found) == text
     assert max(each.end - each.start for each in found) <= 256
+
+
+@given(st.lists(st.text("ab. é漢🔑\n", max_size=60), max_size=8))
+def test_words_counted_once_add_up(texts: list[str]) -> None:
+    whole = WordPieceCounter().count
+    assert chunks.by_words(whole)(texts) == whole(texts)

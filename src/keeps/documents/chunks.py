@@ -7,6 +7,7 @@ begins with the last sentences of the passage before, for those who read it alon
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -37,6 +38,19 @@ class _Piece:
     tokens: int
 
 
+def by_words(count: Counter) -> Counter:
+    """The same for a tokenizer whose tokens never go over white space, each word counted once: ten times as fast."""
+    known: dict[str, int] = {}
+
+    def counted(texts: Sequence[str]) -> list[int]:
+        split = [each.split() for each in texts]
+        new = list({word for words in split for word in words} - known.keys())
+        known.update(zip(new, count(new), strict=True))
+        return [sum(map(known.__getitem__, words)) for words in split]
+
+    return counted
+
+
 def joined(blocks: Sequence[Block]) -> tuple[str, list[int]]:
     """The text of a document, and where each block begins in it."""
     parts: list[str] = []
@@ -65,10 +79,10 @@ def cut(
         (above,) = count([heading_line(title, headings)])
         room = max(limit - above, limit // 2)
         members = list(section)
-        pages = {start: block.page for block, start in members}
+        begins = [start for _, start in members]
         for start, end in _spans(text, members, count, room):
-            page = max((begin for begin in pages if begin <= start), default=start)
-            found.append(Chunk(start, end, headings, pages.get(page)))
+            block, _ = members[max(0, bisect_right(begins, start) - 1)]
+            found.append(Chunk(start, end, headings, block.page))
     return found
 
 
@@ -85,8 +99,7 @@ def heading_line(title: str, headings: Sequence[str]) -> str:
 def _spans(text: str, members: Sequence[tuple[Block, int]], count: Counter, room: int) -> Iterator[tuple[int, int]]:
     current: list[_Piece] = []
     size = 0
-    for block, begin in members:
-        pieces = _pieces(text, block, begin, count, room)
+    for (block, _), pieces in zip(members, _pieces(text, members, count, room), strict=True):
         whole = sum(each.tokens for each in pieces)
         if current and size + whole > room:
             yield current[0].start, current[-1].end
@@ -115,18 +128,21 @@ def _tail(pieces: Sequence[_Piece], room: int) -> list[_Piece]:
     return kept
 
 
-def _pieces(text: str, block: Block, begin: int, count: Counter, room: int) -> list[_Piece]:
-    """A block as sentences, or as it is where it is a line; what is longer than a passage is cut at spaces."""
-    end = begin + len(block.text)
-    spans = [(begin, end)] if block.kind in _LINES else list(_sentences(text, begin, end))
-    tokens = count([text[start:stop] for start, stop in spans])
-    found: list[_Piece] = []
-    for (start, stop), size in zip(spans, tokens, strict=True):
-        if size <= room:
-            found.append(_Piece(start, stop, size))
-        else:
-            found += _cut(text, start, stop, size, room)
-    return found
+def _pieces(text: str, members: Sequence[tuple[Block, int]], count: Counter, room: int) -> Iterator[list[_Piece]]:
+    """Each block as sentences, or as it is where it is a line; what is longer than a passage is cut at spaces."""
+    spans = [
+        [(begin, begin + len(block.text))]
+        if block.kind in _LINES
+        else list(_sentences(text, begin, begin + len(block.text)))
+        for block, begin in members
+    ]
+    tokens = iter(count([text[start:stop] for each in spans for start, stop in each]))  # at once: a call costs
+    for each in spans:
+        found: list[_Piece] = []
+        for start, stop in each:
+            size = next(tokens)
+            found += [_Piece(start, stop, size)] if size <= room else _cut(text, start, stop, size, room)
+        yield found
 
 
 def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:

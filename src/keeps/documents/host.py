@@ -110,7 +110,7 @@ def _child(job: dict[str, Any], file: int, answer: int, *, count: chunks.Counter
             "text": text,
             "chunks": [
                 (each.start, each.end, each.headings, each.page)
-                for each in chunks.cut(text, reading.blocks, starts, title, count, job["tokens"])
+                for each in chunks.cut(text, reading.blocks, starts, title, chunks.by_words(count), job["tokens"])
             ],
         }
     except parsers.RefusedError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -108,10 +109,10 @@ async def put(tx: Tx, row: DocumentRow, passages: Sequence[Passage], event_type:
     stored = await tx.fetch_row(QUERIES["document_put"], json.dumps(image, ensure_ascii=False, default=_plain))
     assert stored is not None
     await tx.execute(QUERIES["passages_delete"], row.tenant_id, row.document_id)
-    told = [asdict(each) for each in passages]
-    encoded = json.dumps(told, ensure_ascii=False, default=_plain)
+    # In a thread: a long document has some ten thousand.
+    told, encoded = await asyncio.to_thread(_told, passages)
     await tx.execute(QUERIES["passages_insert"], row.tenant_id, row.document_id, encoded, row.user_id, row.visibility)
-    data = {"document": {**json.loads(stored["row"]), "passages": json.loads(encoded)}}
+    data = {"document": {**json.loads(stored["row"]), "passages": told}}
     subject = str(row.document_id)
     event = NewEvent(new_id(), event_type, subject, row.updated_at, "private", row.agent_id, data)
     await events.append(tx, [event])
@@ -208,6 +209,21 @@ def _document(row: Row) -> Document:
     values: dict[str, Any] = {name: row[name] for name in Document.model_fields}
     values |= {"metadata": json.loads(row["metadata"]), "tags": tuple(row["tags"])}
     return Document.model_construct(**values)
+
+
+def _told(passages: Sequence[Passage]) -> tuple[list[dict[str, object]], str]:
+    told: list[dict[str, object]] = [
+        {
+            "memory_id": str(each.memory_id),
+            "starts": each.starts,
+            "ends": each.ends,
+            "page": each.page,
+            "headings": each.headings,
+            "gap": each.gap,
+        }
+        for each in passages
+    ]
+    return told, json.dumps(told, ensure_ascii=False)
 
 
 def _plain(value: object) -> str:

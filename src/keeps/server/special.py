@@ -6,7 +6,9 @@ import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -50,22 +52,33 @@ async def stream_events(
 async def add_document(request: Request, caller: Writer) -> Response:
     """Add a document as multipart/form-data: the part `file`, and `document`, what is said of it, as JSON. Under a
     source that is there, it is a new version."""
-    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise ValidationFailedError("the body must be multipart/form-data, with the part `file`")
+    kind, options = parse_options_header(request.headers.get("content-type"))
+    if kind != b"multipart/form-data" or not options.get(b"boundary"):
+        raise ValidationFailedError("the body must be multipart/form-data with its boundary, with the part `file`")
     try:
-        async with request.form(max_files=1, max_fields=1, max_part_size=100_000) as form:
-            file, said = form.get("file"), form.get("document")
-            if not isinstance(file, UploadFile):
-                raise ValidationFailedError("the part `file` is missing; give it a filename")
-            new = validated(NewDocument, json.loads(said) if isinstance(said, str) else {})
-            descriptor = file.file.fileno()  # on disk by that, whatever its size
-            file.file.seek(0)
-            done = await caller.keeps.documents.add(
-                caller.scope, descriptor, file.filename or "", new, media_type=file.content_type
-            )
-    except (MultiPartException, ValueError) as error:
-        raise ValidationFailedError(f"the body cannot be read: {error}") from None
+        form = await request.form(max_files=1, max_fields=1, max_part_size=100_000)
+    except (HTTPException, MultiPartException) as error:
+        detail = error.detail if isinstance(error, HTTPException) else error.message
+        raise ValidationFailedError(f"the body cannot be read: {detail}") from None
+    try:
+        file, said = form.get("file"), form.get("document")
+        if not isinstance(file, UploadFile):
+            raise ValidationFailedError("the part `file` is missing; give it a filename")
+        new = validated(NewDocument, _object(said) if isinstance(said, str) else {})
+        descriptor = file.file.fileno()  # on disk by that, whatever its size
+        file.file.seek(0)
+        name, media_type = file.filename or "", file.content_type
+        done = await caller.keeps.documents.add(caller.scope, descriptor, name, new, media_type=media_type)
+    finally:
+        await form.close()
     return Response(done.model_dump_json(), 201 if done.status == "created" else 200, media_type="application/json")
+
+
+def _object(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValidationFailedError('the part `document` must be JSON, such as {"title": "Handbook"}') from None
 
 
 @router.get("/admin/export", tags=["administration"], response_class=StreamingResponse)

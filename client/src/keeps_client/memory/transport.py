@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -12,6 +13,7 @@ from keeps_client._requests import Answer, Call, error_of, wait_seconds
 from keeps_client.errors import UnavailableError
 
 STREAM_SECONDS = 60.0
+PIECE_BYTES = 1 << 19
 
 
 class Transport:
@@ -80,6 +82,8 @@ class Transport:
             )
         headers = {**call.headers, "Content-Type": call.media_type} if call.body is not None else call.headers
         url = URL(self._base_url + call.path, encoded=True)
+        # A long body goes in pieces: sent as one, it would hold the event loop.
+        body = io.BytesIO(call.body) if call.body is not None and len(call.body) > PIECE_BYTES else call.body
         return self._session.request(
-            call.method, url, data=call.body, headers=headers, allow_redirects=False, timeout=timeout
+            call.method, url, data=body, headers=headers, allow_redirects=False, timeout=timeout
         )
