@@ -99,6 +99,7 @@ class ContextRouter:
         self._exchanges = exchanges
         self._sources = sources
         self._counter = counter
+        self._counts = False
         self._access = access
         self._clock = clock
         self._seconds = seconds
@@ -119,6 +120,9 @@ class ContextRouter:
         if "smalltalk" not in read and "temporal" not in read and signals.looks_foreign(request.query):
             read = await self._foreign(asking, read)
         await self._providers.warm()
+        if not self._counts:  # the tokenizer is read at its first use, which takes its time
+            await asyncio.to_thread(self._counter.count, [CONTEXT_END])
+            self._counts = True
         waited = time.perf_counter()
         notes, last, answers, temporal, facts, known = await asyncio.gather(
             self._source(
