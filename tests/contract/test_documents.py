@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,78 @@ async def test_a_passage_is_changed_by_its_document_alone(memory: Any) -> None:
     with pytest.raises(ConflictError, match="add the document again"):
         await memory.update(hit.memory_id, content="Nobody has any leave.")
     assert (await memory.search_documents("days of leave", limit=1)).hits[0].content == hit.content
+
+
+async def test_sent_again_without_a_source_it_is_known_by_its_bytes(memory: Any) -> None:
+    receipts = await asyncio.gather(*(memory.add_document("Sent twice at once.", title="Once") for _ in range(4)))
+    assert sorted(each.status for each in receipts) == ["created", "unchanged", "unchanged", "unchanged"]
+    assert len((await memory.list_documents()).items) == 1
+    sources = await asyncio.gather(*(memory.add_document(HANDBOOK, source="h.md") for _ in range(3)))
+    assert sorted(each.status for each in sources) == ["created", "unchanged", "unchanged"]
+
+
+async def test_what_two_documents_share_says_nothing_of_the_one_that_was_erased(memory: Any, log_of: Any) -> None:
+    one = await memory.add_document(
+        "# Zanzibar\n\nThe gate opens at nine.", source="zanzibar.md", tags=["zanzibar"], metadata={"a": "zanzibar"}
+    )
+    two = await memory.add_document("# Menu\n\nThe gate opens at nine.", source="menu.md", tags=["menu"])
+    assert (two.stored, two.known) == (0, 1)
+    (hit,) = (await memory.search_documents("gate", tags=["menu"])).hits
+    assert [each.title for each in hit.citations] == ["Zanzibar", "Menu"]
+    await memory.delete_document(one.document.document_id, hard=True)
+    (hit,) = (await memory.search_documents("gate")).hits
+    held = await memory.get(hit.memory_id)
+    assert (held.tags, held.source, held.metadata) == (("menu",), "file:menu.md", {"under": "Menu"})
+    assert "zanzibar" not in (await log_of()).lower()
+    assert "zanzibar" not in str(held).lower()
+
+
+async def test_tags_and_metadata_change_with_the_document(memory: Any, keeps: Keeps, tenant: str) -> None:
+    await memory.add_document(HANDBOOK, source="h.md", tags=["old"])
+    changed = await memory.add_document(HANDBOOK, source="h.md", tags=["new"], metadata={"year": 2027})
+    assert (changed.status, changed.stored, changed.removed) == ("updated", 0, 0)
+    assert (await memory.search_documents("leave", tags=["old"])).hits == []
+    (hit,) = (await memory.search_documents("days of leave", tags=["new"], limit=1)).hits
+    assert (await memory.get(hit.memory_id)).metadata["year"] == 2027
+    assert (await keeps.events.verify(Scope(tenant, "alice"))).equal
+
+
+async def test_places_stay_right_where_a_passage_was_forgotten_by_itself(memory: Any) -> None:
+    added = await memory.add_document(HANDBOOK, source="h.md")
+    before = await memory.read_document(added.document.document_id)
+    (hit,) = (await memory.search_documents("days of leave", limit=1)).hits
+    await memory.forget(hit.memory_id, hard=True)
+    after = await memory.read_document(added.document.document_id)
+    assert len(after.text) == len(before.text)
+    assert "thirty days" not in after.text
+    assert after.text.index("Lisbon") == before.text.index("Lisbon")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"text": "\u200b" * 200_000},
+        {"text": "a." + " " * 200_000 + "b."},
+        {"text": "_" * 200_000},
+        {"text": "漢" * 60_000},
+        {"text": "\ud800 lone"},
+        {"text": "# \x00\n\ntext", "title": None},
+        {"data": b"%PDF-1.4 " * 10, "name": "a.pdf"},
+        {"data": b"text", "name": "a\x00\ud800.md"},
+        {"data": b"text", "name": "", "media_type": "text/plain"},
+        {"text": "text", "metadata": {"a": "x" * 65_500}},
+        {"text": "text", "tags": ["t"] * 51},
+        {"text": "text", "source": "x" * 2_001},
+    ],
+    ids=range(12),
+)
+async def test_strange_input_is_stored_or_refused_and_never_a_defect(memory: Any, given: dict[str, Any]) -> None:
+    try:
+        added = await memory.add_document(**given)
+    except ValidationFailedError:
+        return
+    found = await memory.read_document(added.document.document_id, length=100_000)
+    assert found.characters == added.document.characters
 
 
 async def test_pages_of_documents(memory: Any) -> None:

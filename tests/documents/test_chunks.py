@@ -13,7 +13,7 @@ from keeps.documents import chunks
 from keeps.documents.parsers import Block, Kind
 
 KINDS: list[Kind] = ["text", "heading", "item", "row", "code"]
-WORDS = st.text("ab .!?é漢🔑", min_size=1, max_size=120).filter(lambda text: text.strip())
+WORDS = st.text("ab .!?é漢🔑\u200b", min_size=1, max_size=120).filter(lambda text: text.strip())
 HEADINGS = st.sampled_from([(), ("A",), ("A", "B")])
 BLOCKS = st.lists(st.builds(Block, WORDS, st.sampled_from(KINDS), HEADINGS, st.sampled_from([None, 1, 2])), max_size=30)
 

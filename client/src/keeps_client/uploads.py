@@ -13,6 +13,7 @@ from uuid import uuid4
 from keeps_client._requests import Answer, Call, error_of
 from keeps_client.errors import PayloadTooLargeError, ValidationFailedError
 from keeps_client.models.documents import MAX_FILE_BYTES, DocumentReceipt, NewDocument
+from keeps_client.validation import named
 
 PATH = "/v1/documents"
 
@@ -24,6 +25,8 @@ def opened(
     """The name of a document and the document as an open file. Raises ValidationFailedError, PayloadTooLargeError."""
     if sum(each is not None for each in (text, file, data, stream)) != 1:
         raise ValidationFailedError("give a document as one of text, file, data or stream")
+    if name:
+        named("name", name, 255)
     if file is not None:
         path = Path(file)
         try:

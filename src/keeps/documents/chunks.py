@@ -16,6 +16,8 @@ from keeps.documents.parsers import Block, Kind
 from keeps.text.names import SENTENCE_END
 
 MAX_TOKENS, OVERLAP_TOKENS = 256, 32
+CHARACTERS_A_TOKEN = 64
+"""White space and signs that nobody sees count for no token: so many characters are one at the least."""
 Counter = Callable[[Sequence[str]], list[int]]
 """How many tokens each of some texts has."""
 _LINES: frozenset[Kind] = frozenset(("row", "code", "item"))
@@ -98,31 +100,34 @@ def heading_line(title: str, headings: Sequence[str]) -> str:
 
 def _spans(text: str, members: Sequence[tuple[Block, int]], count: Counter, room: int) -> Iterator[tuple[int, int]]:
     current: list[_Piece] = []
-    size = 0
     for (block, _), pieces in zip(members, _pieces(text, members, count, room), strict=True):
-        whole = sum(each.tokens for each in pieces)
-        if current and size + whole > room:
+        if current and pieces and not _fits([*current, *pieces], room):
             yield current[0].start, current[-1].end
-            current = _tail(current, room - min(whole, room)) if block.kind == "text" else []
-            size = sum(each.tokens for each in current)
+            current = (
+                _tail(current, pieces if _fits(pieces, room) else pieces[:1], room) if block.kind == "text" else []
+            )
         for piece in pieces:
-            if current and size + piece.tokens > room:
+            if current and not _fits([*current, piece], room):
                 yield current[0].start, current[-1].end
-                current = _tail(current, room - piece.tokens) if block.kind == "text" else []
-                size = sum(each.tokens for each in current)
+                current = _tail(current, [piece], room) if block.kind == "text" else []
             current.append(piece)
-            size += piece.tokens
     if current:
         yield current[0].start, current[-1].end
 
 
-def _tail(pieces: Sequence[_Piece], room: int) -> list[_Piece]:
+def _fits(pieces: Sequence[_Piece], room: int) -> bool:
+    """Whether these are one passage: by their tokens, and by all characters from the first to the last."""
+    length = pieces[-1].end - pieces[0].start
+    return length <= room * CHARACTERS_A_TOKEN and sum(each.tokens for each in pieces) <= room
+
+
+def _tail(before: Sequence[_Piece], following: Sequence[_Piece], room: int) -> list[_Piece]:
     """The last pieces that may stand before the next passage, too."""
     kept: list[_Piece] = []
-    size = 0
-    for piece in reversed(pieces):
-        size += piece.tokens
-        if size > min(OVERLAP_TOKENS, room) or len(kept) + 1 == len(pieces):
+    for piece in reversed(before[1:]):
+        if sum(each.tokens for each in kept) + piece.tokens > OVERLAP_TOKENS:
+            break
+        if not _fits([piece, *kept, *following], room):
             break
         kept.insert(0, piece)
     return kept
@@ -140,7 +145,7 @@ def _pieces(text: str, members: Sequence[tuple[Block, int]], count: Counter, roo
     for each in spans:
         found: list[_Piece] = []
         for start, stop in each:
-            size = next(tokens)
+            size = max(next(tokens), (stop - start) // CHARACTERS_A_TOKEN)
             found += [_Piece(start, stop, size)] if size <= room else _cut(text, start, stop, size, room)
         yield found
 

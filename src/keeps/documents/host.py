@@ -99,7 +99,7 @@ def _child(job: dict[str, Any], file: int, answer: int, *, count: chunks.Counter
         with os.fdopen(file, "rb") as document:
             document.seek(0)
             reading = parsers.parse(job["format"], document.read(), job["name"])
-        title = job["title"] or reading.title or job["name"]
+        title = _title(job["title"], reading.title, job["name"])
         text, starts = chunks.joined(reading.blocks)
         told = {
             "title": title,
@@ -123,6 +123,11 @@ def _child(job: dict[str, Any], file: int, answer: int, *, count: chunks.Counter
         told = {"refused": f"it cannot be read ({type(error).__name__})"}
     json.dump(told, out)
     out.flush()
+
+
+def _title(*given: str | None) -> str:
+    called = (" ".join(parsers.clean(each or "").split())[:500] for each in given)
+    return next((each for each in called if each), "Document")
 
 
 def _give_up_everything() -> None:

@@ -1,15 +1,16 @@
 -- Documents, and where their passages stand.
 
 -- name: document_lock
--- One's own document, to change it; by its id, or by its source where it is there.
-SELECT * FROM keeps.documents
-WHERE tenant_id = $1 AND user_id = $2
-  AND (document_id = $3 OR ($3::uuid IS NULL AND source = $4 AND deleted_at IS NULL))
-FOR UPDATE
+-- One's own document, to change it.
+SELECT * FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 AND document_id = $3 FOR UPDATE
 
--- name: document_by_source
--- One's own document of a source.
-SELECT * FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 AND source = $3 AND deleted_at IS NULL
+-- name: document_like
+-- One's own document that is there, of a source; without one, of the same bytes.
+SELECT * FROM keeps.documents
+WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NULL
+  AND (source = $3 OR ($3::text IS NULL AND source IS NULL AND file_hash = $4))
+ORDER BY created_at, document_id
+LIMIT 1
 
 -- name: document_get
 SELECT documents.*, (SELECT count(*) FROM keeps.document_passages AS passage
@@ -75,6 +76,20 @@ WHERE tenant_id = $1 AND user_id = $2 AND memory_id = ANY ($3::uuid[])
 ORDER BY memory_id
 FOR UPDATE
 
+-- name: passages_settled
+-- What documents that are there say of these memories: the first one where each stands, and the tags of all.
+SELECT wanted.memory_id, first.document_id, first.title, first.source, first.metadata, first.headings,
+    ARRAY(SELECT DISTINCT tag FROM keeps.document_passages AS passage
+          JOIN keeps.documents USING (tenant_id, document_id) CROSS JOIN LATERAL unnest(documents.tags) AS tag
+          WHERE passage.tenant_id = $1 AND passage.memory_id = wanted.memory_id AND documents.deleted_at IS NULL
+          ORDER BY tag LIMIT 50) AS tags
+FROM unnest($2::uuid[]) AS wanted(memory_id)
+CROSS JOIN LATERAL (SELECT documents.*, passage.headings FROM keeps.document_passages AS passage
+                    JOIN keeps.documents USING (tenant_id, document_id)
+                    WHERE passage.tenant_id = $1 AND passage.memory_id = wanted.memory_id
+                      AND documents.deleted_at IS NULL
+                    ORDER BY documents.created_at, documents.document_id, passage."position" LIMIT 1) AS first
+
 -- name: document_text
 -- The passages that touch a stretch of a document's text, with what stands before each.
 SELECT passage.starts, passage.ends, passage.gap, memories.content
@@ -84,18 +99,22 @@ WHERE passage.tenant_id = $1 AND passage.document_id = $2 AND passage.ends > $3
 ORDER BY passage."position"
 
 -- name: citations
--- Where these memories stand, and what is around them there.
-SELECT passage.memory_id, passage.document_id, documents.title, documents.source, passage.headings, passage.page,
-    passage.starts, passage.ends,
+-- Where these memories stand, at most 20 places of each, and what is around them there.
+SELECT wanted.memory_id, place.document_id, place.title, place.source, place.headings, place.page, place.starts,
+    place.ends,
     (SELECT memories.content FROM keeps.document_passages AS other JOIN keeps.memories USING (tenant_id, memory_id)
-     WHERE other.tenant_id = $1 AND other.document_id = passage.document_id
-       AND other."position" = passage."position" - 1) AS before,
+     WHERE other.tenant_id = $1 AND other.document_id = place.document_id
+       AND other."position" = place."position" - 1) AS before,
     (SELECT memories.content FROM keeps.document_passages AS other JOIN keeps.memories USING (tenant_id, memory_id)
-     WHERE other.tenant_id = $1 AND other.document_id = passage.document_id
-       AND other."position" = passage."position" + 1) AS after
-FROM keeps.document_passages AS passage JOIN keeps.documents USING (tenant_id, document_id)
-WHERE passage.tenant_id = $1 AND passage.memory_id = ANY ($2::uuid[]) AND documents.deleted_at IS NULL
-ORDER BY passage.memory_id, documents.created_at, passage.document_id, passage."position"
+     WHERE other.tenant_id = $1 AND other.document_id = place.document_id
+       AND other."position" = place."position" + 1) AS after
+FROM unnest($2::uuid[]) AS wanted(memory_id)
+CROSS JOIN LATERAL (SELECT passage.*, documents.title, documents.source, documents.created_at
+                    FROM keeps.document_passages AS passage JOIN keeps.documents USING (tenant_id, document_id)
+                    WHERE passage.tenant_id = $1 AND passage.memory_id = wanted.memory_id
+                      AND documents.deleted_at IS NULL
+                    ORDER BY documents.created_at, documents.document_id, passage."position" LIMIT 20) AS place
+ORDER BY wanted.memory_id, place.created_at, place.document_id, place."position"
 
 -- name: document_erase
 -- A document for good, and what its events say of it. $3: the types of its events.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
+
+from pydantic import JsonValue
 
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor, write_cursor
@@ -83,7 +86,7 @@ class DocumentService:
             raise PayloadTooLargeError(f"{name!r} has {size:,} bytes; at most {MAX_FILE_BYTES:,} are taken in")
         (file_hash,) = await self._texts.map(_hashed, [file])
         async with self._database.scoped(scope) as tx:
-            before = None if new.source is None else await store.of_source(tx, new.source)
+            before = await store.like(tx, new.source, file_hash)
         if before is not None and _same(before, new, file_hash):
             return DocumentReceipt(status="unchanged", document=await self.get(scope, before.document_id))
         read = await self._reader.read(scope.tenant_id, file, form, name, new.title)
@@ -92,7 +95,9 @@ class DocumentService:
         row = self._row(scope, read, new, form.name, file_hash)
 
         async def work(tx: Tx) -> tuple[DocumentStatus, DocumentRow, int, int]:
-            held = await store.lock(tx, None, new.source)
+            held = await store.like(tx, new.source, file_hash)
+            if held is not None and _same(held, new, file_hash):  # sent twice at once
+                return "unchanged", held, 0, 0
             after = (
                 row
                 if held is None
@@ -149,13 +154,15 @@ class DocumentService:
             raise NotFoundError(f"no document {document_id}")
         characters, tail = known
         said: list[str] = []
-        place = first = rows[0]["starts"] - len(rows[0]["gap"]) if rows else characters - len(tail)
+        first = rows[0]["starts"] - len(rows[0]["gap"]) if rows else characters - len(tail)
+        place = first = min(first, start)
         for row in rows:
             gap_starts = row["starts"] - len(row["gap"])
+            said.append(" " * (gap_starts - place))  # of a passage that was forgotten by itself
             said += [row["gap"][max(0, place - gap_starts) :], row["content"][max(0, place - row["starts"]) :]]
             place = max(place, row["ends"])
-        if end > characters - len(tail) and place >= characters - len(tail):
-            said.append(tail)
+        if end > characters - len(tail):
+            said += [" " * (characters - len(tail) - place), tail]
         whole = "".join(said)
         return DocumentText(
             document_id=document_id, start=start, text=whole[max(0, start - first) : end - first], characters=characters
@@ -165,7 +172,7 @@ class DocumentService:
         """Remove a document with what no other one says; `hard` for good, and from the log. Raises NotFoundError."""
 
         async def work(tx: Tx) -> DocumentDeleted:
-            held = await store.lock(tx, document_id, None)
+            held = await store.lock(tx, document_id)
             if held is None or (held.deleted_at is not None and not hard):
                 raise NotFoundError(f"no document {document_id} that you may delete")
             passages = await store.passages(tx, document_id)
@@ -181,6 +188,7 @@ class DocumentService:
                 now = self._clock()
                 after = replace(held, deleted_at=now, updated_at=now, version=held.version + 1)
                 await store.put(tx, after, passages, "document.deleted")
+            await self._settle(tx, said - gone, erased=hard)
             return DocumentDeleted(document_id=document_id, removed=len(locked), kept=len(said) - len(gone))
 
         return await self._introducer.write(scope, work)
@@ -236,15 +244,15 @@ class DocumentService:
         memory = NewMemory(
             content=read.text[chunk.start : chunk.end],
             content_type="document",
-            metadata={**new.metadata, "under": under[:1_000]},
-            tags=new.tags,
-            source=f"file:{new.source or read.title}"[:255],
+            tags=tuple(sorted(set(new.tags))),
+            source=_source(new.source, (new.title or read.title)[:500]),
             importance=IMPORTANCE,
             visibility=new.visibility,
         )
         row = new_row(memory, scope, new_id(), self._clock())
         hashed = passage_hash(row.content, row.visibility)
-        return written(row.evolve(layer="knowledge", content_hash=hashed))
+        told = _metadata(new.metadata, under)
+        return written(row.evolve(layer="knowledge", content_hash=hashed, metadata=told))
 
     async def _placed(self, tx: Tx, row: DocumentRow, read: Read, rows: Sequence[Written]) -> tuple[list[Passage], int]:
         """The passages of a document, those that are new stored; how many were."""
@@ -271,7 +279,29 @@ class DocumentService:
         await store.put(tx, row, passages, "document.written")
         locked = await store.lock_memories(tx, gone) if gone else []
         await self._hidden(tx, locked)
+        await self._settle(tx, {each.memory_id for each in passages} | (lost - gone))
         return len(locked)
+
+    async def _settle(self, tx: Tx, memory_ids: set[UUID], *, erased: bool = False) -> None:
+        """Let passages say what the documents do that hold them now: under which title, from where, with which tags.
+        `erased`: what they said before is in no event any more, either."""
+        told = await store.settled(tx, memory_ids) if memory_ids else {}
+        for held in await store.lock_memories(tx, told.keys()) if told else ():
+            row = told[held.memory_id]
+            said = held.evolve(
+                document_id=row["document_id"],
+                tags=tuple(row["tags"]),
+                source=_source(row["source"], row["title"]),
+                metadata=_metadata(json.loads(row["metadata"]), heading_line(row["title"], row["headings"])),
+            )
+            if said == held:
+                continue
+            if erased:
+                await memories.redact_events(tx, held.memory_id)
+            after = written(said.evolve(version=held.version + 1, updated_at=self._clock()))
+            if said.embedded_text != held.embedded_text:
+                await memories.drop_vectors(tx, held)
+            await self._changes.replace(tx, held, after, None)
 
     async def _hidden(self, tx: Tx, rows: Sequence[MemoryRow]) -> None:
         now = self._clock()
@@ -281,6 +311,15 @@ class DocumentService:
                 for each in rows[start : start + STORED_AT_ONCE]
             ]
             await memories.replace(tx, hidden, "memory.deleted")
+
+
+def _source(source: str | None, title: str) -> str:
+    """Where a passage comes from, as memories say it: from outside, so it is fenced where it is told."""
+    return f"file:{source or title}"[:255]
+
+
+def _metadata(metadata: dict[str, JsonValue], under: str) -> dict[str, JsonValue]:
+    return {**metadata, "under": under[:1_000]}
 
 
 def _hashed(file: int) -> bytes:

@@ -72,16 +72,22 @@ class Around:
     after: str | None
 
 
-async def lock(tx: Tx, document_id: UUID | None, source: str | None) -> DocumentRow | None:
-    """One's own, by its id or its source."""
-    if document_id is None and source is None:
-        return None
-    return _row(await tx.fetch_row(QUERIES["document_lock"], tx.scope.tenant_id, tx.scope.user_id, document_id, source))
+async def lock(tx: Tx, document_id: UUID) -> DocumentRow | None:
+    """One's own, to change it."""
+    return _row(await tx.fetch_row(QUERIES["document_lock"], tx.scope.tenant_id, tx.scope.user_id, document_id))
 
 
-async def of_source(tx: Tx, source: str) -> DocumentRow | None:
-    """One's own, as it is."""
-    return _row(await tx.fetch_row(QUERIES["document_by_source"], tx.scope.tenant_id, tx.scope.user_id, source))
+async def like(tx: Tx, source: str | None, file_hash: bytes) -> DocumentRow | None:
+    """One's own document of a source; without a source, that of the same bytes."""
+    who = tx.scope.tenant_id, tx.scope.user_id
+    return _row(await tx.fetch_row(QUERIES["document_like"], *who, source, file_hash))
+
+
+async def settled(tx: Tx, memory_ids: Collection[UUID]) -> dict[UUID, Row]:
+    """What documents that are there say of each of these memories: document_id, title, source, metadata, headings of
+    the first, and the tags of all."""
+    rows = await tx.fetch(QUERIES["passages_settled"], tx.scope.tenant_id, list(memory_ids))
+    return {row["memory_id"]: row for row in rows}
 
 
 async def get(tx: Tx, document_id: UUID) -> Document | None:
@@ -172,7 +178,7 @@ async def add(tx: Tx, image: dict[str, Any]) -> bool:
         {**{name: value for name, value in image.items() if name != "passages"}, "file_hash": b""}
     )
     row = replace(row, file_hash=bytes.fromhex(image["file_hash"].removeprefix("\\x")))
-    if await get(tx, row.document_id) is not None or (row.source and await of_source(tx, row.source)):
+    if await get(tx, row.document_id) is not None or (row.source and await like(tx, row.source, b"")):
         return False
     there = await lock_memories(tx, {each.memory_id for each in held})
     if len(there) < len({each.memory_id for each in held}):

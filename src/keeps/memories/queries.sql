@@ -114,6 +114,9 @@ DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = $2
 INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
 VALUES ($1, $2, $3, $4, $5, $6, $7::halfvec, binary_quantize($7::halfvec)::bit varying, $8)
 
+-- name: memory_pending_add
+INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
+
 -- name: memory_pending_done
 -- These memories wait for a vector no longer.
 DELETE FROM keeps.memory_pending WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])

@@ -117,6 +117,12 @@ async def store_vector(tx: Tx, row: MemoryRow, embedding: Embedding, model: str)
     await tx.execute(QUERIES["memory_pending_done"], row.tenant_id, [row.memory_id])
 
 
+async def drop_vectors(tx: Tx, row: MemoryRow) -> None:
+    """The vectors of a memory whose searched text changes: it waits for new ones."""
+    await tx.execute(QUERIES["memory_vectors_delete"], row.tenant_id, row.memory_id)
+    await tx.execute(QUERIES["memory_pending_add"], row.tenant_id, row.memory_id, row.user_id)
+
+
 async def copy_vectors(tx: Tx, source: UUID, target: UUID) -> None:
     await tx.execute(QUERIES["memory_vectors_copy"], tx.scope.tenant_id, source, target)
     await tx.execute(QUERIES["memory_pending_done"], tx.scope.tenant_id, [target])

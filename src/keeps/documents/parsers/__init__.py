@@ -86,15 +86,14 @@ class Reading:
 
     def heading(self, level: int, text: str, page: int | None = None) -> None:
         """A heading: what follows stands under it, up to the next of its level or above."""
-        said = " ".join(text.split())[:200]
+        said = " ".join(clean(text).split())[:200]
         if said:
             self._headings = [each for each in self._headings if each[0] < level]
             self.add(said, "heading", page)
             self._headings.append((level, said))
 
     def add(self, text: str, kind: Kind = "text", page: int | None = None) -> None:
-        # What cannot be stored as text is not; nothing else of it is changed.
-        kept = text.replace("\x00", "").encode("utf-8", "ignore").decode().strip("\n")
+        kept = clean(text).strip("\n")
         if not kept.strip():
             return
         self.characters += len(kept)
@@ -121,6 +120,11 @@ def parse(form: str, data: bytes, name: str) -> Reading:
     except RecursionError:
         raise RefusedError(f"it is nested deeper than {MAX_NESTING}") from None
     return reading
+
+
+def clean(text: str) -> str:
+    """Without what cannot be stored as text; nothing else of it is changed."""
+    return text.replace("\x00", "").encode("utf-8", "ignore").decode()
 
 
 def text_of(data: bytes) -> str:
