@@ -76,6 +76,10 @@ HOSTILE = {
     "the environment": "import os; told = repr(dict(os.environ))",
     "a file to write": "open('/tmp/keeps-was-here', 'w')",
     "a file of the service": "told = open('/etc/shadow').read()",
+    "a file behind Python's back": (
+        "import ctypes; libc = ctypes.CDLL(None); told = str(libc.open(b'/etc/hostname', 0) >= 0)"
+    ),
+    "the service's environment": "told = open(f'/proc/{PARENT}/environ').read()",
     "the network": "import socket; socket.create_connection(('127.0.0.1', 5432), 1)",
     "another program": "import subprocess; subprocess.run(['id'])",
     "a child": "import os; os.fork()",
@@ -93,7 +97,7 @@ def test_a_parser_that_turns_bad_reaches_nothing(what: str, monkeypatch: pytest.
     import keeps.documents.parsers as parsers
 
     def turned(form: str, data: bytes, name: str) -> parsers.Reading:
-        held: dict[str, str] = {}
+        held: dict[str, object] = {"PARENT": parent}
         exec(HOSTILE[what], held)
         reading = parsers.Reading(name)
         reading.add(str(held.get("told", "")))
@@ -102,13 +106,14 @@ def test_a_parser_that_turns_bad_reaches_nothing(what: str, monkeypatch: pytest.
     file = tmp_path / "document"
     file.write_bytes(b"text")
     reading, writing = os.pipe()
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
         try:
             faulthandler.disable()
             os.close(reading)
             parsers.parse = turned
-            job = {"format": "text", "name": "x", "title": None, "tokens": 256}
+            job = {"format": "text", "name": "x", "title": None}
             host._child(job, os.open(file, os.O_RDONLY), writing, count=lambda texts: [1 for _ in texts])
         finally:
             os._exit(0)
@@ -118,7 +123,9 @@ def test_a_parser_that_turns_bad_reaches_nothing(what: str, monkeypatch: pytest.
         told += part
     os.close(reading)
     os.waitpid(child, 0)
+    told = told.partition(b"\n")[2]  # after the number of the process
     assert b"the-secret" not in told
+    assert b'"text": "True"' not in told
     assert b"root:" not in told
     assert not Path("/tmp/keeps-was-here").exists()
     if what == "the user":

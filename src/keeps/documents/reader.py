@@ -14,14 +14,13 @@ from importlib.util import find_spec
 from pathlib import PurePath
 from typing import Any
 
-from keeps.documents.chunks import MAX_TOKENS, Chunk
+from keeps.documents.chunks import Chunk
 from keeps.documents.parsers import FORMATS, Format
 from keeps.turns import FairSlots
 from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
 
 AT_ONCE, WAIT_SECONDS, READ_SECONDS = 2, 300.0, 60.0
 MOST_ANSWERED = 256 << 20
-_NEEDS = {"html": "selectolax", "pdf": "pypdfium2", "docx": "docx", "xlsx": "openpyxl"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,8 @@ def format_of(name: str, media_type: str | None) -> Format:
     kind = (media_type or "").partition(";")[0].strip().lower()
     for each in FORMATS:
         if suffix in each.suffixes or (not suffix and kind in each.media_types):
-            needed = _NEEDS.get(each.module)
-            if needed is not None and find_spec(needed) is None:
-                raise NotConfiguredError(f"{each.name} needs an extra: pip install 'keeps[{each.extra}]'")
+            if each.needs is not None and find_spec(each.needs) is None:
+                raise NotConfiguredError(f"{each.name} needs an extra: pip install 'keeps[documents]'")
             return each
     known = " ".join(suffix for each in FORMATS for suffix in each.suffixes)
     raise ValidationFailedError(f"{name!r} is of no known format; there are {known}")
@@ -59,19 +57,17 @@ class DocumentReader:
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
         self._door: socket.socket | None = None
-        self._asking = asyncio.Lock()
+        self._starting = asyncio.Lock()
         self._slots = FairSlots(AT_ONCE, alone=AT_ONCE, beside=1)
 
-    async def read(
-        self, tenant_id: str, file: int, form: Format, name: str, title: str | None, *, tokens: int = MAX_TOKENS
-    ) -> Read:
+    async def read(self, tenant_id: str, file: int, form: Format, name: str, title: str | None) -> Read:
         """Read an open file. Raises ValidationFailedError that says why it is refused."""
         try:
             await self._slots.take(tenant_id, WAIT_SECONDS)
         except TimeoutError:
             raise UnavailableError("too many documents of this tenant are being read; send it again later") from None
         try:
-            told = await self._asked(file, {"format": form.name, "name": name, "title": title, "tokens": tokens})
+            told = await self._asked(file, {"format": form.name, "name": name, "title": title})
         finally:
             self._slots.leave(tenant_id)
         if "refused" in told:
@@ -97,31 +93,13 @@ class DocumentReader:
             self._process = None
 
     async def _asked(self, file: int, job: dict[str, object]) -> dict[str, Any]:
-        loop = asyncio.get_running_loop()
-        reading, writing = os.pipe()
-        try:
-            async with self._asking:
-                door = await self._opened()
-                try:
-                    socket.send_fds(door, [json.dumps(job).encode()], [file, writing])
-                    child = int(await asyncio.wait_for(loop.sock_recv(door, 16), READ_SECONDS))
-                except (OSError, ValueError, TimeoutError):
-                    await self.close()
-                    raise UnavailableError("the process that reads documents has died; send it again") from None
-        except BaseException:
-            os.close(reading)
-            raise
-        finally:
-            os.close(writing)
-        stream = asyncio.StreamReader(limit=1 << 20)
-        transport, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb")
-        )
+        stream = await self._sent(file, job)
         parts: list[bytes] = []
-        size = 0
+        size = child = 0
         ended = False
         try:
             async with asyncio.timeout(READ_SECONDS):
+                child = int(await stream.readline() or b"0")
                 while part := await stream.read(1 << 20):
                     parts.append(part)
                     size += len(part)
@@ -131,14 +109,36 @@ class DocumentReader:
         except TimeoutError:
             return {"refused": f"reading it takes more than {READ_SECONDS:.0f} s"}
         finally:
-            transport.close()
-            if not ended:
+            if child and not ended:  # also where whoever asked has gone
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(child, signal.SIGKILL)
+        if not child:
+            raise UnavailableError("the process that reads documents has died; send it again")
         try:
             return await asyncio.to_thread(json.loads, b"".join(parts))
         except ValueError:
             return {"refused": "its parser crashed, or ran into its limits of memory and time"}
+
+    async def _sent(self, file: int, job: dict[str, object]) -> asyncio.StreamReader:
+        """Hand a file over; what comes back is read from what is returned."""
+        reading, writing = os.pipe()
+        try:
+            async with self._starting:
+                door = await self._opened()
+            socket.send_fds(door, [json.dumps(job).encode()], [file, writing])
+        except OSError:
+            os.close(reading)
+            await self.close()
+            raise UnavailableError("the process that reads documents has died; send it again") from None
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        stream = asyncio.StreamReader(limit=1 << 20)
+        answer = os.fdopen(reading, "rb")
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), answer)
+        return stream
 
     async def _opened(self) -> socket.socket:
         if self._door is not None and self._process is not None and self._process.returncode is None:

@@ -18,7 +18,7 @@ from keeps.server.deps import ADMITTING, Caller
 from keeps.server.lean import LeanRoute, reads_its_body
 from keeps.server.streams import EventStream
 from keeps_client.checked import validated
-from keeps_client.errors import KeepsError, ValidationFailedError
+from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
 from keeps_client.models import DocumentReceipt, ImportSummary, NewDocument
 from keeps_client.models.events import Names
 from keeps_client.validation import event_types, memory_kinds
@@ -60,6 +60,8 @@ async def add_document(request: Request, caller: Writer) -> Response:
     except (HTTPException, MultiPartException) as error:
         detail = error.detail if isinstance(error, HTTPException) else error.message
         raise ValidationFailedError(f"the body cannot be read: {detail}") from None
+    except OSError as error:
+        raise UnavailableError(f"there is no room to keep the document while it is read ({error.strerror})") from None
     try:
         file, said = form.get("file"), form.get("document")
         if not isinstance(file, UploadFile):

@@ -29,13 +29,13 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`module` of this package reads it; `extra`: of Keeps, where that needs more than the standard library."""
+    """`module` of this package reads it. `needs`: what it imports that comes with the extra `documents`."""
 
     name: str
     suffixes: tuple[str, ...]
     media_types: tuple[str, ...]
     module: str
-    extra: str | None = None
+    needs: str | None = None
 
 
 FORMATS = (
@@ -44,17 +44,17 @@ FORMATS = (
     Format("csv", (".csv", ".tsv"), ("text/csv", "text/tab-separated-values"), "tables"),
     Format("json", (".json", ".jsonl", ".ndjson"), ("application/json", "application/x-ndjson"), "records"),
     Format("email", (".eml",), ("message/rfc822",), "email"),
-    Format("html", (".html", ".htm"), ("text/html", "application/xhtml+xml"), "html", "documents"),
-    Format("pdf", (".pdf",), ("application/pdf",), "pdf", "documents"),
+    Format("html", (".html", ".htm"), ("text/html", "application/xhtml+xml"), "html", "selectolax"),
+    Format("pdf", (".pdf",), ("application/pdf",), "pdf", "pypdfium2"),
     Format(
         "docx",
         (".docx",),
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
         "docx",
-        "documents",
+        "docx",
     ),
     Format(
-        "xlsx", (".xlsx",), ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",), "xlsx", "documents"
+        "xlsx", (".xlsx",), ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",), "xlsx", "openpyxl"
     ),
 )
 BY_NAME = {each.name: each for each in FORMATS}
