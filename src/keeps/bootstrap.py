@@ -149,7 +149,7 @@ async def open_keeps(
         webhooks = opened(WebhookService(database, clock, metrics, allow_private=settings.webhooks_allow_private))
         worker = opened(Worker(database, lifecycle, clock))
         await events.make_partitions()
-        documents = opened(DocumentService(database, introducer, recall, indexer, clock, model=memories.model))
+        documents = opened(DocumentService(database, introducer, recall, indexer, clock, metrics, model=memories.model))
         keeps = Keeps(
             database=database,
             metrics=metrics,

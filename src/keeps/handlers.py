@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from keeps.access.roles import require
+from keeps.documents.vector_stores import search_vector_store
 from keeps.engine import Handler, Keeps
 from keeps.scope import Scope
 from keeps_client.endpoint import Endpoint
@@ -35,6 +36,7 @@ from keeps_client.models import (
     recall,
     sessions,
     tasks,
+    vector_stores,
     working,
 )
 from keeps_client.validation import event_types, memory_kinds
@@ -168,10 +170,11 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
             s, NewMention(memory_id=p.memory_id, entity_id=p.entity_id), rejected=True
         ),
         graph.READ_ENTITIES: lambda s, p, _: k.reader.read(s, again=p.again),
-        documents.LIST_DOCUMENTS: lambda s, p, _: k.documents.list(s, limit=p.limit, cursor=p.cursor),
+        documents.LIST_DOCUMENTS: lambda s, p, _: k.documents.list(s, p),
         documents.GET_DOCUMENT: lambda s, p, _: k.documents.get(s, p.document_id),
         documents.READ_DOCUMENT: lambda s, p, _: k.documents.text(s, p.document_id, p.start, p.length),
         documents.DELETE_DOCUMENT: lambda s, p, _: k.documents.delete(s, p.document_id, hard=p.hard),
+        vector_stores.SEARCH_VECTOR_STORE: lambda s, p, b: search_vector_store(k.documents, s, p.vector_store_id, b),
         documents.SEARCH_DOCUMENTS: lambda s, _, b: k.documents.search(s, b),
         providers.LIST_PROVIDERS: lambda s, _, __: k.providers.infos(s),
         providers.WRITE_ENTRY: lambda s, p, b: k.providers.write(s, p.provider_id, p.entry_key, b, p.session_id),

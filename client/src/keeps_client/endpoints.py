@@ -21,6 +21,7 @@ from keeps_client.models import (
     recall,
     sessions,
     tasks,
+    vector_stores,
     working,
 )
 
@@ -37,6 +38,7 @@ _NOUNS = (
     sessions,
     graph,
     documents,
+    vector_stores,
     providers,
     events,
     operations,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 from pydantic import JsonValue
@@ -15,7 +15,7 @@ from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
 from keeps_client.checked import validated
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import ContextResult, Insights, NewSource
-from keeps_client.models.context import SourceKind
+from keeps_client.models.context import SectionName, SourceKind
 
 sources_app = typer.Typer(help="What can be looked up, as agents are told: add, list, remove.", no_args_is_help=True)
 audit_app = typer.Typer(help="Looks at what a memory keeps.", no_args_is_help=True)
@@ -38,6 +38,10 @@ def context(
     query: Annotated[str, typer.Argument(help="The message that the LLM is about to get.")],
     session: Session = None,
     budget: Annotated[int, typer.Option("--budget-tokens", "--budget", help="Tokens.", min=50, max=200_000)] = 4_000,
+    sections: Annotated[
+        list[str] | None,
+        typer.Option("--section", help="Only this part, such as long_term or documents. May be given several times."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option(help="How it came about: sources, times, what was left out and why.")
     ] = False,
@@ -49,7 +53,13 @@ def context(
 
     async def work() -> None:
         async with target.memory() as memory:
-            result = await memory.context(query, session_id=session, budget_tokens=budget, explain=explain)
+            result = await memory.context(
+                query,
+                session_id=session,
+                budget_tokens=budget,
+                explain=explain,
+                sections=cast("list[SectionName] | None", sections),
+            )
         if as_json:
             print_json(result.model_dump(mode="json"))
             return

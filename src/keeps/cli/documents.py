@@ -1,15 +1,19 @@
-"""documents: add, list, read, search and delete what can be looked up."""
+"""documents: add, sync, list, read, search and delete what can be looked up."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
 
 import typer
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
+from keeps.documents.folders import Step, files_of, sync_folder
 from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError, ValidationFailedError
 from keeps_client.models import Document, DocumentReceipt
 
@@ -18,7 +22,7 @@ DocumentId = Annotated[UUID, typer.Argument(help="The id that `keeps documents l
 
 
 def register(app: typer.Typer) -> None:
-    for command in (add, search, read, delete):
+    for command in (add, sync, search, read, delete):
         documents_app.command()(targeted(command))
     documents_app.command("list")(targeted(list_documents))
     app.add_typer(documents_app, name="documents")
@@ -59,6 +63,52 @@ def add(
         if as_json:
             print_json(told)
         return int(any("error" in each for each in told))
+
+    run(work)
+
+
+def sync(
+    folder: Annotated[Path, typer.Argument(help="Its files in known formats, also in folders within.")],
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose file is gone.")] = False,
+    name: Annotated[
+        str | None,
+        typer.Option("--as", help="What their sources begin with, else the folder's path."),
+    ] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.")] = None,
+    private: Annotated[bool, typer.Option("--private", help="Only this user may read them.")] = False,
+    *,
+    target: Target,
+    as_json: Json = False,
+) -> None:
+    """Bring documents in line with a folder, again and again: only what changed moves. Exit code 1 where a file was
+    refused."""
+
+    async def work() -> int:
+        counts: Counter[str] = Counter()
+        told: list[dict[str, object]] = []
+        with err.status("looking …"):
+            files = await asyncio.to_thread(files_of, folder)
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+        async with target.memory() as memory:
+            with Progress(*columns, console=err, transient=True) as bar:
+                task = bar.add_task("", total=len(files.hashes))
+                visibility = "private" if private else "tenant"
+                async for step in sync_folder(
+                    memory, files, name=name, prune=prune, tags=tags or (), visibility=visibility
+                ):
+                    counts[step.action] += 1
+                    bar.update(task, description=escape(step.path[-40:]), advance=1)
+                    told.append({"path": step.path, "action": step.action, "detail": step.detail})
+                    if not as_json and step.action != "unchanged":
+                        _print_step(step)
+        if as_json:
+            print_json(told)
+        else:
+            said = ", ".join(f"{count} {action}" for action, count in counts.items()) or "no files"
+            out.print(f"{said}{f'; {files.others} of other formats left out' if files.others else ''}")
+            if counts["gone"]:
+                out.print("[dim]--prune removes documents whose file is gone[/]")
+        return int(counts["refused"] > 0)
 
     run(work)
 
@@ -166,6 +216,14 @@ def _print_document(document: Document) -> None:
         f"[bold]{escape(document.title)}[/]  {document.format}{pages}, {document.passages} passages,"
         f" v{document.version}  [dim]{escape(document.source or '')} {document.document_id}[/]"
     )
+
+
+def _print_step(step: Step) -> None:
+    colour = "red" if step.action == "refused" else "bold"
+    said = f" (was {step.detail})" if step.action == "renamed" else f": {step.detail}" if step.detail else ""
+    out.print(f"[{colour}]{step.action}[/]  {escape(step.path + said)}", highlight=False)
+    for each in step.receipt.notes if step.receipt else ():
+        out.print(f"   [yellow]{escape(each)}[/]")
 
 
 def _print_receipt(receipt: DocumentReceipt) -> None:

@@ -21,9 +21,10 @@ SHARES: dict[SectionName, int] = {
     "activity": 400,
     "knowledge": 200,
     "conversations": 1_200,
+    "documents": 1_000,
 }
 """Of 4,000 tokens, by section in order of priority; of another budget in proportion. What a section does not need is
-given on."""
+given on; documents are only there when asked for."""
 WHOLE = 4_000
 
 

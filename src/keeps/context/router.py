@@ -51,7 +51,7 @@ SOURCE_SECONDS = 2.0
 DATES_SECONDS = 0.5
 TOKENS_A_HIT = 22
 """A short turn of a conversation; so many hits are asked for as could fill the budget."""
-TEMPORAL_HITS = 40
+TEMPORAL_HITS, DOCUMENT_HITS = 40, 20
 REMEMBERED: tuple[Layer, ...] = ("short_term", "long_term")
 LEAST_HITS = 30
 LEFT_OUT_TOLD = 50
@@ -75,7 +75,9 @@ class _Asking:
     failed: list[str] = field(default_factory=list[str])
 
     def wants(self, *names: SectionName) -> bool:
-        return self.request.sections is None or bool(set(names) & set(self.request.sections))
+        """Whether one of these sections is to be filled. Documents are looked up only when they are asked for."""
+        asked = self.request.sections
+        return names != ("documents",) if asked is None else bool(set(names) & set(asked))
 
 
 class ContextRouter:
@@ -124,24 +126,35 @@ class ContextRouter:
             await asyncio.to_thread(self._counter.count, [CONTEXT_END])
             self._counts = True
         waited = time.perf_counter()
-        notes, last, answers, temporal, facts, known = await asyncio.gather(
+        (notes, last, answers, temporal, facts, known), documents = await asyncio.gather(
+            asyncio.gather(
+                self._source(
+                    asking,
+                    "session",
+                    self._notes(asking),
+                    when=request.session_id is not None and asking.wants("session") and "smalltalk" not in read,
+                ),
+                self._source(
+                    asking, "last_session", self._last(asking), when=asking.wants("session") and "smalltalk" not in read
+                ),
+                self._source(asking, "memories", self._memories(asking, read), when="smalltalk" not in read),
+                self._source(
+                    asking,
+                    "temporal",
+                    self._temporal(asking, read),
+                    when="temporal" in read and asking.wants("temporal"),
+                ),
+                self._source(
+                    asking, "identity", self._facts(asking), when="identity" in read and asking.wants("long_term")
+                ),
+                self._source(asking, "knowledge", self._sources.known(scope), when=asking.wants("knowledge")),
+            ),
             self._source(
                 asking,
-                "session",
-                self._notes(asking),
-                when=request.session_id is not None and asking.wants("session") and "smalltalk" not in read,
+                "documents",
+                self._documents(asking),
+                when=asking.wants("documents") and "smalltalk" not in read,
             ),
-            self._source(
-                asking, "last_session", self._last(asking), when=asking.wants("session") and "smalltalk" not in read
-            ),
-            self._source(asking, "memories", self._memories(asking, read), when="smalltalk" not in read),
-            self._source(
-                asking, "temporal", self._temporal(asking, read), when="temporal" in read and asking.wants("temporal")
-            ),
-            self._source(
-                asking, "identity", self._facts(asking), when="identity" in read and asking.wants("long_term")
-            ),
-            self._source(asking, "knowledge", self._sources.known(scope), when=asking.wants("knowledge")),
         )
         routed = time.perf_counter()
         answers = answers or []
@@ -158,9 +171,11 @@ class ContextRouter:
 
         def told(_: None) -> ContextResult:
             gathered = self._gather(asking, read, notes, last, found, temporal, facts or [], known or [])
+            gathered.items += [] if documents is None else sections.of_documents(documents.hits)
             return self._fill(asking, read, gathered, said)
 
-        hits = [hit for answer in (*found, *([temporal] if temporal else [])) for hit in answer.hits]
+        asked = (each for each in (temporal, documents) if each is not None)
+        hits = [hit for answer in (*found, *asked) for hit in answer.hits]
         if sum(len(hit.memory.content) for hit in hits) <= CHARACTERS_ON_LOOP:
             result = told(None)
         else:  # long texts are read in a thread of their own: other callers go on meanwhile
@@ -268,6 +283,10 @@ class ContextRouter:
         )
         return found[0]
 
+    async def _documents(self, asking: _Asking) -> RecallResult:
+        request = RecallRequest(query=asking.request.query, limit=DOCUMENT_HITS, layers=("knowledge",))
+        return (await self._recalled(asking, [request]))[0]
+
     async def _facts(self, asking: _Asking) -> list[Item]:
         scope = asking.scope
         async with self._database.scoped(scope) as tx:
@@ -296,7 +315,8 @@ class ContextRouter:
             if held is not None and fresh:
                 return held
             found = await self._providers.recall(scope, request, counted=False)
-            if any(hit.memory.layer == "knowledge" for hit in found.hits):  # which is looked up, not told
+            # Knowledge is looked up, not told.
+            if request.layers is None and any(hit.memory.layer == "knowledge" for hit in found.hits):
                 told = request.model_copy(update={"layers": REMEMBERED})
                 found = await self._providers.recall(scope, told, counted=False)
             self._answers.put(key, position, found)

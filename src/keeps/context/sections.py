@@ -21,6 +21,7 @@ TITLES: dict[SectionName, str] = {
     "activity": "What the agent did",
     "knowledge": "What can be looked up",
     "conversations": "Said in conversations",
+    "documents": "From documents",
 }
 ACTIVITIES = ("daily_log", "recipe", "task", "heartbeat", "summary")
 LONG_TERM_TOP = 5
@@ -159,6 +160,22 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
         origin == "own",
         memory.valid_from if memory.kind == "episodic" else None,
     )
+
+
+def of_documents(hits: Sequence[Hit]) -> list[Item]:
+    """Passages, each behind the title and headings that it stands under. Whoever wrote them: they are data."""
+    top = max((hit.score for hit in hits), default=0.0) or 1e-9
+    return [
+        Item(
+            "documents",
+            shown(f"{hit.memory.metadata.get('under', '')}: {hit.memory.content}", "tool"),
+            OTHERS_VALUE * hit.score / top,
+            hit.memory.memory_id,
+            hit.score,
+            trusted=False,
+        )
+        for hit in hits
+    ]
 
 
 def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> list[Item]:

@@ -5,11 +5,11 @@
 SELECT * FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 AND document_id = $3 FOR UPDATE
 
 -- name: document_like
--- One's own document that is there, of a source; without one, of the same bytes.
+-- One's own document that is there, of a source, else of the one it had before ($5); without one, of the same bytes.
 SELECT * FROM keeps.documents
 WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NULL
-  AND (source = $3 OR ($3::text IS NULL AND source IS NULL AND file_hash = $4))
-ORDER BY created_at, document_id
+  AND (source = ANY (ARRAY[$3, $5::text]) OR ($3::text IS NULL AND source IS NULL AND file_hash = $4))
+ORDER BY source IS DISTINCT FROM $3, created_at, document_id
 LIMIT 1
 
 -- name: document_get
@@ -19,14 +19,19 @@ FROM keeps.documents
 WHERE tenant_id = $1 AND document_id = $2
 
 -- name: documents_page
--- Newest first: one's own and shared ones that are there. $2, $3: the place after which.
+-- Newest first: one's own and shared ones that are there. $2, $3: the place after which; $5: how their source begins;
+-- $6: whose alone.
 SELECT documents.*, (SELECT count(*) FROM keeps.document_passages AS passage
                      WHERE passage.tenant_id = $1 AND passage.document_id = documents.document_id) AS passages
 FROM keeps.documents
 WHERE tenant_id = $1 AND deleted_at IS NULL
   AND ($2::timestamptz IS NULL OR (created_at, document_id) < ($2, $3::uuid))
+  AND ($5::text IS NULL OR starts_with(source, $5)) AND ($6::text IS NULL OR user_id = $6)
 ORDER BY created_at DESC, document_id DESC
 LIMIT $4
+
+-- name: documents_metadata
+SELECT document_id, metadata FROM keeps.documents WHERE tenant_id = $1 AND document_id = ANY ($2::uuid[])
 
 -- name: passages_known
 -- One's own current passages of these texts.

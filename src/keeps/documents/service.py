@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from keeps.cursors import read_cursor, write_cursor
 from keeps.db.session import Database, Tx
 from keeps.documents import store
 from keeps.documents.chunks import heading_line
+from keeps.documents.parsers import Format
 from keeps.documents.reader import DocumentReader, Read, format_of
 from keeps.documents.store import DocumentRow, Passage
 from keeps.indexing.service import Indexer
@@ -25,6 +26,7 @@ from keeps.memories.store import Written, written
 from keeps.memories.types import MemoryRow, new_row, passage_hash
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
+from keeps.telemetry.metrics import Metrics
 from keeps.tenants.service import Introducer
 from keeps.turns import TextWorker, acting_for
 from keeps_client.errors import NotFoundError, PayloadTooLargeError, ValidationFailedError
@@ -35,12 +37,13 @@ from keeps_client.models import (
     DocumentHits,
     DocumentReceipt,
     DocumentText,
+    Filters,
     NewDocument,
     NewMemory,
     Page,
     RecallRequest,
 )
-from keeps_client.models.documents import MAX_FILE_BYTES, DocumentSearch, DocumentStatus
+from keeps_client.models.documents import MAX_FILE_BYTES, DocumentQuery, DocumentSearch, DocumentStatus
 
 IMPORTANCE = 0.5
 STORED_AT_ONCE = 500
@@ -56,9 +59,11 @@ class DocumentService:
         recall: RecallService,
         indexer: Indexer,
         clock: Clock,
+        metrics: Metrics,
         *,
         model: str,
     ) -> None:
+        self._metrics = metrics
         self._database = database
         self._introducer = introducer
         self._recall = recall
@@ -86,16 +91,17 @@ class DocumentService:
             raise PayloadTooLargeError(f"{name!r} has {size:,} bytes; at most {MAX_FILE_BYTES:,} are taken in")
         (file_hash,) = await self._texts.map(_hashed, [file])
         async with self._database.scoped(scope) as tx:
-            before = await store.like(tx, new.source, file_hash)
+            before = await store.like(tx, new.source, file_hash, new.replaces)
         if before is not None and _same(before, new, file_hash):
+            self._metrics.documents.labels(form.name, "unchanged").inc()
             return DocumentReceipt(status="unchanged", document=await self.get(scope, before.document_id))
-        read = await self._reader.read(scope.tenant_id, file, form, name, new.title)
+        read = await self._read(scope, file, form, name, new.title)
         with acting_for(scope.tenant_id):
             rows = await self._texts.map(lambda at: self._passage(scope, read, new, at), [*range(len(read.chunks))])
         row = self._row(scope, read, new, form.name, file_hash)
 
         async def work(tx: Tx) -> tuple[DocumentStatus, DocumentRow, int, int]:
-            held = await store.like(tx, new.source, file_hash)
+            held = await store.like(tx, new.source, file_hash, new.replaces)
             if held is not None and _same(held, new, file_hash):  # sent twice at once
                 return "unchanged", held, 0, 0
             after = (
@@ -109,11 +115,15 @@ class DocumentService:
 
         status, stored_row, stored, removed = await self._introducer.write(scope, work)
         self._indexer.notice(scope)
+        known = len({each.row.content_hash for each in rows}) - stored
+        self._metrics.documents.labels(form.name, status).inc()
+        self._metrics.document_passages.labels("stored").inc(stored)
+        self._metrics.document_passages.labels("known").inc(known)
         return DocumentReceipt(
             status=status,
             document=await self.get(scope, stored_row.document_id),
             stored=stored,
-            known=len({each.row.content_hash for each in rows}) - stored,
+            known=known,
             removed=removed,
             hidden=read.hidden,
             notes=read.notes,
@@ -127,16 +137,16 @@ class DocumentService:
             raise NotFoundError(f"no document {document_id}")
         return found
 
-    async def list(self, scope: Scope, *, limit: int, cursor: str | None) -> Page[Document]:
-        after = None
-        if cursor:
-            moment, name = read_cursor(cursor)
+    async def list(self, scope: Scope, wanted: DocumentQuery) -> Page[Document]:
+        after, limit = None, wanted.limit
+        if wanted.cursor:
+            moment, name = read_cursor(wanted.cursor)
             try:
                 after = moment, UUID(name)
             except ValueError:
                 raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
         async with self._database.scoped(scope) as tx:
-            found = await store.page(tx, after, limit + 1)
+            found = await store.page(tx, after, limit + 1, wanted.under, scope.user_id if wanted.mine else None)
         more = len(found) > limit
         last = found[limit - 1] if more else None
         return Page[Document].model_construct(
@@ -193,9 +203,19 @@ class DocumentService:
 
         return await self._introducer.write(scope, work)
 
-    async def search(self, scope: Scope, wanted: DocumentSearch) -> DocumentHits:
+    async def metadata(self, scope: Scope, document_ids: Collection[UUID]) -> dict[UUID, dict[str, JsonValue]]:
+        async with self._database.scoped(scope) as tx:
+            return await store.metadata(tx, document_ids)
+
+    async def search(self, scope: Scope, wanted: DocumentSearch, *, filters: Filters | None = None) -> DocumentHits:
         """The passages that answer best, where they stand, and what is around them."""
-        request = RecallRequest(query=wanted.query, limit=wanted.limit, layers=("knowledge",), tags=wanted.tags or None)
+        request = RecallRequest(
+            query=wanted.query,
+            limit=wanted.limit,
+            layers=("knowledge",),
+            tags=wanted.tags or None,
+            filters=filters,
+        )
         found = await self._recall.recall(scope, request)
         async with self._database.scoped(scope) as tx:
             places = await store.citations(tx, [hit.memory.memory_id for hit in found.hits])
@@ -213,6 +233,14 @@ class DocumentService:
             if (around := places.get(hit.memory.memory_id))
         ]
         return DocumentHits.model_construct(hits=hits, nothing_known=found.nothing_known)
+
+    async def _read(self, scope: Scope, file: int, form: Format, name: str, title: str | None) -> Read:
+        try:
+            with self._metrics.document_seconds.labels(form.name).time():
+                return await self._reader.read(scope.tenant_id, file, form, name, title)
+        except ValidationFailedError:
+            self._metrics.documents.labels(form.name, "refused").inc()
+            raise
 
     def _row(self, scope: Scope, read: Read, new: NewDocument, form: str, file_hash: bytes) -> DocumentRow:
         now = self._clock()
@@ -334,6 +362,7 @@ def _hashed(file: int) -> bytes:
 def _same(held: DocumentRow, new: NewDocument, file_hash: bytes) -> bool:
     return (
         held.file_hash == file_hash
+        and (new.source is None or new.source == held.source)
         and (new.title is None or new.title == held.title)
         and (held.metadata, held.tags, held.visibility) == (new.metadata, new.tags, new.visibility)
     )

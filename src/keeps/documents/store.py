@@ -77,10 +77,10 @@ async def lock(tx: Tx, document_id: UUID) -> DocumentRow | None:
     return _row(await tx.fetch_row(QUERIES["document_lock"], tx.scope.tenant_id, tx.scope.user_id, document_id))
 
 
-async def like(tx: Tx, source: str | None, file_hash: bytes) -> DocumentRow | None:
-    """One's own document of a source; without a source, that of the same bytes."""
+async def like(tx: Tx, source: str | None, file_hash: bytes, before: str | None = None) -> DocumentRow | None:
+    """One's own document of a source, or of the one it had before; without a source, that of the same bytes."""
     who = tx.scope.tenant_id, tx.scope.user_id
-    return _row(await tx.fetch_row(QUERIES["document_like"], *who, source, file_hash))
+    return _row(await tx.fetch_row(QUERIES["document_like"], *who, source, file_hash, before))
 
 
 async def settled(tx: Tx, memory_ids: Collection[UUID]) -> dict[UUID, Row]:
@@ -95,8 +95,11 @@ async def get(tx: Tx, document_id: UUID) -> Document | None:
     return None if row is None else _document(row)
 
 
-async def page(tx: Tx, after: tuple[datetime, UUID] | None, limit: int) -> list[Document]:
-    rows = await tx.fetch(QUERIES["documents_page"], tx.scope.tenant_id, *(after or (None, None)), limit)
+async def page(
+    tx: Tx, after: tuple[datetime, UUID] | None, limit: int, under: str | None, user_id: str | None
+) -> list[Document]:
+    place = after or (None, None)
+    rows = await tx.fetch(QUERIES["documents_page"], tx.scope.tenant_id, *place, limit, under, user_id)
     return [_document(row) for row in rows]
 
 
@@ -187,6 +190,11 @@ async def add(tx: Tx, image: dict[str, Any]) -> bool:
     return True
 
 
+async def metadata(tx: Tx, document_ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
+    rows = await tx.fetch(QUERIES["documents_metadata"], tx.scope.tenant_id, list(document_ids))
+    return {row["document_id"]: json.loads(row["metadata"]) for row in rows}
+
+
 async def overdue(tx: Tx, deleted_before: datetime) -> list[UUID]:
     """One's own documents that were deleted so long ago."""
     rows = await tx.fetch(QUERIES["documents_overdue"], tx.scope.tenant_id, tx.scope.user_id, deleted_before)
@@ -212,8 +220,12 @@ def _row(row: Row | None) -> DocumentRow | None:
 
 
 def _document(row: Row) -> Document:
-    values: dict[str, Any] = {name: row[name] for name in Document.model_fields}
-    values |= {"metadata": json.loads(row["metadata"]), "tags": tuple(row["tags"])}
+    values: dict[str, Any] = {name: row[name] for name in Document.model_fields if name != "sha256"}
+    values |= {
+        "sha256": row["file_hash"].hex(),
+        "metadata": json.loads(row["metadata"]),
+        "tags": tuple(row["tags"]),
+    }
     return Document.model_construct(**values)
 
 

@@ -32,6 +32,19 @@ class Metrics:
         self.context_degraded = Counter(
             "memory_context_degraded", "Contexts made without some source.", registry=registry
         )
+        self.documents = Counter(
+            "memory_documents", "Documents that were sent.", ["format", "outcome"], registry=registry
+        )
+        self.document_passages = Counter(
+            "memory_document_passages", "Passages of documents, new and known.", ["outcome"], registry=registry
+        )
+        self.document_seconds = Histogram(
+            "memory_document_parse_seconds",
+            "Time to read a document in its own process, the wait included.",
+            ["format"],
+            buckets=JOB_BUCKETS,
+            registry=registry,
+        )
         self.cache = Counter("memory_cache_requests", "What caches were asked.", ["cache", "result"], registry=registry)
         self.llm_calls = Counter("llm_calls", "Questions to the LLM.", ["job", "success"], registry=registry)
         self.llm_tokens = Counter("llm_tokens", "Tokens that the LLM counted.", ["job"], registry=registry)

@@ -36,7 +36,8 @@ class Context(Doing):
         it.
 
         Put `text` before the question; what of it comes back in an exchange is not stored again. `sections`: only
-        these, of session, long_term, temporal, conversations, activity, skills, knowledge.
+        these, of session, long_term, temporal, conversations, activity, skills, knowledge, and of documents, which are
+        told of only when asked for.
         """
         return await self._do(
             BUILD_CONTEXT,

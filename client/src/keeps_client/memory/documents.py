@@ -16,8 +16,10 @@ from keeps_client.models import (
     DocumentHits,
     DocumentReceipt,
     DocumentText,
+    Filters,
     NewDocument,
     Page,
+    VectorStoreHits,
 )
 from keeps_client.models.documents import (
     DELETE_DOCUMENT,
@@ -27,6 +29,7 @@ from keeps_client.models.documents import (
     SEARCH_DOCUMENTS,
 )
 from keeps_client.models.memories import Visibility
+from keeps_client.models.vector_stores import SEARCH_VECTOR_STORE
 from keeps_client.uploads import opened
 from keeps_client.validation import as_uuid, given, listed
 
@@ -48,24 +51,36 @@ class Documents(Doing):
         tags: Sequence[str] | None = None,
         visibility: Visibility = "tenant",
         media_type: str | None = None,
+        replaces: str | None = None,
     ) -> DocumentReceipt:
         """Add a document: one of `text` (Markdown), `file`, `data` or `stream`, of at most 50 MiB. The ending of `name`
         (that of the file, if not given) says what it is, else `media_type`.
 
         Everybody in the tenant may read it, unless `visibility` is "private". Added again under its `source` (that of a
-        file is its path) it is a new version: what changed is replaced, all at once. Raises ValidationFailedError that
-        says why it is refused, NotConfiguredError where its format needs an extra.
+        file is its path) it is a new version: what changed is replaced, all at once. `replaces`: the source that it had
+        before it was renamed. Raises ValidationFailedError that says why it is refused, NotConfiguredError where its
+        format needs an extra.
         """
-        fields = given(title=title, source=source, metadata=metadata, tags=listed(tags), visibility=visibility)
+        fields = given(
+            title=title,
+            source=source,
+            metadata=metadata,
+            tags=listed(tags),
+            visibility=visibility,
+            replaces=replaces,
+        )
         if file is not None and source is None:
             fields["source"] = str(file)
         new = validated(NewDocument, fields)
         with opened(text, file, data, stream, name) as (called, found):
             return await self._upload(found, called, new, media_type)
 
-    async def list_documents(self, *, limit: int = 20, cursor: str | None = None) -> Page[Document]:
-        """One's own documents and those that the tenant shares, newest first, a page at a time."""
-        return await self._do(LIST_DOCUMENTS, limit=limit, cursor=cursor)
+    async def list_documents(
+        self, *, limit: int = 20, cursor: str | None = None, under: str | None = None, mine: bool = False
+    ) -> Page[Document]:
+        """One's own documents and those that the tenant shares, newest first, a page at a time. `under`: those whose
+        source begins so; `mine`: one's own alone."""
+        return await self._do(LIST_DOCUMENTS, limit=limit, cursor=cursor, under=under, mine=mine)
 
     async def get_document(self, document_id: UUID | str) -> Document:
         """Raises NotFoundError."""
@@ -84,6 +99,25 @@ class Documents(Doing):
     async def search_documents(self, query: str, *, limit: int = 10, tags: Sequence[str] | None = None) -> DocumentHits:
         """The passages that answer best, each with where it stands and what is around it."""
         return await self._do(SEARCH_DOCUMENTS, query=query, limit=limit, tags=listed(tags))
+
+    async def search_vector_store(
+        self,
+        vector_store_id: str,
+        query: str | Sequence[str],
+        *,
+        filters: Filters | None = None,
+        max_num_results: int = 10,
+        ranking_options: Mapping[str, object] | None = None,
+    ) -> VectorStoreHits:
+        """The same in the shape of OpenAI's vector stores: `all` is every document, any other id a tag."""
+        return await self._do(
+            SEARCH_VECTOR_STORE,
+            vector_store_id=vector_store_id,
+            query=query,
+            filters=filters,
+            max_num_results=max_num_results,
+            ranking_options=ranking_options,
+        )
 
     @abstractmethod
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:

@@ -91,6 +91,7 @@ from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderC
 from keeps_client.models.recall import Explanation, Filters, Hit, RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
+from keeps_client.models.vector_stores import VectorStoreHits
 from keeps_client.models.working import (
     AtomicAppend,
     AtomicChange,
@@ -209,6 +210,7 @@ __all__ = [
     "Traversal",
     "TraverseRequest",
     "Upserted",
+    "VectorStoreHits",
     "Verification",
     "Webhook",
     "WebhookFailure",

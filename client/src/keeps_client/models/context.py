@@ -13,7 +13,9 @@ from keeps_client.models.common import Id, Text, Wire
 from keeps_client.models.memories import Label, Name, Receipt, Visibility
 from keeps_client.models.working import StateId
 
-SectionName = Literal["session", "long_term", "temporal", "conversations", "activity", "skills", "knowledge"]
+SectionName = Literal[
+    "session", "long_term", "temporal", "conversations", "activity", "skills", "knowledge", "documents"
+]
 SourceKind = Literal["document", "database", "api"]
 LeftOutReason = Literal["budget", "duplicate", "in_session", "not_relevant"]
 

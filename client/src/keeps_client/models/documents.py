@@ -27,10 +27,13 @@ class NewDocument(Wire):
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
     tags: Tags = ()
     visibility: Visibility = "tenant"
+    replaces: DocumentSource | None = None
+    """The source it had before, where it was renamed: it stays the document that it was."""
 
 
 class Document(Wire):
-    """A document as it is stored. `characters` and the places of passages are those of its text."""
+    """A document as it is stored. `characters` and the places of passages are those of its text; `sha256` is of the
+    file's bytes, in hexadecimal."""
 
     document_id: UUID
     tenant_id: str
@@ -39,6 +42,7 @@ class Document(Wire):
     title: str
     source: str | None = None
     format: str
+    sha256: str
     metadata: dict[str, JsonValue]
     tags: tuple[str, ...]
     visibility: Visibility
@@ -118,6 +122,8 @@ class DocumentGone(DocumentId):
 class DocumentQuery(Wire):
     limit: Hundred = 20
     cursor: Cursor = None
+    under: DocumentSource | None = None
+    mine: bool = False
 
 
 class DocumentStretch(DocumentId):
@@ -145,7 +151,8 @@ LIST_DOCUMENTS = Endpoint(
     "reader",
     "documents",
     Page[Document],
-    "One's own documents and those that the tenant shares, newest first.",
+    "One's own documents and those that the tenant shares, newest first. `under`: whose source begins so; `mine`:"
+    " one's own alone.",
     params=DocumentQuery,
     bare=True,
 )

@@ -57,6 +57,7 @@ from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderI
 from keeps_client.models.recall import RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
+from keeps_client.models.vector_stores import VectorStoreHits, VectorStoreSearch
 from keeps_client.models.working import (
     AtomicAppend,
     AtomicExtend,
@@ -82,6 +83,7 @@ _DOCUMENT = {
     "title": "Handbook",
     "source": "handbook.docx",
     "format": "docx",
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "metadata": {},
     "tags": ["people"],
     "visibility": "tenant",
@@ -536,6 +538,27 @@ EXAMPLES: dict[type[BaseModel], Any] = {
     Document: _DOCUMENT,
     DocumentDeleted: {"document_id": _ID, "removed": 41, "kept": 1},
     DocumentText: {"document_id": _ID, "start": 0, "text": "Everybody has 30 days of leave.", "characters": 31},
+    VectorStoreSearch: {
+        "query": "How many days of leave have I?",
+        "filters": {"type": "eq", "key": "year", "value": 2026},
+        "max_num_results": 10,
+        "ranking_options": {"score_threshold": 0.2},
+    },
+    VectorStoreHits: {
+        "object": "vector_store.search_results.page",
+        "search_query": ["How many days of leave have I?"],
+        "data": [
+            {
+                "file_id": _ID,
+                "filename": "handbook.docx",
+                "score": 0.7,
+                "attributes": {"year": 2026},
+                "content": [{"type": "text", "text": "Everybody has 30 days of leave."}],
+            }
+        ],
+        "has_more": False,
+        "next_page": None,
+    },
     DocumentSearch: {"query": "How many days of leave have I?", "limit": 10},
     DocumentHits: {
         "hits": [

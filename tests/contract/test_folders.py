@@ -1,0 +1,153 @@
+"""Folders that are brought in line with their documents, again and again, in process and over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keeps.documents.folders import Step, files_of, sync_folder
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps_client.errors import NotFoundError, ValidationFailedError
+
+ORDERS = """---
+type: BigQuery Table
+tags: [sales, big data]
+owner: Bo
+---
+# Orders
+
+Each order, by [customer](customers.md), see [the guide](/guide.md) and [elsewhere](https://a.example/b.md).
+"""
+CUSTOMERS = """---
+type: BigQuery Table
+---
+# Customers
+
+Who buys [things](./orders.md#columns).
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "kb"
+    for path, text in {
+        "tables/orders.md": ORDERS,
+        "tables/customers.md": CUSTOMERS,
+        "guide.md": "# Guide\n\nHow things are done here.\n",
+        ".gitignore": "build/\n*.log\n!kept.log\n",
+        "build/made.md": "# Made\n",
+        "noise.log": "noise",
+        "kept.log": "This one is kept.",
+        "deep/.gitignore": "/secret.md\n",
+        "deep/secret.md": "# Secret\n",
+        "deep/secrets/secret.md": "# Not the one that is meant\n",
+        ".hidden/note.md": "# Hidden\n",
+        "picture.png": "no text",
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    outside = tmp_path / "outside.md"
+    outside.write_text("# Outside\n", encoding="utf-8")
+    (root / "link.md").symlink_to(outside)
+    (root / "linked").symlink_to(tmp_path)
+    return root
+
+
+FOUND = ["deep/secrets/secret.md", "guide.md", "kept.log", "tables/customers.md", "tables/orders.md"]
+
+
+async def synced(memory: Any, root: Path, **options: Any) -> dict[str, Step]:
+    return {step.path: step async for step in sync_folder(memory, files_of(root), **options)}
+
+
+def actions(steps: dict[str, Step]) -> dict[str, str]:
+    return {path: step.action for path, step in steps.items()}
+
+
+async def test_only_what_changed_moves(memory: Any, tenant: str, folder: Path) -> None:
+    assert files_of(folder).others == 1
+    first = await synced(memory, folder)
+    assert actions(first) == dict.fromkeys(FOUND, "created")
+    assert actions(await synced(memory, folder)) == dict.fromkeys(FOUND, "unchanged")
+
+    (folder / "guide.md").rename(folder / "deep" / "handbook.md")
+    (folder / "kept.log").unlink()
+    (folder / "tables" / "customers.md").write_text(CUSTOMERS + "\nAnd who will.\n", encoding="utf-8")
+    (folder / "broken.txt").write_bytes(b"\0\0")
+    changed = await synced(memory, folder)
+    assert {path: action for path, action in actions(changed).items() if action != "unchanged"} == {
+        "broken.txt": "refused",
+        "deep/handbook.md": "renamed",
+        "kept.log": "gone",
+        "tables/customers.md": "updated",
+    }
+    assert "NUL" in str(changed["broken.txt"].detail)
+    renamed, before = changed["deep/handbook.md"], first["guide.md"]
+    assert renamed.receipt is not None
+    assert before.receipt is not None
+    assert renamed.receipt.document.document_id == before.receipt.document.document_id
+    assert renamed.receipt.document.source == f"{folder.resolve()}/deep/handbook.md"
+    assert (renamed.receipt.stored, renamed.receipt.known) == (0, 1)
+    hits = (await memory.search_documents("How things are done here")).hits
+    assert f"{folder.resolve()}/deep/handbook.md" in {hit.citations[0].source for hit in hits}
+
+    assert actions(await synced(memory, folder, prune=True))["kept.log"] == "removed"
+    assert len((await memory.list_documents(mine=True)).items) == 4
+
+
+async def test_open_knowledge_format(memory: Any, tenant: str, folder: Path) -> None:
+    first = await synced(memory, folder, name="kb")
+    receipt = first["tables/orders.md"].receipt
+    assert receipt is not None
+    orders = receipt.document
+    assert orders.metadata == {"type": "BigQuery Table", "owner": "Bo"}
+    assert orders.tags == ("big-data", "sales")
+    (edge,) = await memory.get_relations(orders.document_id, direction="outgoing")
+    assert edge.relation_type == "links_to"
+    customers = await memory.get_entity(edge.target_id)
+    assert (customers.name, customers.entity_type) == ("Customers", "BigQuery-Table")
+    assert actions(await synced(memory, folder, name="kb")) == dict.fromkeys(FOUND, "unchanged")
+    assert await memory.get_relations(orders.document_id, direction="outgoing") == [edge]
+
+    (folder / "tables" / "customers.md").write_text(CUSTOMERS.replace("(./orders.md#columns)", "()"), encoding="utf-8")
+    await synced(memory, folder, name="kb")
+    assert [each.target_id for each in await memory.get_relations(orders.document_id)] == [edge.target_id]
+    (folder / "tables" / "customers.md").unlink()
+    await synced(memory, folder, name="kb", prune=True)
+    assert await memory.get_relations(orders.document_id) == []
+    with pytest.raises(NotFoundError):
+        await memory.get_entity(edge.target_id)
+
+
+async def test_a_killed_sync_goes_on(memory: Any, tenant: str, folder: Path) -> None:
+    steps = sync_folder(memory, files_of(folder), name="kb")
+    assert (await anext(steps)).action == "created"
+    await steps.aclose()
+    again = actions(await synced(memory, folder, name="kb"))
+    assert sorted(again.values()) == ["created"] * 4 + ["unchanged"]
+    (document,) = (await memory.list_documents(under="kb/tables/orders.md")).items
+    assert len(await memory.get_relations(document.document_id)) == 2
+
+
+async def test_an_empty_folder_takes_nothing_away(memory: Any, tenant: str, folder: Path, tmp_path: Path) -> None:
+    await synced(memory, folder, name="kb")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValidationFailedError, match="all 5 documents would go"):
+        await synced(memory, tmp_path / "empty", name="kb", prune=True)
+    with pytest.raises(ValidationFailedError, match="no folder"):
+        files_of(tmp_path / "nowhere")
+    assert await synced(memory, tmp_path / "empty", name="other", prune=True) == {}
+
+
+async def test_what_others_share_is_left_alone(keeps: Keeps, tenant: str, folder: Path) -> None:
+    await synced(keeps.memory(Scope(tenant_id=tenant, user_id="bob")), folder, name="kb")
+    (folder / "guide.md").unlink()
+    alice = keeps.memory(Scope(tenant_id=tenant, user_id="alice"))
+    steps = await synced(alice, folder, name="kb", prune=True)
+    assert "guide.md" not in steps
+    assert len((await alice.list_documents(mine=True)).items) == 4
+    assert len((await alice.list_documents(under="kb/")).items) == 9
+    assert (await alice.list_documents(under="kb%")).items == []

@@ -1,0 +1,25 @@
+"""A revision that users have run is never edited: their databases would lack what it says now."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+
+import pytest
+
+LANDED = {
+    "0001.sql": "291bf49dabf131f98ed9386697df1559de19aa6817c43c96dcb0a5491f2f62fc",
+    "0002.sql": "3f24d09d6a86df301111761712d3df02d01f51998e6c89383d1d3cb3b7c7d0e9",
+    "0003.sql": "b20c3c743854caaed5deb57c742682ee97e935f800cbb5ebdf202f77f8e7572a",
+    "0004.sql": "d8e7e42077a932ddbdda4e21fc09c5dd60f5ff2897c64858ad2e9a7f11add831",
+    "0005.sql": "7eb70a5c4f0b3699a87d7c7d100484cc79a69798126227cadf70598275a04301",
+    "0006.sql": "765f7d38dd04156a4b89e35fe320fa144840b77832b6756738f6aef6a6c763d6",
+    "0007.sql": "8f2da64d4128aa7c0720137a1881ff93125dd6915d7c962976bac1e2e425a19a",
+}
+"""What each revision says. Add a line when one lands on main; never change one."""
+
+
+@pytest.mark.parametrize("name", LANDED)
+def test_a_landed_revision_is_not_edited(name: str) -> None:
+    said = files("keeps.schema").joinpath(name).read_bytes()
+    assert hashlib.sha256(said).hexdigest() == LANDED[name], f"{name} has landed: write a new revision instead"
