@@ -133,6 +133,7 @@ async def test_hostile_text_in_every_place_holds_nobody_up(secured_url: str, ten
             "session_id",
             "name",
             "entry_key",
+            "vector_store_id",
             "user_id",
             "tenant_id",
         ),

@@ -165,7 +165,7 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/documents/{document_id}/text": ({}, HIDDEN, False),
     "delete /v1/documents/{document_id}": ({}, HIDDEN, False),
     "post /v1/documents/search": ({"json": {"query": "Alice's document"}}, OWN, False),
-    "post /v1/vector_stores/{vector_store_id}/search": ({"json": {"query": "Alice's document"}}, OWN, False),
+    "post /v1/vector_stores/{vector_store_id}/search": ({"json": {"query": "a document"}}, OWN, False),
     "post /v1/sources": ({"json": {"name": "alices", "kind": "api", "purpose": "mine"}}, OWN, False),
     "get /v1/sources": ({}, OWN, False),
     "delete /v1/sources/{name}": ({}, HIDDEN, False),
