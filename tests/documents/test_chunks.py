@@ -82,3 +82,13 @@ def test_what_has_no_spaces_is_cut_all_the_same() -> None:
 def test_words_counted_once_add_up(texts: list[str]) -> None:
     whole = WordPieceCounter().count
     assert chunks.by_words(whole)(texts) == whole(texts)
+
+
+def test_a_passage_ends_with_its_page_where_a_sentence_does() -> None:
+    ended, going_on = ("word " * 69 + "end.", "word " * 69 + "and")
+    for first, expected in ((ended, [1, 2]), (going_on, [1])):
+        text, found = passages([Block(first, page=1), Block(ended, page=2)], limit=200)
+        assert [each.page for each in found] == expected
+        assert found[-1].end == len(text)
+    _, found = passages([Block("Short.", page=1), Block(ended, page=2)], limit=200)
+    assert [each.page for each in found] == [1], "what is too short to stand alone goes with the next page"

@@ -15,7 +15,8 @@ from keeps.documents import host
 from keeps.documents.parsers import BY_NAME
 from keeps.documents.reader import DocumentReader, Read
 from keeps_client.errors import ValidationFailedError
-from tests.documents.test_parsers import excel_file, pdf_file, word_file
+from tests.documents.made import pdf_file
+from tests.documents.test_parsers import excel_file, word_file
 
 
 @pytest.fixture

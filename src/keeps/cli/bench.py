@@ -53,6 +53,14 @@ def context(
 
 
 @bench_app.command()
+def documents(
+    data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")], as_json: Json = False
+) -> None:
+    """Documents: retrieval, citations, pages a second, and what others notice. Exit code 1 where a target is missed."""
+    raise typer.Exit(_benchmark("documents").run(data, as_json=as_json))
+
+
+@bench_app.command()
 def behaviour(
     data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
     home: Home = None,

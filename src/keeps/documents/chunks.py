@@ -1,7 +1,7 @@
 """Documents cut into passages: by headings first, then paragraphs, then sentences. Pure.
 
 A passage is a stretch of the document's text, so that an answer can be shown in its place. It never runs over a
-heading, and never cuts a row of a table or a line of code that fits. Where it continues a paragraph or section, it
+heading, ends with its page where a sentence ends there, and never cuts a row of a table or a line of code that fits. Where it continues a paragraph or section, it
 begins with the last sentences of the passage before, for those who read it alone.
 """
 
@@ -15,11 +15,12 @@ from itertools import groupby
 from keeps.documents.parsers import Block, Kind
 from keeps.text.names import SENTENCE_END
 
-MAX_TOKENS, OVERLAP_TOKENS = 256, 32
+MAX_TOKENS, OVERLAP_TOKENS, LEAST_TOKENS = 256, 32, 64
 CHARACTERS_A_TOKEN = 64
 """White space and signs that nobody sees count for no token: so many characters are one at the least."""
 Counter = Callable[[Sequence[str]], list[int]]
 """How many tokens each of some texts has."""
+_ENDS = ".!?。！？”\"')"
 _LINES: frozenset[Kind] = frozenset(("row", "code", "item"))
 
 
@@ -100,7 +101,12 @@ def heading_line(title: str, headings: Sequence[str]) -> str:
 
 def _spans(text: str, members: Sequence[tuple[Block, int]], count: Counter, room: int) -> Iterator[tuple[int, int]]:
     current: list[_Piece] = []
+    page = members[0][0].page
     for (block, _), pieces in zip(members, _pieces(text, members, count, room), strict=True):
+        if current and block.page != page and _ends(text, current):
+            yield current[0].start, current[-1].end
+            current = []
+        page = block.page
         if current and pieces and not _fits([*current, *pieces], room):
             yield current[0].start, current[-1].end
             current = (
@@ -113,6 +119,11 @@ def _spans(text: str, members: Sequence[tuple[Block, int]], count: Counter, room
             current.append(piece)
     if current:
         yield current[0].start, current[-1].end
+
+
+def _ends(text: str, pieces: Sequence[_Piece]) -> bool:
+    """Whether a passage may end with its page: it ends a sentence, and is long enough to stand alone."""
+    return sum(each.tokens for each in pieces) >= LEAST_TOKENS and text[pieces[-1].end - 1] in _ENDS
 
 
 def _fits(pieces: Sequence[_Piece], room: int) -> bool:
