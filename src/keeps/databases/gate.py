@@ -1,0 +1,190 @@
+"""The gate: SQL that somebody wrote, a person or a model, becomes SQL that may be run, or is refused. Pure.
+
+What is run is written anew from the tree that was read, so that nothing of the text itself reaches a server: no
+comment, no way of quoting, no second statement. Four things must hold, each by a list of what is allowed: the kinds of
+nodes in the tree; the names, resolved against what is listed; functions and types; and, of what is written, each word.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.dialects.sqlite import SQLite
+from sqlglot.errors import SqlglotError
+from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
+
+from keeps.databases.names import RefusedSQLError, Resolver, Table
+from keeps.databases.words import TYPES, Dialect, unknown_word
+
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings quote what was asked
+MOST_ROWS, MOST_CHARACTERS = 1_000, 20_000
+
+
+def _regexp(writer: Generator, node: exp.RegexpLike) -> str:
+    return writer.binary(node, "REGEXP")
+
+
+class _MySQL(MySQL):
+    """As MariaDB reads it, too: it has REGEXP, and no function of that name."""
+
+    class Generator(MySQL.Generator):
+        TRANSFORMS = {  # noqa: RUF012  as its base has it
+            **MySQL.Generator.TRANSFORMS,
+            exp.RegexpLike: _regexp,
+        }
+
+
+_DIALECTS = {"postgresql": Postgres, "sqlite": SQLite, "mysql": _MySQL}
+
+# What a tree may be made of. Of a kind that stands with arguments, only these may be said.
+_STRUCTURE: dict[str, frozenset[str]] = {
+    name: frozenset(said.split())
+    for name, said in {
+        "Select": "with_ expressions distinct from_ joins where group having windows order limit offset",
+        "Union": "with_ this expression distinct order limit offset",
+        "Intersect": "with_ this expression distinct order limit offset",
+        "Except": "with_ this expression distinct order limit offset",
+        "Subquery": "with_ this alias joins order limit offset",
+        "Values": "expressions alias",
+        "Table": "this db alias joins ordinality",
+        "TableAlias": "this columns",
+        "Identifier": "this quoted",
+        "Join": "this on using side kind method",
+        "Lateral": "this alias view",
+        "Unnest": "expressions alias offset",
+        "With": "expressions recursive",
+        "CTE": "this alias materialized",
+        "Column": "this table db",
+        "Star": "",
+        "Window": "this partition_by order spec alias over",
+        "Group": "expressions grouping_sets cube rollup",
+        "Order": "this expressions",
+        "Ordered": "this desc nulls_first",
+        "Distinct": "expressions on",
+        "Limit": "expression",
+        "Fetch": "direction count limit_options",
+        "Cast": "this to",
+        "DataType": "this expressions nested",
+        "In": "this expressions query",
+    }.items()
+}
+_EXPRESSIONS = frozenset(
+    """
+    Alias Anonymous Literal Null Boolean Var Paren Tuple Array Bracket From Where Having Offset LimitOptions WindowSpec
+    Filter WithinGroup Rollup Cube GroupingSets Interval DataTypeParam Escape
+    And Or Not Xor EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ Is Like ILike SimilarTo Glob RegexpLike RegexpILike
+    Between Exists Any All Add Sub Mul Div IntDiv Mod Neg BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift
+    BitwiseRightShift DPipe Collate Case If AtTimeZone ArrayContainsAll ArrayContainedBy ArrayOverlaps MatchAgainst
+    JSONPath JSONPathRoot JSONPathKey JSONPathSubscript JSONBContains JSONBExtract JSONBExtractScalar JSONExtract
+    JSONExtractScalar JSONKeyValue JSONObject JSONArray
+    CurrentDate CurrentTime CurrentTimestamp Localtime Localtimestamp RegexpExtractAll
+    """.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A statement that may be run: `sql` as it is sent, the tables that it asks."""
+
+    sql: str
+    tables: tuple[str, ...]
+
+
+def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = MOST_ROWS) -> Passed:
+    """Read a statement, and write it as it may be run: at most `rows` rows and one, which says that there are more.
+
+    Raises RefusedSQLError, which names the rule. A column or table that is hidden reads as one that does not exist.
+    """
+    if len(sql) > MOST_CHARACTERS:
+        raise RefusedSQLError("length", f"a statement has at most {MOST_CHARACTERS:,} characters")
+    if "\0" in sql:
+        raise RefusedSQLError("syntax", "it holds a NUL character")
+    try:
+        tree = _parsed(sql, dialect)
+        if not isinstance(tree, exp.Query):
+            raise RefusedSQLError("statement", "only a SELECT may be asked")
+        _check(tree, dialect)
+        _check_recursion(tree)
+        resolver = Resolver(tables, dialect)
+        resolver.query(tree, None, {})
+        _limit(tree, rows)
+        written = _written(tree, dialect)
+        if _written(_parsed(written, dialect), dialect) != written:
+            raise RefusedSQLError("ambiguous", "it does not read the same when it is written again; put it simply")
+    except RecursionError:
+        raise RefusedSQLError("nesting", "it is nested too deeply") from None
+    if (word := unknown_word(written, dialect)) is not None:
+        raise RefusedSQLError("function", f"{word} is not allowed")
+    return Passed(written, tuple(resolver.used))
+
+
+def _parsed(sql: str, dialect: Dialect) -> exp.Expr:
+    chosen = _DIALECTS[dialect]()
+    try:
+        tokens = chosen.tokenize(sql)
+        if any(each.token_type is TokenType.TABLE for each in tokens):
+            raise RefusedSQLError("statement", "only a SELECT may be asked; TABLE is none")
+        found = chosen.parser(error_level=sqlglot.ErrorLevel.RAISE).parse(tokens, sql)
+    except SqlglotError as error:
+        said = next((each["description"] for each in getattr(error, "errors", ())), "it cannot be read")
+        raise RefusedSQLError("syntax", f"this is no SQL that is understood: {said}") from None
+    statements = [each for each in found if each is not None]
+    if len(statements) != 1:
+        raise RefusedSQLError("statement", "give one statement" if statements else "give a SELECT")
+    return statements[0]
+
+
+def _written(tree: exp.Expr, dialect: Dialect) -> str:
+    chosen = _DIALECTS[dialect]
+    return tree.sql(dialect=chosen, identify=True, comments=False, unsupported_level=sqlglot.ErrorLevel.IGNORE)
+
+
+def _check(tree: exp.Expr, dialect: Dialect) -> None:
+    """That the tree is made of nothing but what is listed."""
+    for node in tree.walk():
+        name = type(node).__name__
+        said = {each for each, value in node.args.items() if value not in (None, False, [])}
+        if name in _STRUCTURE:
+            if extra := said - _STRUCTURE[name]:
+                raise RefusedSQLError("clause", f"{name.upper()} with {', '.join(sorted(extra))} is not allowed")
+        elif name not in _EXPRESSIONS and not isinstance(node, exp.Func):
+            raise RefusedSQLError("clause", f"{name} is not allowed")
+        if isinstance(node, exp.DataType) and str(getattr(node.this, "value", node.this)) not in TYPES[dialect]:
+            raise RefusedSQLError("type", f"{node.sql(dialect=_DIALECTS[dialect])} is no type to cast to")
+        if isinstance(node, exp.Anonymous) and not isinstance(node.this, str):
+            raise RefusedSQLError("function", "a function's name is written without quotes")
+
+
+def _check_recursion(tree: exp.Query) -> None:
+    """A recursive query says where it ends."""
+    for node in tree.find_all(exp.With):
+        if node.recursive and not any(
+            isinstance(limit := each.args.get("limit"), exp.Limit) and limit.expression.is_int
+            for each in (node.parent, tree, *(cte.this for cte in node.expressions))
+            if each is not None
+        ):
+            raise RefusedSQLError("recursion", "WITH RECURSIVE needs a LIMIT")
+
+
+def _limit(tree: exp.Query, rows: int) -> None:
+    """At most so many rows, and one more to say that there are."""
+    said = tree.args.get("limit")
+    count: exp.Expr | None = None
+    if isinstance(said, exp.Fetch):
+        options = said.args.get("limit_options")
+        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+            raise RefusedSQLError("limit", "FETCH takes a number of rows")
+        count = said.args.get("count") or exp.Literal.number(1)
+    elif isinstance(said, exp.Limit) and not (isinstance(said.expression, exp.Var | exp.Null)):
+        count = said.expression
+    if count is not None and not count.is_int:
+        raise RefusedSQLError("limit", "LIMIT takes a number")
+    least = min(rows + 1, int(count.name)) if count is not None else rows + 1
+    tree.set("limit", exp.Limit(expression=exp.Literal.number(max(0, least))))
