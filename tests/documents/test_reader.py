@@ -8,9 +8,11 @@ import os
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, TextIO
 
 import pytest
 
+from keeps import forked
 from keeps.documents import host
 from keeps.documents.parsers import BY_NAME
 from keeps.documents.reader import DocumentReader, Read
@@ -67,9 +69,9 @@ async def test_a_refusal_is_said_in_words(reader: DocumentReader) -> None:
 
 async def test_a_process_that_is_killed_is_made_again(reader: DocumentReader) -> None:
     await read(reader, b"One.")
-    assert reader._process is not None
-    reader._process.kill()
-    await reader._process.wait()
+    assert reader._forks._process is not None
+    reader._forks._process.kill()
+    await reader._forks._process.wait()
     assert (await read(reader, b"Two.")).text == "Two."
 
 
@@ -115,7 +117,12 @@ def test_a_parser_that_turns_bad_reaches_nothing(what: str, monkeypatch: pytest.
             os.close(reading)
             parsers.parse = turned
             job = {"format": "text", "name": "x", "title": None}
-            host._child(job, os.open(file, os.O_RDONLY), writing, count=lambda texts: [1 for _ in texts])
+            said = os.open(file, os.O_RDONLY)
+
+            def work(job: dict[str, Any], files: list[int], out: TextIO) -> None:
+                host.read(job, files[0], out, count=lambda texts: [1 for _ in texts])
+
+            forked.run(work, job, [writing, said])
         finally:
             os._exit(0)
     os.close(writing)

@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
+from keeps.addresses import is_public
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.telemetry.metrics import Metrics
-from keeps.webhooks.addresses import is_public
 from keeps.webhooks.delivery import LEASE, RETRY_SECONDS
 from keeps.webhooks.resolving import PublicResolver
 from keeps.webhooks.service import QUERIES, WebhookService

@@ -1,8 +1,9 @@
 """Documents cut into passages: by headings first, then paragraphs, then sentences. Pure.
 
 A passage is a stretch of the document's text, so that an answer can be shown in its place. It never runs over a
-heading, ends with its page where a sentence ends there, and never cuts a row of a table or a line of code that fits. Where it continues a paragraph or section, it
-begins with the last sentences of the passage before, for those who read it alone.
+heading, ends with its page where a sentence ends there, and never cuts a row of a table or a line of code that fits.
+Where it continues a paragraph or section, it begins with the last sentences of the passage before, for those who read
+it alone.
 """
 
 from __future__ import annotations

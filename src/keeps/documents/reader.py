@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
-import socket
-import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import PurePath
@@ -16,6 +11,7 @@ from typing import Any
 
 from keeps.documents.chunks import Chunk
 from keeps.documents.parsers import FORMATS, Format
+from keeps.forks import Forks, TooMuchError
 from keeps.turns import FairSlots
 from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
 
@@ -55,9 +51,7 @@ class DocumentReader:
     turn."""
 
     def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
-        self._door: socket.socket | None = None
-        self._starting = asyncio.Lock()
+        self._forks = Forks("keeps.documents.host", "reads documents")
         self._slots = FairSlots(AT_ONCE, alone=AT_ONCE, beside=1)
 
     async def read(self, tenant_id: str, file: int, form: Format, name: str, title: str | None) -> Read:
@@ -83,81 +77,15 @@ class DocumentReader:
         )
 
     async def close(self) -> None:
-        if self._door is not None:
-            self._door.close()
-            self._door = None
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
-            self._process = None
+        await self._forks.close()
 
     async def _asked(self, file: int, job: dict[str, object]) -> dict[str, Any]:
-        stream = await self._sent(file, job)
-        parts: list[bytes] = []
-        size = child = 0
-        ended = False
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                child = int(await stream.readline() or b"0")
-                while part := await stream.read(1 << 20):
-                    parts.append(part)
-                    size += len(part)
-                    if size > MOST_ANSWERED:
-                        return {"refused": "it says more than can be taken in"}
-                ended = True
+            told = await self._forks.ask(job, [file], seconds=READ_SECONDS, most_bytes=MOST_ANSWERED)
+            return await asyncio.to_thread(json.loads, told)
+        except TooMuchError:
+            return {"refused": "it says more than can be taken in"}
         except TimeoutError:
             return {"refused": f"reading it takes more than {READ_SECONDS:.0f} s"}
-        finally:
-            if child and not ended:  # also where whoever asked has gone
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(child, signal.SIGKILL)
-        if not child:
-            raise UnavailableError("the process that reads documents has died; send it again")
-        try:
-            return await asyncio.to_thread(json.loads, b"".join(parts))
         except ValueError:
             return {"refused": "its parser crashed, or ran into its limits of memory and time"}
-
-    async def _sent(self, file: int, job: dict[str, object]) -> asyncio.StreamReader:
-        """Hand a file over; what comes back is read from what is returned."""
-        reading, writing = os.pipe()
-        try:
-            async with self._starting:
-                door = await self._opened()
-            socket.send_fds(door, [json.dumps(job).encode()], [file, writing])
-        except OSError:
-            os.close(reading)
-            await self.close()
-            raise UnavailableError("the process that reads documents has died; send it again") from None
-        except BaseException:
-            os.close(reading)
-            raise
-        finally:
-            os.close(writing)
-        stream = asyncio.StreamReader(limit=1 << 20)
-        answer = os.fdopen(reading, "rb")
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), answer)
-        return stream
-
-    async def _opened(self) -> socket.socket:
-        if self._door is not None and self._process is not None and self._process.returncode is None:
-            return self._door
-        await self.close()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
-        with theirs:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",
-                "-m",
-                "keeps.documents.host",
-                stdin=theirs.fileno(),
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                env={"TOKENIZERS_PARALLELISM": "false", "LC_ALL": "C.UTF-8"},
-                cwd="/",
-                close_fds=True,
-            )
-        self._door = ours
-        return ours

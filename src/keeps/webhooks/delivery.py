@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from keeps.addresses import host_of, is_public
 from keeps.clock import Clock
 from keeps.db.session import Database, Row
 from keeps.db.statements import Statements
@@ -22,7 +23,6 @@ from keeps.events import store as events
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
-from keeps.webhooks.addresses import host_of, is_public
 from keeps_client.errors import KeepsError
 from keeps_client.models import Event
 

@@ -7,7 +7,7 @@ import socket
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from keeps.webhooks.addresses import is_public
+from keeps.addresses import is_public
 
 
 class PublicResolver(AbstractResolver):

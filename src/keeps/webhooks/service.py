@@ -7,13 +7,13 @@ import secrets
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
+from keeps.addresses import host_of, is_public
 from keeps.clock import Clock, new_id
 from keeps.db.session import Database, Row, Tx
 from keeps.db.statements import Statements
 from keeps.scope import Scope
 from keeps.telemetry.metrics import Metrics
 from keeps.tenants.store import ensure_tenant
-from keeps.webhooks.addresses import host_of, is_public
 from keeps.webhooks.delivery import Delivery
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import MadeWebhook, NewWebhook, Webhook, WebhookFailure

@@ -1,4 +1,4 @@
-"""Which addresses a webhook may reach: public ones, checked when connecting, so that a name cannot change its mind."""
+"""Which addresses of the network are public: what callers name may reach no others."""
 
 from __future__ import annotations
 
