@@ -19,6 +19,10 @@ from keeps.context.router import ContextRouter
 from keeps.context.sources import SourceService
 from keeps.conversations.consolidation import SessionConsolidation
 from keeps.conversations.service import ConversationService
+from keeps.databases.runner import Runner
+from keeps.databases.sealing import KeyRing
+from keeps.databases.service import DatabaseService
+from keeps.databases.targets import Reach
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
 from keeps.db.probe import probe
@@ -150,6 +154,22 @@ async def open_keeps(
         worker = opened(Worker(database, lifecycle, clock))
         await events.make_partitions()
         documents = opened(DocumentService(database, introducer, recall, indexer, clock, metrics, model=memories.model))
+        reach = Reach(settings.databases_allow)
+        databases = opened(
+            DatabaseService(
+                database,
+                introducer,
+                memories,
+                Runner(database, reach),
+                KeyRing(settings.secret_keys),
+                counted_chat(chat, metrics, "queries"),
+                chosen,
+                clock,
+                metrics,
+                sources.add,
+                sources.remove,
+            )
+        )
         keeps = Keeps(
             database=database,
             metrics=metrics,
@@ -169,6 +189,7 @@ async def open_keeps(
             graph=graph,
             reader=Reader(database, introducer, counted_chat(chat, metrics, "graph"), clock),
             documents=documents,
+            databases=databases,
             events=events,
             webhooks=webhooks,
             keys=KeyService(database, clock),

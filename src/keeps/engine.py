@@ -14,6 +14,7 @@ from keeps.cache.redis import RedisCache
 from keeps.context.router import ContextRouter
 from keeps.context.sources import SourceService
 from keeps.conversations.service import ConversationService
+from keeps.databases.service import DatabaseService
 from keeps.db.session import Database
 from keeps.documents.service import DocumentService
 from keeps.events.service import EventService
@@ -79,6 +80,7 @@ class Keeps:
     graph: GraphService
     reader: Reader
     documents: DocumentService
+    databases: DatabaseService
     events: EventService
     webhooks: WebhookService
     keys: KeyService

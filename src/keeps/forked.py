@@ -55,12 +55,13 @@ def give_up(*, network: bool = False, user: bool = False, file: str | None = Non
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
     apart = _NEWIPC if network else _NEWNET | _NEWIPC
-    if os.geteuid() == 0 and not user:
+    if os.geteuid() == 0:
         libc.unshare(apart)
-        os.setgroups([])
-        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-    elif not network and not user:
+        if not user:
+            os.setgroups([])
+            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+    elif not network:
         libc.unshare(_NEWUSER | apart)
     libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)

@@ -19,11 +19,13 @@ from keeps_client.models import (
     NewMention,
     NewWorkingItem,
     Page,
+    QueryResult,
     Receipt,
     WorkingItem,
     access,
     context,
     conversations,
+    databases,
     documents,
     events,
     graph,
@@ -66,6 +68,12 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
     async def logged(s: Scope, p: events.EventQuery, _: object) -> list[Event]:
         types, kinds = event_types(split_names(p.types)), memory_kinds(split_names(p.kinds))
         return await k.events.page(s, after=p.after, types=types, kinds=kinds, limit=p.limit)
+
+    async def queried(s: Scope, p: databases.DatabaseName, b: databases.DatabaseQuery) -> QueryResult:
+        if b.sql is not None:
+            return await k.databases.query_sql(s, p.name, b.sql)
+        asked = databases.DataQuestion(question=b.question or "", database=p.name, remember=b.remember)
+        return await k.databases.query_data(s, asked)
 
     async def revoked(s: Scope, p: access.KeyId, _: object) -> KeyInfo:
         try:
@@ -176,6 +184,13 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         documents.DELETE_DOCUMENT: lambda s, p, _: k.documents.delete(s, p.document_id, hard=p.hard),
         vector_stores.SEARCH_VECTOR_STORE: lambda s, p, b: search_vector_store(k.documents, s, p.vector_store_id, b),
         documents.SEARCH_DOCUMENTS: lambda s, _, b: k.documents.search(s, b),
+        databases.ADD_DATABASE: lambda s, _, b: k.databases.add(s, b),
+        databases.LIST_DATABASES: lambda s, _, __: k.databases.list(s),
+        databases.REFRESH_DATABASE: lambda s, p, _: k.databases.refresh(s, p.name),
+        databases.REMOVE_DATABASE: lambda s, p, _: k.databases.remove(s, p.name),
+        databases.QUERY_DATA: lambda s, _, b: k.databases.query_data(s, b),
+        databases.QUERY_SQL: queried,
+        databases.LIST_QUERIES: lambda s, p, _: k.databases.audits(s, p),
         providers.LIST_PROVIDERS: lambda s, _, __: k.providers.infos(s),
         providers.WRITE_ENTRY: lambda s, p, b: k.providers.write(s, p.provider_id, p.entry_key, b, p.session_id),
         providers.READ_ENTRY: lambda s, p, _: k.providers.read(s, p.provider_id, p.entry_key, p.session_id),

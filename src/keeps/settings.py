@@ -49,6 +49,8 @@ class Settings:
     cleanup_interval_hours: int = 24
     model_dir: Path | None = None
     markdown_folder: Path | None = None
+    secret_keys: tuple[str, ...] = ()
+    databases_allow: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8765
     auth: AuthMode | None = None
@@ -138,6 +140,8 @@ def load_settings(
         ),
         model_dir=Path(model_dir) if model_dir else None,
         markdown_folder=Path(markdown_folder) if markdown_folder else None,
+        secret_keys=_listed(setting("secret_keys")),
+        databases_allow=_listed(setting("databases_allow")),
         host=setting("host") or "127.0.0.1",
         port=_whole("KEEPS_PORT", setting("port") or "8765", most=65_535),
         auth=_one_of("KEEPS_AUTH", setting("auth"), AuthMode),
@@ -146,7 +150,7 @@ def load_settings(
         jwt_issuer=setting("jwt_issuer"),
         jwt_audience=setting("jwt_audience"),
         redis_url=setting("redis_url"),
-        cors_origins=tuple(each.strip() for each in (setting("cors_origins") or "").split(",") if each.strip()),
+        cors_origins=_listed(setting("cors_origins")),
         reads_per_minute=_whole("KEEPS_READS_PER_MINUTE", setting("reads_per_minute") or "600", most=10_000_000),
         writes_per_minute=_whole("KEEPS_WRITES_PER_MINUTE", setting("writes_per_minute") or "100", most=10_000_000),
         max_body_bytes=_whole("KEEPS_MAX_BODY_BYTES", setting("max_body_bytes") or str(8 << 20), most=1 << 30),
@@ -196,6 +200,10 @@ def _check_pairs(environment: Mapping[str, str], file: Mapping[str, object], pat
 def _default_home() -> Path:
     """~/.keeps; for root, whose home no unprivileged server may enter, a system folder."""
     return SYSTEM_HOME if os.geteuid() == 0 else Path.home() / ".keeps"
+
+
+def _listed(value: str | None) -> tuple[str, ...]:
+    return tuple(each.strip() for each in (value or "").split(",") if each.strip())
 
 
 def _whole(name: str, value: str, *, most: int = 10_000) -> int:

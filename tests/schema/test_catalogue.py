@@ -30,6 +30,7 @@ STATEMENTS = {
 """Every file of statements that a module of ours reads."""
 TABLES = [
     "api_keys",
+    "databases",
     "document_passages",
     "documents",
     "entities",
@@ -49,6 +50,7 @@ TABLES = [
     "plan_correlations",
     "plans",
     "providers",
+    "query_audit",
     "relations",
     "session_notes",
     "sessions",

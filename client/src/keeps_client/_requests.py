@@ -16,11 +16,13 @@ from pydantic import ValidationError
 from keeps_client.endpoint import VERSION, AnswerT, Endpoint
 from keeps_client.errors import (
     ConflictError,
+    DatabaseFailedError,
     ForbiddenError,
     KeepsError,
     NotConfiguredError,
     NotFoundError,
     PayloadTooLargeError,
+    QueryRefusedError,
     RateLimitedError,
     UnauthenticatedError,
     UnavailableError,
@@ -120,6 +122,10 @@ def error_of(answer: Answer) -> KeepsError:
             return ConflictError(detail, current_version=problem.get("current_version"), current=problem.get("current"))
         case "rate_limited":
             return RateLimitedError(detail, retry_after_seconds=float(problem.get("retry_after_seconds", 1)))
+        case "query_refused":
+            return QueryRefusedError(detail, str(problem.get("rule", "")))
+        case "database_failed":
+            return DatabaseFailedError(detail, str(problem.get("kind", "")))
         case _:
             known = _ERRORS.get(code)
             return known(detail) if known else UnavailableError(f"{detail} (request {problem.get('request_id')})")

@@ -106,3 +106,26 @@ class UnavailableError(KeepsError):
 
     code = "unavailable"
     status = 503
+
+
+class QueryRefusedError(KeepsError):
+    """What was asked of a database does not pass the gate; `rule` says which of its rules it breaks."""
+
+    code = "query_refused"
+    status = 422
+
+    def __init__(self, detail: str, rule: str = "") -> None:
+        super().__init__(detail)
+        self.rule = rule
+
+
+class DatabaseFailedError(KeepsError):
+    """A database that was asked did not answer as it should. `kind`: database (it says that the question is wrong),
+    timeout, limit, connect or refused."""
+
+    code = "database_failed"
+    status = 424
+
+    def __init__(self, detail: str, kind: str = "") -> None:
+        super().__init__(detail)
+        self.kind = kind

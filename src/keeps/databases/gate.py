@@ -20,11 +20,12 @@ from sqlglot.errors import SqlglotError
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
-from keeps.databases.names import RefusedSQLError, Resolver, Table
-from keeps.databases.words import TYPES, Dialect, unknown_word
+from keeps.databases.names import Resolver
+from keeps.databases.rules import MOST_ROWS, Dialect, RefusedSQLError, Table
+from keeps.databases.words import TYPES, unknown_word
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings quote what was asked
-MOST_ROWS, MOST_CHARACTERS = 1_000, 20_000
+MOST_CHARACTERS, MOST_WRITTEN = 20_000, 100_000
 
 
 def _regexp(writer: Generator, node: exp.RegexpLike) -> str:
@@ -120,6 +121,8 @@ def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = M
             raise RefusedSQLError("ambiguous", "it does not read the same when it is written again; put it simply")
     except RecursionError:
         raise RefusedSQLError("nesting", "it is nested too deeply") from None
+    if len(written) > MOST_WRITTEN:
+        raise RefusedSQLError("length", "it asks too many tables at once")
     if (word := unknown_word(written, dialect)) is not None:
         raise RefusedSQLError("function", f"{word} is not allowed")
     return Passed(written, tuple(resolver.used))

@@ -13,35 +13,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from keeps.databases.words import TABLE_FUNCTIONS, Dialect
+from keeps.databases.rules import Dialect, RefusedSQLError, Table
+from keeps.databases.words import TABLE_FUNCTIONS
 
 MOST_ROWS_MADE = 100_000
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-
-
-class RefusedSQLError(Exception):
-    """A statement that does not pass. `rule`: which one it breaks, in a word. The text never says what is hidden."""
-
-    def __init__(self, rule: str, detail: str) -> None:
-        super().__init__(detail)
-        self.rule, self.detail = rule, detail
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table that may be asked, with the columns that may. `whole`: all of them may, also those
-    to come. `schema`: of PostgreSQL its
-    schema, of MySQL its database; `default`: whether it is found without it."""
-
-    name: str
-    columns: tuple[str, ...]
-    schema: str | None = None
-    whole: bool = True
-    default: bool = True
-
-    @property
-    def title(self) -> str:
-        return self.name if self.default or self.schema is None else f"{self.schema}.{self.name}"
 
 
 @dataclass(slots=True)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
 
-Dialect = Literal["postgresql", "sqlite", "mysql"]
+from keeps.databases.rules import Dialect
 
 _KEYWORDS = frozenset(
     """

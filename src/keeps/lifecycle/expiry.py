@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from keeps.databases import store as databases
 from keeps.db.session import Database, Tx
 from keeps.documents import store as documents
 from keeps.lifecycle.statements import QUERIES
@@ -39,6 +40,7 @@ async def expire_user(database: Database, changes: Changes, scope: Scope, run: R
         await tx.execute(
             QUERIES["operation_changes_close"], tx.scope.tenant_id, tx.scope.user_id, run.now - UNDO_WINDOW
         )
+        await databases.forget_audits(tx, run.now - databases.AUDIT_KEPT)
         await tx.execute(QUERIES["operations_forget"], tx.scope.tenant_id, run.now - RECEIPTS_KEPT)
 
     while done := await database.write(scope, forget):

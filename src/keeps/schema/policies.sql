@@ -42,7 +42,7 @@ BEGIN
         ('SELECT, INSERT, UPDATE, DELETE',
          'memories memory_terms memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
          ' task_subtasks idempotency_keys working_memory entities entity_names relations mentions memory_readings'
-         ' session_notes operation_changes operations storage_samples llm_usage documents document_passages')
+         ' session_notes operation_changes operations storage_samples llm_usage documents document_passages databases query_audit')
     ) AS granted(rights, tables) LOOP
         EXECUTE format('GRANT %s ON %s TO keeps_app', each.rights, 'keeps.' || replace(each.tables, ' ', ', keeps.'));
     END LOOP;
@@ -50,9 +50,9 @@ BEGIN
     FOR each IN SELECT rule.*, name FROM (VALUES
         -- What belongs to one user: theirs alone.
         ('users sessions plans plan_correlations task_contexts task_subtasks idempotency_keys session_notes memory_pending'
-         ' operation_changes', 'own', 'ALL', 'keeps_app', '{own}', NULL),
+         ' operation_changes query_audit', 'own', 'ALL', 'keeps_app', '{own}', NULL),
         -- What belongs to the tenant: any user of it. Names and counts, no content of users.
-        ('webhooks webhook_failures providers operations tenant_jobs storage_samples llm_usage api_keys',
+        ('webhooks webhook_failures providers operations tenant_jobs storage_samples llm_usage api_keys databases',
          'tenant', 'ALL', 'keeps_app', '{named}', NULL),
         ('tenants', 'own', 'ALL', 'keeps_app', '{tenant}', NULL),
         -- Shared by the tenant; whoever writes a key signs it.
@@ -128,8 +128,8 @@ BEGIN
         -- tenant,
         ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_terms'
          ' memory_vectors memory_readings memory_pending entities entity_names relations mentions session_notes'
-         ' operation_changes operations storage_samples llm_usage tenant_jobs documents document_passages', 'follow', 'ALL', 'keeps_owner',
-             '{tenant}', NULL),
+         ' operation_changes operations storage_samples llm_usage tenant_jobs documents document_passages databases'
+         ' query_audit', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('users', 'erased', 'DELETE', 'keeps_owner', '{own}', NULL),

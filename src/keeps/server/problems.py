@@ -7,7 +7,14 @@ import math
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
-from keeps_client.errors import ConflictError, KeepsError, RateLimitedError, ValidationFailedError
+from keeps_client.errors import (
+    ConflictError,
+    DatabaseFailedError,
+    KeepsError,
+    QueryRefusedError,
+    RateLimitedError,
+    ValidationFailedError,
+)
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -18,6 +25,8 @@ TITLES = {
     "conflict": "In conflict with what is stored",
     "payload_too_large": "Too many bytes",
     "rate_limited": "Too many requests",
+    "query_refused": "Not a question that may be asked",
+    "database_failed": "The database that was asked did not answer",
     "not_configured": "Not configured here",
     "unavailable": "Not available right now",
     "internal": "A defect of Keeps",
@@ -37,6 +46,8 @@ class Problem(TypedDict):
     current_version: NotRequired[int | None]
     current: NotRequired[object]
     retry_after_seconds: NotRequired[float]
+    rule: NotRequired[str]
+    kind: NotRequired[str]
 
 
 def problem_of(error: KeepsError, request_id: str) -> Problem:
@@ -47,6 +58,10 @@ def problem_of(error: KeepsError, request_id: str) -> Problem:
         case ConflictError():
             problem["current_version"] = error.current_version
             problem["current"] = error.current
+        case QueryRefusedError():
+            problem["rule"] = error.rule
+        case DatabaseFailedError():
+            problem["kind"] = error.kind
         case RateLimitedError():
             problem["retry_after_seconds"] = error.retry_after_seconds
         case _:

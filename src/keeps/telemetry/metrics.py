@@ -45,6 +45,9 @@ class Metrics:
             buckets=JOB_BUCKETS,
             registry=registry,
         )
+        self.queries = Counter(
+            "memory_database_queries", "Questions to databases.", ["dialect", "outcome"], registry=registry
+        )
         self.cache = Counter("memory_cache_requests", "What caches were asked.", ["cache", "result"], registry=registry)
         self.llm_calls = Counter("llm_calls", "Questions to the LLM.", ["job", "success"], registry=registry)
         self.llm_tokens = Counter("llm_tokens", "Tokens that the LLM counted.", ["job"], registry=registry)

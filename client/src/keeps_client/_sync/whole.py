@@ -8,6 +8,7 @@ from abc import abstractmethod
 from keeps_client._sync.admin import Admin
 from keeps_client._sync.context import Context
 from keeps_client._sync.conversations import Conversations
+from keeps_client._sync.databases import Databases
 from keeps_client._sync.documents import Documents
 from keeps_client._sync.events import Events
 from keeps_client._sync.graph import Graph
@@ -31,6 +32,7 @@ class Memory(
     Conversations,
     Graph,
     Documents,
+    Databases,
     Context,
     Events,
     Providers,

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.context import Context
 from keeps_client.memory.conversations import Conversations
+from keeps_client.memory.databases import Databases
 from keeps_client.memory.documents import Documents
 from keeps_client.memory.events import Events
 from keeps_client.memory.graph import Graph
@@ -30,6 +31,7 @@ class Memory(
     Conversations,
     Graph,
     Documents,
+    Databases,
     Context,
     Events,
     Providers,

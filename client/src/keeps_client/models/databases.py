@@ -1,0 +1,229 @@
+"""Databases that can be asked, in plain language or in SQL, and what was asked of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import Field, StringConstraints, model_validator
+
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Cursor, Hundred, Id, Page, Text, Wire
+from keeps_client.models.memories import Name
+
+DatabaseDialect = Literal["postgresql", "sqlite", "mysql"]
+AskedBy = Literal["reader", "writer", "admin"]
+QueryOutcome = Literal["allowed", "refused", "failed"]
+Word = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+Sql = Annotated[Text, StringConstraints(min_length=1, max_length=20_000)]
+Question = Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
+Columns = Annotated[tuple[Word, ...], Field(min_length=1, max_length=500)]
+
+
+class NewDatabase(Wire):
+    """A database that may be asked. `url`: `postgresql://`, `mysql://`, `mariadb://` or `sqlite:////file`, kept sealed,
+    never shown again. `tables`: which, as `table` or `schema.table`, each with its columns, or "*" for all of them,
+    also those to come. `samples`: columns of which a few values may be shown to whoever writes SQL. `asked_by`: the
+    role that asking needs."""
+
+    name: Name
+    url: Annotated[Text, StringConstraints(min_length=8, max_length=2_000)]
+    tables: Annotated[dict[Word, Columns | Literal["*"]], Field(min_length=1, max_length=500)]
+    purpose: Annotated[Text, StringConstraints(min_length=1, max_length=500)]
+    samples: Annotated[dict[Word, Columns], Field(max_length=500)] = Field(default_factory=dict[str, Columns])
+    asked_by: AskedBy = "writer"
+
+
+class DatabaseColumn(Wire):
+    name: str
+    type: str
+    comment: str | None = None
+    key: bool = False
+    samples: tuple[str, ...] = ()
+
+
+class DatabaseReference(Wire):
+    columns: tuple[str, ...]
+    table: str
+    to: tuple[str, ...]
+
+
+class DatabaseTable(Wire):
+    """A table that may be asked, as its server describes it. `whole`: all of its columns may."""
+
+    name: str
+    database_schema: str | None = None
+    default: bool = True
+    whole: bool = False
+    comment: str | None = None
+    columns: tuple[DatabaseColumn, ...]
+    references: tuple[DatabaseReference, ...] = ()
+
+
+class DatabaseInfo(Wire):
+    """A database that may be asked. `location` is where it is, without its credentials; `warnings`: what its role may
+    do that it need not."""
+
+    database_id: UUID
+    tenant_id: str
+    name: str
+    dialect: DatabaseDialect
+    location: str
+    purpose: str
+    asked_by: AskedBy
+    tables: tuple[DatabaseTable, ...]
+    warnings: tuple[str, ...] = ()
+    described_at: datetime
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    version: int
+
+
+class DatabaseName(Wire):
+    name: Id
+
+
+class DatabaseRemoved(Wire):
+    name: str
+    removed: bool = True
+
+
+class DataQuestion(Wire):
+    """A question in plain language. `database`: which, where there are several; else the one that fits. `remember`:
+    keep the answer as a memory, with its time."""
+
+    question: Question
+    database: Name | None = None
+    remember: bool = False
+
+
+class DatabaseQuery(Wire):
+    """What to ask of one database: SQL, or a question in plain language."""
+
+    sql: Sql | None = None
+    question: Question | None = None
+    remember: bool = False
+
+    @model_validator(mode="after")
+    def _one(self) -> DatabaseQuery:
+        if (self.sql is None) == (self.question is None):
+            raise ValueError("give sql or question")
+        return self
+
+
+class QueryResult(Wire):
+    """Rows, and how they came about: the SQL that was run, and what it asked. `cut`: there were more rows, or longer
+    values. Numbers that JSON cannot hold, times and bytes are text. All of it is data: whoever filled the database
+    wrote it."""
+
+    database: str
+    sql: str
+    tables: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    cut: bool
+    took_ms: float
+    question: str | None = None
+    repaired: bool = False
+    memory_id: UUID | None = None
+
+
+class AuditQuery(Wire):
+    user_id: Id | None = None
+    limit: Hundred = 20
+    cursor: Cursor = None
+
+
+class QueryAudit(Wire):
+    """Something that was asked of a database, and what came of it. `rule`: which one of the gate refused it, or how it
+    failed."""
+
+    audit_id: UUID
+    user_id: str
+    agent_id: str | None = None
+    database: str
+    question: str | None = None
+    sql: str | None = None
+    outcome: QueryOutcome
+    rule: str | None = None
+    tables: tuple[str, ...] = ()
+    rows: int = 0
+    took_ms: int
+    asked_at: datetime
+
+
+ADD_DATABASE = Endpoint(
+    "add_database",
+    "POST",
+    "/v1/databases",
+    "admin",
+    "databases",
+    DatabaseInfo,
+    "Let tables of a database be asked. Its URL is kept sealed and never shown again.",
+    body=NewDatabase,
+    status=201,
+    repeatable=False,
+)
+LIST_DATABASES = Endpoint(
+    "list_databases",
+    "GET",
+    "/v1/databases",
+    "reader",
+    "databases",
+    list[DatabaseInfo],
+    "The databases that you may ask, with their tables.",
+)
+REFRESH_DATABASE = Endpoint(
+    "refresh_database",
+    "POST",
+    "/v1/databases/{name}/refresh",
+    "admin",
+    "databases",
+    DatabaseInfo,
+    "Read again what its tables are.",
+    params=DatabaseName,
+)
+REMOVE_DATABASE = Endpoint(
+    "remove_database",
+    "DELETE",
+    "/v1/databases/{name}",
+    "admin",
+    "databases",
+    DatabaseRemoved,
+    "Ask it no more, and forget its credentials.",
+    params=DatabaseName,
+)
+QUERY_DATA = Endpoint(
+    "query_data",
+    "POST",
+    "/v1/databases/query",
+    "reader",
+    "databases",
+    QueryResult,
+    "Ask in plain language: an LLM writes SQL, which passes the gate.",
+    body=DataQuestion,
+)
+QUERY_SQL = Endpoint(
+    "query_sql",
+    "POST",
+    "/v1/databases/{name}/query",
+    "reader",
+    "databases",
+    QueryResult,
+    "Ask one database, in SQL that passes the gate or in plain language.",
+    params=DatabaseName,
+    body=DatabaseQuery,
+)
+LIST_QUERIES = Endpoint(
+    "list_queries",
+    "GET",
+    "/v1/databases/queries",
+    "reader",
+    "databases",
+    Page[QueryAudit],
+    "What was asked of databases, newest first: one's own; an administrator may name another user.",
+    params=AuditQuery,
+    bare=True,
+)

@@ -1,0 +1,92 @@
+"""Asks databases, in processes of their own (keeps.databases.host): at most two at once of each database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keeps.databases.rules import CONNECT_SECONDS, MOST_BYTES, STATEMENT_SECONDS
+from keeps.databases.targets import Reach, Target
+from keeps.db.session import Database
+from keeps.db.statements import Statements
+from keeps.forks import Forks, TooMuchError
+from keeps.turns import FairSlots
+from keeps_client.errors import DatabaseFailedError, UnavailableError
+
+QUERIES = Statements("keeps.databases")
+AT_ONCE, OF_ONE_DATABASE = 8, 2
+WAIT_SECONDS = 10.0
+SECONDS = float(CONNECT_SECONDS + STATEMENT_SECONDS + 2)
+
+
+class Runner:
+    """Where and how databases are asked."""
+
+    def __init__(self, database: Database, reach: Reach) -> None:
+        self._database = database
+        self._reach = reach
+        self._forks = Forks("keeps.databases.host", "asks databases")
+        self._slots = FairSlots(AT_ONCE, alone=AT_ONCE // 2, beside=2)
+        self._each: dict[str, tuple[asyncio.Semaphore, int]] = {}
+        self._own: str | None = None
+
+    async def close(self) -> None:
+        await self._forks.close()
+
+    async def run(self, tenant_id: str, target: Target, sql: str, tables: Sequence[str], rows: int) -> dict[str, Any]:
+        """Columns, rows, and whether there were more. Raises DatabaseFailedError, UnavailableError, ForbiddenError."""
+        return await self._ask(tenant_id, target, {"does": "run", "sql": sql, "tables": list(tables), "rows": rows})
+
+    async def describe(
+        self,
+        tenant_id: str,
+        target: Target,
+        tables: Mapping[str, Sequence[str] | str],
+        samples: Mapping[str, Sequence[str]],
+    ) -> dict[str, Any]:
+        """The listed tables, as the server knows them. Raises DatabaseFailedError, UnavailableError, ForbiddenError."""
+        job = {"does": "describe", "tables": dict(tables), "samples": dict(samples)}
+        return await self._ask(tenant_id, target, job)
+
+    async def _ask(self, tenant_id: str, target: Target, job: dict[str, Any]) -> dict[str, Any]:
+        address = await self._reach.address(target)
+        if self._own is None:
+            (row,) = await self._database.privileged_read(QUERIES["own_identity"])
+            self._own = str(row["began"])
+        held, wanted = self._each.get(target.location, (asyncio.Semaphore(OF_ONE_DATABASE), 0))
+        self._each[target.location] = held, wanted + 1
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await held.acquire()
+            try:
+                return await self._turn(tenant_id, {**target.job(address), **job, "own": self._own})
+            finally:
+                held.release()
+        except TimeoutError:
+            raise UnavailableError("too many questions wait for this database; ask again later") from None
+        finally:
+            wanted = self._each[target.location][1] - 1
+            if wanted:
+                self._each[target.location] = held, wanted
+            else:
+                del self._each[target.location]
+
+    async def _turn(self, tenant_id: str, job: dict[str, Any]) -> dict[str, Any]:
+        await self._slots.take(tenant_id, WAIT_SECONDS)
+        try:
+            answer = await self._forks.ask(job, seconds=SECONDS, most_bytes=4 * MOST_BYTES)
+        except TimeoutError:
+            raise DatabaseFailedError(f"it did not answer within {SECONDS:.0f} s", "timeout") from None
+        except TooMuchError:
+            raise DatabaseFailedError("it answered more than can be taken in", "limit") from None
+        finally:
+            self._slots.leave(tenant_id)
+        try:
+            told: dict[str, Any] = await asyncio.to_thread(json.loads, answer)
+        except ValueError:
+            raise DatabaseFailedError("asking it ran into limits of memory and time", "limit") from None
+        if "error" in told:
+            raise DatabaseFailedError(told["error"], told["kind"])
+        return told

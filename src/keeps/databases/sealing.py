@@ -1,0 +1,76 @@
+"""Credentials at rest: AES-256-GCM under keys of the operator. What is sealed for one row opens in no other.
+
+A key is derived from each entry of KEEPS_SECRET_KEYS; the first one seals, all of them open, so that keys can be
+replaced: put a new one first, `keeps secrets rotate`, then take the old one out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
+
+LEAST_CHARACTERS = 32
+_NONCE_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What is stored: the nonce and what is sealed, and which key opens it."""
+
+    data: bytes
+    key_id: str
+
+
+class KeyRing:
+    """The operator's keys, newest first."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        for each in secrets:
+            if len(each) < LEAST_CHARACTERS:
+                raise ValidationFailedError(
+                    f"a key in KEEPS_SECRET_KEYS has {len(each)} characters; it needs {LEAST_CHARACTERS}. `keeps"
+                    " secrets new` makes one"
+                )
+        self._keys = {_name(each): _derived(each) for each in secrets}
+
+    @property
+    def newest(self) -> str:
+        """The id of the key that seals. Raises NotConfiguredError without one."""
+        if not self._keys:
+            raise NotConfiguredError(
+                "a database's password is only kept under a key: set KEEPS_SECRET_KEYS (`keeps secrets new` makes one)"
+            )
+        return next(iter(self._keys))
+
+    def seal(self, text: str, bound: str) -> Sealed:
+        """`bound`: where it stands; it opens nowhere else."""
+        key_id = self.newest
+        nonce = os.urandom(_NONCE_BYTES)
+        return Sealed(nonce + AESGCM(self._keys[key_id]).encrypt(nonce, text.encode(), bound.encode()), key_id)
+
+    def open(self, sealed: Sealed, bound: str) -> str:
+        """Raises UnavailableError where no key opens it, which says why."""
+        key = self._keys.get(sealed.key_id)
+        if key is None:
+            raise UnavailableError(f"the key {sealed.key_id} is not in KEEPS_SECRET_KEYS any more; put it back")
+        try:
+            return AESGCM(key).decrypt(sealed.data[:_NONCE_BYTES], sealed.data[_NONCE_BYTES:], bound.encode()).decode()
+        except InvalidTag:
+            raise UnavailableError("a credential does not open: it was changed, or moved from another row") from None
+
+
+def _name(secret: str) -> str:
+    return hashlib.sha256(b"keeps key id " + secret.encode()).hexdigest()[:16]
+
+
+def _derived(secret: str) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"keeps credentials").derive(secret.encode())

@@ -1,0 +1,355 @@
+"""Databases: add, list, refresh, remove, ask. What is asked passes the gate, is run elsewhere, and is written down."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from keeps.access.roles import allows, require
+from keeps.ai.chat import ChatModel
+from keeps.ai.embedder import Embedder
+from keeps.clock import Clock, new_id
+from keeps.cursors import read_cursor, write_cursor
+from keeps.databases import store
+from keeps.databases.asking import Chooser, Chosen, write_sql
+from keeps.databases.rules import MOST_ROWS, RefusedSQLError
+from keeps.databases.runner import Runner
+from keeps.databases.sealing import KeyRing
+from keeps.databases.store import Held
+from keeps.databases.targets import target_of
+from keeps.db.session import Database, Tx
+from keeps.memories.service import MemoryService
+from keeps.scope import Scope, check_id
+from keeps.telemetry.metrics import Metrics
+from keeps.tenants.service import Introducer
+from keeps.turns import TextWorker, acting_for
+from keeps_client.checked import validated
+from keeps_client.errors import (
+    ConflictError,
+    DatabaseFailedError,
+    KeepsError,
+    NotConfiguredError,
+    NotFoundError,
+    QueryRefusedError,
+    ValidationFailedError,
+)
+from keeps_client.models import (
+    DatabaseInfo,
+    DatabaseRemoved,
+    NewDatabase,
+    NewMemory,
+    NewSource,
+    Page,
+    QueryAudit,
+    QueryResult,
+)
+from keeps_client.models.databases import AuditQuery, DataQuestion, QueryOutcome
+from keeps_client.validation import one_of
+
+if TYPE_CHECKING:
+    from keeps.databases.gate import Passed
+
+MOST_REMEMBERED = 20_000
+TellOf = Callable[[Scope, NewSource], Awaitable[object]]
+TellNoMore = Callable[[Scope, str], Awaitable[object]]
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A question on its way, as it is written down in the end."""
+
+    database: str
+    question: str | None
+    sql: str | None = None
+    tables: tuple[str, ...] = ()
+
+
+class DatabaseService:
+    """The databases that a tenant may ask. `tell_of`, `tell_no_more`: let agents know what can be looked up."""
+
+    def __init__(
+        self,
+        database: Database,
+        introducer: Introducer,
+        memories: MemoryService,
+        runner: Runner,
+        keys: KeyRing,
+        chat: ChatModel | None,
+        embedder: Embedder | None,
+        clock: Clock,
+        metrics: Metrics,
+        tell_of: TellOf,
+        tell_no_more: TellNoMore,
+    ) -> None:
+        self._database = database
+        self._introducer = introducer
+        self._memories = memories
+        self._runner = runner
+        self._keys = keys
+        self._chat = chat
+        self._chooser = Chooser(embedder)
+        self._clock = clock
+        self._metrics = metrics
+        self._tell_of, self._tell_no_more = tell_of, tell_no_more
+        self._texts = TextWorker()
+
+    async def close(self) -> None:
+        await self._runner.close()
+        await self._texts.close()
+
+    async def add(self, scope: Scope, new: NewDatabase) -> DatabaseInfo:
+        """Raises ConflictError where the name is taken, ForbiddenError, DatabaseFailedError, NotConfiguredError."""
+        target = target_of(new.url)
+        database_id = new_id()
+        sealed = self._keys.seal(new.url, store.bound_to(scope.tenant_id, database_id))
+        async with self._database.scoped(scope) as tx:
+            if await store.named(tx, new.name) is not None:
+                raise ConflictError(f"there is a database {new.name!r}; remove it first, or refresh it")
+        samples = {name: list(columns) for name, columns in new.samples.items()}
+        if unlisted := next((name for name in samples if name not in new.tables), None):
+            raise ValidationFailedError(f"samples names {unlisted!r}, which is not in tables")
+        tables = {name: columns if isinstance(columns, str) else list(columns) for name, columns in new.tables.items()}
+        told = await self._runner.describe(scope.tenant_id, target, tables, samples)
+        store.tables_of(told["tables"])
+
+        async def work(tx: Tx) -> bool:
+            return await store.insert(tx, database_id, new, target, sealed, told, self._clock())
+
+        if not await self._introducer.write(scope, work):
+            raise ConflictError(f"there is a database {new.name!r}; remove it first, or refresh it")
+        info = (await self._held(scope, new.name)).info
+        await self._tell(scope, info)
+        return info
+
+    async def list(self, scope: Scope) -> list[DatabaseInfo]:
+        return [each.info for each in await self._askable(scope)]
+
+    async def refresh(self, scope: Scope, name: str) -> DatabaseInfo:
+        """Raises NotFoundError, DatabaseFailedError."""
+        await self._describe(scope, await self._held(scope, name))
+        info = (await self._held(scope, name)).info
+        await self._tell(Scope(scope.tenant_id, info.created_by), info)
+        return info
+
+    async def remove(self, scope: Scope, name: str) -> DatabaseRemoved:
+        """Raises NotFoundError."""
+        added_by = await self._database.write(scope, lambda tx: store.remove(tx, name))
+        if added_by is None:
+            raise NotFoundError(f"no database {name!r}")
+        try:
+            await self._tell_no_more(Scope(scope.tenant_id, added_by), name)
+        except NotFoundError:
+            pass  # whoever had added it is gone, or nobody was told
+        return DatabaseRemoved(name=name)
+
+    async def query_sql(self, scope: Scope, name: str, sql: str) -> QueryResult:
+        """Raises NotFoundError, ForbiddenError, QueryRefusedError, DatabaseFailedError."""
+        held = await self._held(scope, name)
+        require(scope.roles, held.info.asked_by)
+        return await self._written_down(scope, held, _Asked(name, None, sql), self._run_once)
+
+    async def query_data(self, scope: Scope, wanted: DataQuestion) -> QueryResult:
+        """Raises NotConfiguredError without an LLM, and what `query_sql` raises."""
+        if self._chat is None:
+            raise NotConfiguredError(
+                "questions in plain language need an LLM: set KEEPS_LLM_BASE_URL, or write SQL and call query_sql"
+            )
+        if wanted.database is not None:
+            held = await self._held(scope, wanted.database)
+            require(scope.roles, held.info.asked_by)
+            databases = [held]
+        else:
+            databases = await self._askable(scope)
+            if not databases:
+                raise NotFoundError("there is no database that you may ask; add_database adds one")
+        chosen = await self._chooser.choose(wanted.question, databases)
+        chat = self._chat
+
+        async def work(scope: Scope, held: Held, asked: _Asked) -> QueryResult:
+            return await self._written_and_run(chat, scope, Chosen(held, chosen.tables), asked)
+
+        asked = _Asked(chosen.held.info.name, wanted.question)
+        found = await self._written_down(scope, chosen.held, asked, work)
+        if wanted.remember:
+            found = found.model_copy(update={"memory_id": await self._remember(scope, found)})
+        return found
+
+    async def audits(self, scope: Scope, wanted: AuditQuery) -> Page[QueryAudit]:
+        """One's own; an administrator may name another user. Raises ForbiddenError."""
+        of = scope
+        if wanted.user_id is not None and wanted.user_id != scope.user_id:
+            require(scope.roles, "admin")
+            check_id("user_id", wanted.user_id)
+            of = Scope(scope.tenant_id, wanted.user_id)
+        after = None
+        if wanted.cursor:
+            moment, name = read_cursor(wanted.cursor)
+            try:
+                after = moment, UUID(name)
+            except ValueError:
+                raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+        async with self._database.scoped(of) as tx:
+            found = await store.audits(tx, after, wanted.limit + 1)
+        last = found[wanted.limit - 1] if len(found) > wanted.limit else None
+        return Page[QueryAudit].model_construct(
+            items=found[: wanted.limit],
+            next_cursor=None if last is None else write_cursor(last.asked_at, str(last.audit_id)),
+        )
+
+    async def rotate(self, scope: Scope) -> int:
+        """Seal all credentials of a tenant with the newest key; how many were not. It may be ended and run again."""
+        done = 0
+        while some := await self._database.write(scope, lambda tx: store.rotate(tx, self._keys)):
+            done += some
+        return done
+
+    async def _held(self, scope: Scope, name: str) -> Held:
+        async with self._database.scoped(scope) as tx:
+            found = await store.named(tx, name)
+        if found is None:
+            raise NotFoundError(f"no database {name!r}")
+        return found
+
+    async def _askable(self, scope: Scope) -> list[Held]:
+        async with self._database.scoped(scope) as tx:
+            return [each for each in await store.all_of(tx) if allows(scope.roles, each.info.asked_by)]
+
+    async def _describe(self, scope: Scope, held: Held) -> None:
+        target = target_of(self._keys.open(held.sealed, held.bound))
+        told = await self._runner.describe(scope.tenant_id, target, held.allowed, held.samples)
+        store.tables_of(told["tables"])
+        await self._database.write(scope, lambda tx: store.described(tx, held.info.name, told, self._clock()))
+
+    async def _written_down(
+        self,
+        scope: Scope,
+        held: Held,
+        asked: _Asked,
+        work: Callable[[Scope, Held, _Asked], Awaitable[QueryResult]],
+    ) -> QueryResult:
+        """Do it, and write down that it was asked, whatever comes of it."""
+        started = time.perf_counter()
+        outcome: QueryOutcome = "failed"
+        rule: str | None = "cancelled"
+        rows = 0
+        try:
+            found = await work(scope, held, asked)
+            outcome, rule, rows = "allowed", None, len(found.rows)
+            return found.model_copy(update={"question": asked.question})
+        except QueryRefusedError as error:
+            outcome, rule = "refused", error.rule
+            raise
+        except DatabaseFailedError as error:
+            rule = error.kind
+            raise
+        except KeepsError as error:
+            rule = error.code
+            raise
+        finally:
+            took = int((time.perf_counter() - started) * 1e3)
+            self._metrics.queries.labels(held.info.dialect, outcome).inc()
+            await self._introducer.write(
+                scope,
+                lambda tx: store.audit(
+                    tx,
+                    asked.database,
+                    question=asked.question,
+                    sql=asked.sql,
+                    outcome=outcome,
+                    rule=rule,
+                    tables=asked.tables,
+                    rows=rows,
+                    took_ms=took,
+                    now=self._clock(),
+                ),
+            )
+
+    async def _run_once(self, scope: Scope, held: Held, asked: _Asked) -> QueryResult:
+        """Where the tables have changed since they were read, they are read again, and it is tried once more."""
+        try:
+            return await self._run(scope, held, asked)
+        except DatabaseFailedError as error:
+            if error.kind != "database":
+                raise
+            await self._describe(scope, held)
+            again = await self._held(scope, held.info.name)
+            if again.tables == held.tables:
+                raise
+            return await self._run(scope, again, asked)
+
+    async def _written_and_run(self, chat: ChatModel, scope: Scope, chosen: Chosen, asked: _Asked) -> QueryResult:
+        """The LLM's SQL, run; where that fails, it is told why and writes once more."""
+        failed: tuple[str, str] | None = None
+        while True:
+            assert asked.question is not None
+            written = await write_sql(chat, chosen, asked.question, failed)
+            if not written.sql:
+                reason = (written.reason or "no reason was given")[:500]
+                raise QueryRefusedError(f"no SQL answers this: {reason}", "llm")
+            asked.sql = written.sql
+            try:
+                found = await self._run_once(scope, chosen.held, asked)
+                return found.model_copy(update={"repaired": failed is not None})
+            except (QueryRefusedError, DatabaseFailedError) as error:
+                if failed is not None or (isinstance(error, DatabaseFailedError) and error.kind != "database"):
+                    raise
+                failed = written.sql, error.detail
+
+    async def _run(self, scope: Scope, held: Held, asked: _Asked) -> QueryResult:
+        started = time.perf_counter()
+        sql = asked.sql or ""
+
+        def through_the_gate(text: str) -> Passed | RefusedSQLError:
+            from keeps.databases.gate import passed  # the parser takes long to load, and few ask
+
+            try:
+                return passed(text, held.info.dialect, held.tables)
+            except RefusedSQLError as error:
+                return error
+
+        with acting_for(scope.tenant_id):
+            (written,) = await self._texts.map(through_the_gate, [sql])
+        if isinstance(written, RefusedSQLError):
+            raise QueryRefusedError(written.detail, written.rule)
+        asked.tables = written.tables
+        target = target_of(self._keys.open(held.sealed, held.bound))
+        told = await self._runner.run(scope.tenant_id, target, written.sql, written.tables, MOST_ROWS)
+        return QueryResult.model_construct(
+            database=held.info.name,
+            sql=written.sql,
+            tables=written.tables,
+            columns=tuple(told["columns"]),
+            rows=tuple(map(tuple, told["rows"])),
+            cut=told["cut"],
+            took_ms=(time.perf_counter() - started) * 1e3,
+            question=None,
+            repaired=False,
+            memory_id=None,
+        )
+
+    async def _remember(self, scope: Scope, found: QueryResult) -> UUID:
+        """An answer as a memory: what came back is data of whoever filled the database."""
+        rows = json.dumps([dict(zip(found.columns, row, strict=True)) for row in found.rows], ensure_ascii=False)
+        memory = validated(
+            NewMemory,
+            {
+                "content": f"{found.question} → {rows}"[:MOST_REMEMBERED],
+                "source": f"tool:database {found.database}",
+                "content_type": "query_answer",
+                "metadata": {"sql": found.sql[:2_000], "database": found.database},
+            },
+        )
+        receipt = await self._memories.remember(scope, memory, index_now=False)
+        return one_of(receipt.memory, "the answer was not stored").memory_id
+
+    async def _tell(self, scope: Scope, info: DatabaseInfo) -> None:
+        """Let those who may ask it know that it is there."""
+        if info.asked_by == "admin":
+            return
+        tables = ", ".join(each.name for each in info.tables)
+        purpose = f"{info.purpose} (tables: {tables})"
+        await self._tell_of(scope, NewSource(name=info.name, kind="database", purpose=purpose[:500]))

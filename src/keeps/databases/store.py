@@ -1,0 +1,169 @@
+"""Statements on databases and what was asked of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from pydantic import TypeAdapter
+
+from keeps.clock import new_id
+from keeps.databases.rules import Table
+from keeps.databases.sealing import KeyRing, Sealed
+from keeps.databases.targets import Target
+from keeps.db.session import Row, Tx
+from keeps.db.statements import Statements
+from keeps_client.models import DatabaseInfo, DatabaseTable, NewDatabase, QueryAudit
+from keeps_client.models.databases import QueryOutcome
+
+QUERIES = Statements("keeps.databases")
+AUDIT_KEPT = timedelta(days=90)
+_TABLES: TypeAdapter[tuple[DatabaseTable, ...]] = TypeAdapter(tuple[DatabaseTable, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A database as it is stored: what may be known of it, its sealed URL, and what was asked for."""
+
+    info: DatabaseInfo
+    sealed: Sealed
+    allowed: dict[str, list[str] | str]
+    samples: dict[str, list[str]]
+
+    @property
+    def bound(self) -> str:
+        return bound_to(self.info.tenant_id, self.info.database_id)
+
+    @property
+    def tables(self) -> list[Table]:
+        """As the gate knows them."""
+        return [
+            Table(
+                each.name, tuple(column.name for column in each.columns), each.database_schema, each.whole, each.default
+            )
+            for each in self.info.tables
+        ]
+
+
+def bound_to(tenant_id: str, database_id: UUID) -> str:
+    """What a credential is sealed with: it opens for this row alone."""
+    return f"{tenant_id}\0{database_id}"
+
+
+async def insert(
+    tx: Tx, database_id: UUID, new: NewDatabase, target: Target, sealed: Sealed, told: Mapping[str, Any], now: datetime
+) -> bool:
+    """False where there is one of this name."""
+    row = await tx.fetch_row(
+        QUERIES["database_insert"],
+        tx.scope.tenant_id,
+        database_id,
+        new.name,
+        target.dialect,
+        target.location,
+        sealed.data,
+        sealed.key_id,
+        new.purpose,
+        new.asked_by,
+        json.dumps(new.model_dump(mode="json")["tables"]),
+        json.dumps(new.model_dump(mode="json")["samples"]),
+        json.dumps(told["tables"]),
+        told["warnings"],
+        now,
+        tx.scope.user_id,
+    )
+    return row is not None
+
+
+async def named(tx: Tx, name: str) -> Held | None:
+    row = await tx.fetch_row(QUERIES["database_named"], tx.scope.tenant_id, name)
+    return None if row is None else _held(row)
+
+
+async def all_of(tx: Tx) -> list[Held]:
+    return [_held(row) for row in await tx.fetch(QUERIES["databases_list"], tx.scope.tenant_id)]
+
+
+async def described(tx: Tx, name: str, told: Mapping[str, Any], now: datetime) -> bool:
+    row = await tx.fetch_row(
+        QUERIES["database_described"], tx.scope.tenant_id, name, json.dumps(told["tables"]), told["warnings"], now
+    )
+    return row is not None
+
+
+async def remove(tx: Tx, name: str) -> str | None:
+    """Who had added it; None where there is none."""
+    row = await tx.fetch_row(QUERIES["database_remove"], tx.scope.tenant_id, name)
+    return None if row is None else row["created_by"]
+
+
+async def rotate(tx: Tx, keys: KeyRing) -> int:
+    """Seal some credentials of a tenant with the newest key; how many."""
+    rows = await tx.fetch(QUERIES["databases_sealed_otherwise"], tx.scope.tenant_id, keys.newest)
+    for row in rows:
+        bound = bound_to(tx.scope.tenant_id, row["database_id"])
+        sealed = keys.seal(keys.open(Sealed(row["credential"], row["key_id"]), bound), bound)
+        await tx.execute(QUERIES["database_sealed"], tx.scope.tenant_id, row["database_id"], sealed.data, sealed.key_id)
+    return len(rows)
+
+
+async def audit(
+    tx: Tx,
+    database: str,
+    *,
+    question: str | None,
+    sql: str | None,
+    outcome: QueryOutcome,
+    rule: str | None,
+    tables: tuple[str, ...],
+    rows: int,
+    took_ms: int,
+    now: datetime,
+) -> None:
+    who = tx.scope.tenant_id, new_id(), tx.scope.user_id, tx.scope.agent_id
+    said = database, question, sql, outcome, rule, list(tables), rows, took_ms, now
+    await tx.execute(QUERIES["audit_insert"], *who, *said)
+
+
+async def audits(tx: Tx, after: tuple[datetime, UUID] | None, limit: int) -> list[QueryAudit]:
+    place = after or (None, None)
+    rows = await tx.fetch(QUERIES["audit_page"], tx.scope.tenant_id, tx.scope.user_id, *place, limit)
+    return [
+        QueryAudit(
+            audit_id=row["audit_id"],
+            user_id=row["user_id"],
+            agent_id=row["agent_id"],
+            database=row["database_name"],
+            question=row["question"],
+            sql=row["sql"],
+            outcome=row["outcome"],
+            rule=row["rule"],
+            tables=tuple(row["tables"]),
+            rows=row["row_count"],
+            took_ms=row["took_ms"],
+            asked_at=row["asked_at"],
+        )
+        for row in rows
+    ]
+
+
+async def forget_audits(tx: Tx, asked_before: datetime) -> None:
+    await tx.execute(QUERIES["audit_forget"], tx.scope.tenant_id, tx.scope.user_id, asked_before)
+
+
+def tables_of(told: object) -> tuple[DatabaseTable, ...]:
+    """What a server was described as. Raises ValueError where that is no description."""
+    return _TABLES.validate_python(told)
+
+
+def _held(row: Row) -> Held:
+    values: dict[str, Any] = {
+        name: row[name] for name in DatabaseInfo.model_fields if name not in ("tables", "warnings")
+    }
+    info = DatabaseInfo(**values, tables=_TABLES.validate_json(row["tables"]), warnings=tuple(row["warnings"]))
+    sealed = Sealed(row["credential"], row["key_id"])
+    return Held(info, sealed, json.loads(row["allowed"]), json.loads(row["samples"]))

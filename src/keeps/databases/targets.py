@@ -1,0 +1,132 @@
+"""Where a database is, and whether it may be reached.
+
+A name is resolved once, each address is checked, and the one that was checked is the one connected to. Nothing that is
+not public may be reached but what the operator lists in KEEPS_DATABASES_ALLOW: networks, addresses, host names, and the
+folders that SQLite files may lie in. Keeps' own server is never asked, under any name: the process that connects
+compares what the server says of itself (keeps.databases.host).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keeps.addresses import is_public
+from keeps.databases.rules import Dialect
+from keeps_client.errors import ForbiddenError, UnavailableError, ValidationFailedError
+
+_DIALECTS: dict[str, Dialect] = {
+    "postgresql": "postgresql",
+    "postgres": "postgresql",
+    "sqlite": "sqlite",
+    "mysql": "mysql",
+    "mariadb": "mysql",
+}
+_PORTS: dict[Dialect, int] = {"postgresql": 5_432, "sqlite": 0, "mysql": 3_306}
+_TLS = ("disable", "prefer", "require", "verify-full")
+RESOLVE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A database: `host` and `port`, or for SQLite `name` is the file. It is shown as `location`, without secrets."""
+
+    dialect: Dialect
+    name: str
+    host: str = ""
+    port: int = 0
+    user: str = ""
+    password: str = field(default="", repr=False)
+    tls: str = "prefer"
+
+    @property
+    def location(self) -> str:
+        return self.name if self.dialect == "sqlite" else f"{self.host}:{self.port}/{self.name}"
+
+    def job(self, address: str) -> dict[str, Any]:
+        """What the process that connects is told."""
+        names = ("dialect", "name", "host", "port", "user", "password", "tls")
+        return {**{name: getattr(self, name) for name in names}, "address": address}
+
+
+def target_of(url: str) -> Target:
+    """Raises ValidationFailedError, which never repeats the URL: it holds a password."""
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        read = make_url(url)
+    except (ArgumentError, ValueError):
+        raise ValidationFailedError(
+            "url is none; write postgresql://user:password@host/database, mysql://… or sqlite:////folder/file.db"
+        ) from None
+    dialect = _DIALECTS.get(read.drivername)
+    if dialect is None:
+        raise ValidationFailedError("url must begin with postgresql://, mysql://, mariadb:// or sqlite://")
+    options = dict(read.query)
+    tls = str(options.pop("sslmode", "prefer"))
+    if options or tls not in _TLS:
+        raise ValidationFailedError(f"url takes one option, sslmode, of {', '.join(_TLS)}")
+    name = read.database or ""
+    if dialect == "sqlite":
+        if not name.startswith("/") or read.host:
+            raise ValidationFailedError("a SQLite url names its file from the root: sqlite:////folder/file.db")
+        return Target(dialect, name)
+    if not (read.host and read.username and name) or read.host.startswith("/"):
+        raise ValidationFailedError("url needs a user, a host and a database: postgresql://user:password@host/database")
+    return Target(dialect, name, read.host, read.port or _PORTS[dialect], read.username, str(read.password or ""), tls)
+
+
+class Reach:
+    """What the operator allows."""
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self._folders = [Path(each).resolve() for each in allowed if each.startswith("/")]
+        self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+        self._names: set[str] = set()
+        for each in allowed:
+            if each.startswith("/"):
+                continue
+            try:
+                self._networks.append(ipaddress.ip_network(each))
+            except ValueError:
+                self._names.add(each.lower().rstrip("."))
+
+    async def address(self, target: Target) -> str:
+        """The address to connect to, or the file to open. Raises ForbiddenError where it may not be reached."""
+        if target.dialect == "sqlite":
+            return await asyncio.to_thread(self._file, target.name)
+        try:
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError, TimeoutError):
+            raise UnavailableError(f"the host {target.host!r} has no address") from None
+        named = target.host.lower().rstrip(".") in self._names
+        for _, _, _, _, place in found:
+            address = str(place[0])
+            if named or is_public(address) or self._allows(address):
+                return address
+        raise ForbiddenError(
+            f"{target.host} is not a public address; whoever runs this server may allow it in KEEPS_DATABASES_ALLOW"
+        )
+
+    def _allows(self, address: str) -> bool:
+        held = ipaddress.ip_address(address.partition("%")[0])
+        inner = held.ipv4_mapped if isinstance(held, ipaddress.IPv6Address) else None
+        return any((inner or held) in each for each in self._networks)
+
+    def _file(self, name: str) -> str:
+        path = os.path.realpath(name)
+        if not any(Path(path).is_relative_to(each) for each in self._folders):
+            raise ForbiddenError(
+                "SQLite files are read from folders that whoever runs this server lists in KEEPS_DATABASES_ALLOW"
+            )
+        if not os.path.isfile(path):
+            raise UnavailableError("there is no such SQLite file")
+        return path

@@ -1,0 +1,74 @@
+-- The eighth revision: databases that may be asked, and what was asked of them. Runs as keeps_owner.
+
+CREATE TABLE keeps.databases (
+    tenant_id text NOT NULL,
+    database_id uuid NOT NULL,
+    name text NOT NULL CONSTRAINT databases_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
+    dialect text NOT NULL CONSTRAINT databases_dialect_known CHECK (dialect IN ('postgresql', 'sqlite', 'mysql')),
+    location text NOT NULL,
+    credential bytea NOT NULL,
+    key_id text NOT NULL,
+    purpose text NOT NULL,
+    asked_by text NOT NULL CONSTRAINT databases_asked_by_known CHECK (asked_by IN ('reader', 'writer', 'admin')),
+    allowed jsonb NOT NULL,
+    samples jsonb NOT NULL,
+    tables jsonb NOT NULL,
+    warnings text[] NOT NULL,
+    described_at timestamptz NOT NULL,
+    created_by text NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    version integer NOT NULL,
+    PRIMARY KEY (tenant_id, database_id),
+    CONSTRAINT databases_name_unique UNIQUE (tenant_id, name),
+    CONSTRAINT databases_tenant_exists FOREIGN KEY (tenant_id) REFERENCES keeps.tenants ON DELETE CASCADE
+);
+COMMENT ON TABLE keeps.databases IS
+    'Which databases may be asked. credential: the URL, sealed for this row under the key key_id; allowed: what was listed; tables: what its server says of that.';
+
+CREATE TABLE keeps.query_audit (
+    tenant_id text NOT NULL,
+    audit_id uuid NOT NULL,
+    user_id text NOT NULL,
+    agent_id text,
+    database_name text NOT NULL,
+    question text,
+    sql text,
+    outcome text NOT NULL CONSTRAINT query_audit_outcome_known CHECK (outcome IN ('allowed', 'refused', 'failed')),
+    rule text,
+    tables text[] NOT NULL,
+    row_count integer NOT NULL,
+    took_ms integer NOT NULL,
+    asked_at timestamptz NOT NULL,
+    PRIMARY KEY (tenant_id, audit_id),
+    CONSTRAINT query_audit_user_exists FOREIGN KEY (tenant_id, user_id) REFERENCES keeps.users ON DELETE CASCADE
+);
+CREATE INDEX query_audit_by_user ON keeps.query_audit (tenant_id, user_id, asked_at DESC, audit_id DESC);
+COMMENT ON TABLE keeps.query_audit IS 'What was asked of databases, allowed or not; kept for 90 days.';
+
+-- Erasure counts what goes.
+CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, held bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans',
+        'plan_correlations', 'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names',
+        'relations', 'mentions', 'memory_readings', 'documents', 'document_passages', 'query_audit',
+        'idempotency_keys', 'api_keys', 'events'] LOOP
+        EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
+            INTO held USING tenant, wanted_user_id;
+        RETURN NEXT;
+    END LOOP;
+    name := 'memory_access';
+    SELECT count(*) INTO held FROM memory_access JOIN memories USING (tenant_id, memory_id)
+    WHERE memory_access.tenant_id = tenant AND (wanted_user_id IS NULL OR memories.user_id = wanted_user_id);
+    RETURN NEXT;
+    IF wanted_user_id IS NULL THEN
+        FOREACH name IN ARRAY ARRAY['webhooks', 'databases'] LOOP
+            EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1', name) INTO held USING tenant;
+            RETURN NEXT;
+        END LOOP;
+    END IF;
+END
+$$;
