@@ -23,7 +23,10 @@ _READ_FILE, _PATH_BENEATH = 1 << 2, 1
 def serve(work: Callable[[dict[str, Any], list[int], TextIO], None]) -> None:
     """Fork for each job: `work` gets it with its open files, and answers in text. The first line says which process it
     is, so that it can be ended."""
-    door = socket.socket(fileno=0)
+    door = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)  # libraries count on the first three being there
+    os.close(nothing)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:

@@ -48,6 +48,8 @@ STATE_TABLES = (
     "mentions",
     "documents",
     "document_passages",
+    "databases",
+    "query_audit",
 )
 OWN = {200, 201, 403}
 """The stranger works on rows of their own, or may not for want of a role."""
@@ -166,6 +168,17 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "delete /v1/documents/{document_id}": ({}, HIDDEN, False),
     "post /v1/documents/search": ({"json": {"query": "Alice's document"}}, OWN, False),
     "post /v1/vector_stores/{vector_store_id}/search": ({"json": {"query": "a document"}}, OWN, False),
+    "post /v1/databases": (
+        {"json": {"name": "shop", "url": "sqlite:////nowhere/shop.db", "tables": {"a": "*"}, "purpose": "mine"}},
+        {403, 501},
+        False,
+    ),
+    "get /v1/databases": ({}, OWN, False),
+    "get /v1/databases/queries": ({}, OWN, False),
+    "post /v1/databases/query": ({"json": {"question": "How many?"}}, {501, 403}, False),
+    "post /v1/databases/{name}/query": ({"json": {"sql": "SELECT 1"}}, HIDDEN, False),
+    "post /v1/databases/{name}/refresh": ({}, HIDDEN, False),
+    "delete /v1/databases/{name}": ({}, HIDDEN, False),
     "post /v1/sources": ({"json": {"name": "alices", "kind": "api", "purpose": "mine"}}, OWN, False),
     "get /v1/sources": ({}, OWN, False),
     "delete /v1/sources/{name}": ({}, HIDDEN, False),

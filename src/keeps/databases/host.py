@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
+from importlib import import_module
 from typing import Any, TextIO
 from uuid import UUID
 
@@ -32,7 +33,7 @@ from keeps import forked
 from keeps.databases.rules import CONNECT_SECONDS, LOCK_SECONDS, MOST_BYTES, MOST_VALUE, STATEMENT_SECONDS
 from keeps.databases.words import FUNCTIONS
 
-BATCH = 100
+BATCH, _NO_TLS = 100, 2_026
 Row = Sequence[object]
 
 
@@ -41,9 +42,26 @@ class RefusedError(Exception):
 
 
 def main() -> None:
-    for each in ("prefer", "verify-full"):  # read once, before the first fork
-        _context(each)
+    _loaded()
     forked.serve(ask)
+
+
+def _loaded() -> None:
+    """Everything that a child needs, before it may open nothing any more."""
+    for each in ("prefer", "verify-full"):
+        _context(each)
+    create_async_engine("postgresql+asyncpg://host")
+    sqlalchemy.create_engine("mysql+pymysql://host")
+    sqlalchemy.inspect(sqlalchemy.create_engine("sqlite://")).get_table_names()
+    for each in (
+        "sqlalchemy.dialects.mysql.reflection",
+        "encodings.idna",
+        "asyncpg.pgproto.types",
+        "pymysql._auth",
+        "cryptography.hazmat.backends.openssl",
+    ):
+        import_module(each)
+    "name".encode("idna")
 
 
 def ask(job: dict[str, Any], files: list[int], out: TextIO) -> None:
@@ -112,7 +130,6 @@ async def _ask_postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -
         "postgresql+asyncpg", job["user"], job["password"], job["host"], job["port"], job["name"]
     )
     settings = {
-        "search_path": "pg_catalog",
         "default_transaction_read_only": "on",
         "statement_timeout": str(STATEMENT_SECONDS * 1_000),
         "lock_timeout": str(LOCK_SECONDS * 1_000),
@@ -121,6 +138,8 @@ async def _ask_postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -
         "client_encoding": "UTF8",
         "application_name": "keeps",
     }
+    if job["does"] == "run":  # what is asked says where each table is
+        settings["search_path"] = "pg_catalog"
     last: Exception | None = None
     for chosen in (context, None) if job["tls"] == "prefer" else (context,):
         engine = create_async_engine(
@@ -136,8 +155,7 @@ async def _ask_postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -
         )
         try:
             async with asyncio.timeout(CONNECT_SECONDS + 2 * STATEMENT_SECONDS):
-                connection = await engine.connect()
-                async with connection:
+                async with engine.connect() as connection:
                     if job.get("own") == await _identity(connection):
                         raise RefusedError("this is the server of Keeps itself; own memory is asked through recall")
                     if job["does"] == "describe":
@@ -154,7 +172,8 @@ async def _ask_postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -
 
 async def _identity(connection: Any) -> str:
     """When the server began, to the microsecond: no two servers say the same."""
-    return str((await connection.exec_driver_sql("SELECT pg_catalog.pg_postmaster_start_time()")).scalar())
+    asked = "SELECT EXTRACT(epoch FROM pg_catalog.pg_postmaster_start_time())::text"
+    return str((await connection.exec_driver_sql(asked)).scalar())
 
 
 async def _stream(driver: Any, job: dict[str, Any]) -> dict[str, Any]:
@@ -171,47 +190,35 @@ async def _stream(driver: Any, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mysql(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any]:
-    last: Exception | None = None
-    for chosen in (context, None) if job["tls"] == "prefer" else (context,):
-        try:
-            return _ask_mysql(job, chosen)
-        except pymysql.OperationalError as error:
-            if error.args[0] != 2026:  # it takes no TLS
-                raise
-            last = error
-    raise last or ConnectionError("it cannot be reached")
-
-
-def _ask_mysql(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any]:
-    def connect() -> Any:
-        connection = pymysql.connect(
+    def reached(chosen: ssl.SSLContext | None) -> Any:
+        return pymysql.connect(
             host=job["host"],
             port=job["port"],
             user=job["user"],
             password=job["password"],
             database=job["name"],
             charset="utf8mb4",
-            ssl=context,
-            ssl_disabled=context is None,
+            ssl=chosen,
+            ssl_disabled=chosen is None,
             connect_timeout=CONNECT_SECONDS,
             read_timeout=STATEMENT_SECONDS + 1,
             write_timeout=STATEMENT_SECONDS + 1,
             local_infile=False,
             autocommit=True,
         )
+
+    def connect() -> Any:
+        try:
+            connection = reached(context)
+        except pymysql.OperationalError as error:
+            if error.args[0] != _NO_TLS or job["tls"] != "prefer":
+                raise
+            connection = reached(None)
         with connection.cursor() as cursor:
             cursor.execute("SELECT @@version, @@sql_mode")
             version, mode = (str(each) for each in cursor.fetchone() or ("", ""))
             # Ways of reading that would make other values of what the gate has written.
-            others = {
-                "ANSI_QUOTES",
-                "NO_BACKSLASH_ESCAPES",
-                "PIPES_AS_CONCAT",
-                "IGNORE_SPACE",
-                "ANSI",
-                "ORACLE",
-                "MSSQL",
-            }
+            others = set("ANSI ANSI_QUOTES NO_BACKSLASH_ESCAPES PIPES_AS_CONCAT IGNORE_SPACE ORACLE MSSQL".split())
             kept = ",".join(each for each in mode.split(",") if each not in others)
             cursor.execute("SET SESSION sql_mode = %s", (kept,))
             limit = (

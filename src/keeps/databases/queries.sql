@@ -2,7 +2,7 @@
 
 -- name: own_identity
 -- When this server began: no other says the same.
-SELECT pg_postmaster_start_time()::text AS began
+SELECT EXTRACT(epoch FROM pg_postmaster_start_time())::text AS began
 
 -- name: database_insert
 INSERT INTO keeps.databases (tenant_id, database_id, name, dialect, location, credential, key_id, purpose, asked_by,

@@ -9,6 +9,15 @@ from pydantic import BaseModel
 from keeps_client.models.access import ErasureReceipt, KeyInfo, MadeKey, NewKey, Quota, TenantInfo
 from keeps_client.models.context import ContextRequest, ContextResult, NewSource, Source
 from keeps_client.models.conversations import ExchangeReceipt, NewActivity, NewExchange, SessionNotes
+from keeps_client.models.databases import (
+    DatabaseInfo,
+    DatabaseQuery,
+    DatabaseRemoved,
+    DataQuestion,
+    NewDatabase,
+    QueryAudit,
+    QueryResult,
+)
 from keeps_client.models.documents import (
     Document,
     DocumentDeleted,
@@ -534,6 +543,71 @@ EXAMPLES: dict[type[BaseModel], Any] = {
         "promoted_junk": 1,
         "junk_share": 0.02,
         "examples": ["Ok then!"],
+    },
+    NewDatabase: {
+        "name": "shop",
+        "url": "postgresql://reader:password@db.example.com/shop",
+        "tables": {"orders": "*", "customers": ["id", "name", "city"]},
+        "purpose": "What customers ordered, and when",
+        "samples": {"customers": ["city"]},
+        "asked_by": "writer",
+    },
+    DatabaseInfo: {
+        "database_id": _ID,
+        "tenant_id": "acme",
+        "name": "shop",
+        "dialect": "postgresql",
+        "location": "db.example.com:5432/shop",
+        "purpose": "What customers ordered, and when",
+        "asked_by": "writer",
+        "tables": [
+            {
+                "name": "customers",
+                "database_schema": "public",
+                "default": True,
+                "whole": False,
+                "comment": None,
+                "columns": [
+                    {"name": "city", "type": "TEXT", "comment": None, "key": False, "samples": ["Leeds", "Lisbon"]}
+                ],
+                "references": [],
+            }
+        ],
+        "warnings": [],
+        "described_at": _TIME,
+        "created_by": "alice",
+        "created_at": _TIME,
+        "updated_at": _TIME,
+        "version": 1,
+    },
+    DatabaseRemoved: {"name": "shop", "removed": True},
+    DataQuestion: {"question": "Which city ordered most this year?", "database": "shop", "remember": False},
+    DatabaseQuery: {"sql": "SELECT city, COUNT(*) FROM customers GROUP BY city"},
+    QueryResult: {
+        "database": "shop",
+        "sql": 'SELECT "city", COUNT(*) FROM "public"."customers" AS "customers" GROUP BY "city" LIMIT 1001',
+        "tables": ["customers"],
+        "columns": ["city", "count"],
+        "rows": [["Leeds", 2], ["Lisbon", 1]],
+        "cut": False,
+        "took_ms": 12.5,
+        "question": None,
+        "repaired": False,
+        "memory_id": None,
+    },
+    QueryAudit: {
+        "audit_id": _ID,
+        "user_id": "alice",
+        "agent_id": None,
+        "database": "shop",
+        "question": None,
+        "sql": "SELECT city, COUNT(*) FROM customers GROUP BY city",
+        "outcome": "allowed",
+        "rule": None,
+        "tables": ["customers"],
+        "rows": 2,
+        "took_ms": 13,
+        "asked_at": _TIME,
     },
     Document: _DOCUMENT,
     DocumentDeleted: {"document_id": _ID, "removed": 41, "kept": 1},
