@@ -282,7 +282,7 @@ async def test_a_batch_that_expects_a_version_is_stored_in_order(memory: LocalMe
 def test_the_tree_of_errors_has_stable_codes() -> None:
     codes = {each.code: each.status for each in KeepsError.__subclasses__()}
     assert codes["conflict"] == 409
-    assert len(codes) == 9
+    assert len(codes) == 11
 
 
 async def test_the_serving_role_makes_no_temporary_tables(server: EmbeddedPostgres) -> None:

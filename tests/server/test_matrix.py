@@ -16,13 +16,17 @@ import asyncpg
 import pytest
 
 from keeps.clock import new_id, utc_now
+from keeps.databases import store
+from keeps.databases.sealing import Sealed
+from keeps.databases.targets import Target
+from keeps.db.session import Tx
 from keeps.engine import Keeps
 from keeps.lifecycle.promotion import promote_user
 from keeps.operations.service import Run
 from keeps.scope import Scope
 from keeps.server.app import create_app
 from keeps.settings import Settings
-from keeps_client.models import NewWebhook
+from keeps_client.models import NewDatabase, NewWebhook
 from tests.serving import token
 
 MARK = "swordfish"
@@ -171,14 +175,14 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "post /v1/databases": (
         {"json": {"name": "shop", "url": "sqlite:////nowhere/shop.db", "tables": {"a": "*"}, "purpose": "mine"}},
         {403, 501},
-        False,
+        True,
     ),
-    "get /v1/databases": ({}, OWN, False),
-    "get /v1/databases/queries": ({}, OWN, False),
-    "post /v1/databases/query": ({"json": {"question": "How many?"}}, {501, 403}, False),
-    "post /v1/databases/{name}/query": ({"json": {"sql": "SELECT 1"}}, HIDDEN, False),
-    "post /v1/databases/{name}/refresh": ({}, HIDDEN, False),
-    "delete /v1/databases/{name}": ({}, HIDDEN, False),
+    "get /v1/databases": ({}, OWN, True),
+    "get /v1/queries": ({}, OWN, False),
+    "post /v1/query": ({"json": {"question": "How many?"}}, {501, 403}, False),
+    "post /v1/databases/{name}/query": ({"json": {"sql": "SELECT 1"}}, HIDDEN, True),
+    "post /v1/databases/{name}/refresh": ({}, HIDDEN, True),
+    "delete /v1/databases/{name}": ({}, HIDDEN, True),
     "post /v1/sources": ({"json": {"name": "alices", "kind": "api", "purpose": "mine"}}, OWN, False),
     "get /v1/sources": ({}, OWN, False),
     "delete /v1/sources/{name}": ({}, HIDDEN, False),
@@ -254,6 +258,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     await alice.store_exchange([{"role": "user", "content": f"My password is {MARK}."}], session_id="alices")
     await alice.add_source("the-source", kind="api", purpose=f"{MARK} by day", visibility="private")
     document = await alice.add_document(f"Alice's document is {MARK}.", source="alices", visibility="private")
+    await keeps.database.write(alice.scope, _with_a_database)
     operation = await _promoted(keeps, alice)
     anna = await alice.add_entity(f"{MARK} entity", entity_type="person", properties={"secret": MARK})
     other = await alice.add_entity("other")
@@ -276,6 +281,25 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
         "webhook_id": str(webhook.webhook_id),
         **dict.fromkeys(("plan_id", "key", "task_id", "sub_task_id", "correlation_id", "session_id"), "alices"),
     }
+
+
+async def _with_a_database(tx: Tx) -> None:
+    """One that was added, and a question to it."""
+    new = NewDatabase(name="the-source", url=f"sqlite:////{MARK}.db", tables={"a": "*"}, purpose=MARK)
+    target, sealed = Target("sqlite", f"/{MARK}.db"), Sealed(MARK.encode(), "key")
+    assert await store.insert(tx, new_id(), new, target, sealed, {"tables": [], "warnings": []}, utc_now())
+    await store.audit(
+        tx,
+        "the-source",
+        question=MARK,
+        sql=None,
+        outcome="failed",
+        rule=None,
+        tables=(),
+        rows=0,
+        took_ms=0,
+        now=utc_now(),
+    )
 
 
 async def _promoted(keeps: Keeps, alice: Any) -> UUID:
@@ -309,7 +333,11 @@ async def rows_of_alice(connection: asyncpg.Connection, tenant: str) -> dict[str
     """All that is hers: rows by owner, what the tenant shares, and her part of the log."""
     found: dict[str, Any] = {}
     for table in STATE_TABLES:
-        whose = "" if table in ("api_keys", "working_memory", "webhooks") else "AND user_id = 'alice-the-owner'"
+        whose = (
+            ""
+            if table in ("api_keys", "working_memory", "webhooks", "databases")
+            else "AND user_id = 'alice-the-owner'"
+        )
         columns = "webhook_id, url, secret" if table == "webhooks" else "t"  # the server moves its position meanwhile
         rows = await connection.fetch(
             f"SELECT ({columns})::text FROM keeps.{table} AS t WHERE tenant_id = $1 {whose} ORDER BY 1", tenant
@@ -346,7 +374,7 @@ async def test_strangers_get_nothing_and_change_nothing(secured_url: str, alices
                         text = (await answer.content.readany()).decode() if stream else await answer.text()
                         what = f"{name} as {role} {user} of {tenant}: {answer.status} {text[:200]}"
                         assert answer.status in right, what
-                        assert answer.status < 500, what
+                        assert answer.status < 500 or answer.status in right, what
                         if MARK not in json.dumps(request):
                             assert MARK not in text, what
                         assert "alice's" not in text.lower(), what

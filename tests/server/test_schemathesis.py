@@ -23,6 +23,7 @@ async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., P
         "KEEPS_EMBEDDER": "none",
         "KEEPS_AUTH": "jwt",
         "KEEPS_JWT_SECRET": JWT_SECRET,
+        "KEEPS_SECRET_KEYS": "a-key-of-the-operator-for-tests-0001",
         "KEEPS_READS_PER_MINUTE": "9999999",
         "KEEPS_WRITES_PER_MINUTE": "9999999",
     }
@@ -39,6 +40,8 @@ async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., P
         os.environ.get("KEEPS_TEST_EXAMPLES", "3"),
         "--exclude-checks",
         LEFT_OUT,
+        "--exclude-path-regex",  # without an LLM they answer 501, which is right, and to schemathesis never is
+        "^/v1/(query|databases/.*/query)$",
         "--exclude-path",
         "/v1/admin/tenants/{tenant_id}",
         "--exclude-path",

@@ -19,7 +19,7 @@ from typing import Any
 
 from keeps.addresses import is_public
 from keeps.databases.rules import Dialect
-from keeps_client.errors import ForbiddenError, UnavailableError, ValidationFailedError
+from keeps_client.errors import DatabaseFailedError, ForbiddenError, ValidationFailedError
 
 _DIALECTS: dict[str, Dialect] = {
     "postgresql": "postgresql",
@@ -106,7 +106,7 @@ class Reach:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError, TimeoutError):
-            raise UnavailableError(f"the host {target.host!r} has no address") from None
+            raise DatabaseFailedError(f"the host {target.host!r} has no address", "connect") from None
         named = target.host.lower().rstrip(".") in self._names
         for _, _, _, _, place in found:
             address = str(place[0])
@@ -128,5 +128,5 @@ class Reach:
                 "SQLite files are read from folders that whoever runs this server lists in KEEPS_DATABASES_ALLOW"
             )
         if not os.path.isfile(path):
-            raise UnavailableError("there is no such SQLite file")
+            raise DatabaseFailedError("there is no such SQLite file", "connect")
         return path

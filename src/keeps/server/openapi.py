@@ -24,6 +24,11 @@ _ERRORS = {
     "429": "Too many requests (`rate_limited`): with `Retry-After`.",
     "503": "Not available right now (`unavailable`).",
 }
+_ELSEWHERE = {
+    "424": "The database that was asked did not answer as it should (`database_failed`).",
+    "501": "Needs a setting that is not made here (`not_configured`).",
+}
+"""What only those answer that ask other servers."""
 _PROBLEM = {
     "type": "object",
     "title": "Problem",
@@ -136,7 +141,8 @@ def _complete(path: str, method: str, operation: Document) -> None:
             }
         return
     operation["security"] = [{"bearer": []}, {"apiKey": []}]
-    for status, description in _ERRORS.items():
+    elsewhere = _ELSEWHERE if operation.get("tags") == ["databases"] else {}
+    for status, description in {**_ERRORS, **elsewhere}.items():
         content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
         responses.setdefault(status, {"description": description, "content": content})
     if method == "post":

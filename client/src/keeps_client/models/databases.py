@@ -198,7 +198,7 @@ REMOVE_DATABASE = Endpoint(
 QUERY_DATA = Endpoint(
     "query_data",
     "POST",
-    "/v1/databases/query",
+    "/v1/query",
     "reader",
     "databases",
     QueryResult,
@@ -219,7 +219,7 @@ QUERY_SQL = Endpoint(
 LIST_QUERIES = Endpoint(
     "list_queries",
     "GET",
-    "/v1/databases/queries",
+    "/v1/queries",
     "reader",
     "databases",
     Page[QueryAudit],
