@@ -57,6 +57,7 @@ from keeps.settings import Settings
 from keeps.tasks.service import TaskService
 from keeps.telemetry.metrics import Metrics
 from keeps.tenants.service import Introducer
+from keeps.tools.service import ToolService
 from keeps.transfer.erasure import TenantService
 from keeps.transfer.service import TransferService
 from keeps.webhooks.service import WebhookService
@@ -144,7 +145,7 @@ async def open_keeps(
         )
         jobs: dict[str, UserJob] = {"index": partial(_index, indexer), "sessions": summing.consolidate_user}
         lifecycle = Lifecycle(database, operations, clock, jobs, metrics, settings.cleanup_interval_hours)
-        sources = SourceService(database, memories, clock)
+        sources = SourceService(database, memories, recall, clock)
         router = opened(
             ContextRouter(database, asked, conversations, sources, choose_counter(), access, clock, metrics)
         )
@@ -190,6 +191,7 @@ async def open_keeps(
             reader=Reader(database, introducer, counted_chat(chat, metrics, "graph"), clock),
             documents=documents,
             databases=databases,
+            tools=ToolService(database, memories, recall, clock),
             events=events,
             webhooks=webhooks,
             keys=KeyService(database, clock),

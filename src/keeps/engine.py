@@ -37,6 +37,7 @@ from keeps.scope import Scope
 from keeps.sessions.service import SessionService
 from keeps.tasks.service import TaskService
 from keeps.telemetry.metrics import Metrics
+from keeps.tools.service import ToolService
 from keeps.transfer.erasure import TenantService
 from keeps.transfer.service import TransferService
 from keeps.webhooks.service import WebhookService
@@ -81,6 +82,7 @@ class Keeps:
     reader: Reader
     documents: DocumentService
     databases: DatabaseService
+    tools: ToolService
     events: EventService
     webhooks: WebhookService
     keys: KeyService

@@ -183,6 +183,15 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "post /v1/databases/{name}/query": ({"json": {"sql": "SELECT 1"}}, HIDDEN, True),
     "post /v1/databases/{name}/refresh": ({}, HIDDEN, True),
     "delete /v1/databases/{name}": ({}, HIDDEN, True),
+    "post /v1/tools": ({"json": {"name": "the-source", "purpose": "mine"}}, OWN, False),
+    "post /v1/tools/import": (
+        {"json": {"openapi": {"openapi": "3.0.0", "paths": {"/a": {"get": {"operationId": "the-source"}}}}}},
+        OWN,
+        False,
+    ),
+    "get /v1/tools": ({}, OWN, False),
+    "post /v1/tools/search": ({"json": {"query": "a tool"}}, OWN, False),
+    "delete /v1/tools/{name}": ({}, HIDDEN, False),
     "post /v1/sources": ({"json": {"name": "alices", "kind": "api", "purpose": "mine"}}, OWN, False),
     "get /v1/sources": ({}, OWN, False),
     "delete /v1/sources/{name}": ({}, HIDDEN, False),
@@ -257,6 +266,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     await alice.write_entry("working", "alices", MARK)
     await alice.store_exchange([{"role": "user", "content": f"My password is {MARK}."}], session_id="alices")
     await alice.add_source("the-source", kind="api", purpose=f"{MARK} by day", visibility="private")
+    await alice.add_tool("the-source", purpose=f"{MARK} by night", visibility="private")
     document = await alice.add_document(f"Alice's document is {MARK}.", source="alices", visibility="private")
     await keeps.database.write(alice.scope, _with_a_database)
     operation = await _promoted(keeps, alice)

@@ -22,6 +22,7 @@ from keeps_client.models import (
     recall,
     sessions,
     tasks,
+    tools,
     vector_stores,
     working,
 )
@@ -41,6 +42,7 @@ _NOUNS = (
     documents,
     vector_stores,
     databases,
+    tools,
     providers,
     events,
     operations,

@@ -61,6 +61,12 @@ def documents(
 
 
 @bench_app.command()
+def awareness(as_json: Json = False) -> None:
+    """Whether the right one of 1,000 sources is named, and what it costs. Exit code 1 below 90 of 100."""
+    raise typer.Exit(_benchmark("awareness").run(as_json=as_json))
+
+
+@bench_app.command()
 def behaviour(
     data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
     home: Home = None,

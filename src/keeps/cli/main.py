@@ -26,6 +26,7 @@ from keeps.cli import (
     providers,
     running,
     serving,
+    tools,
 )
 from keeps.cli.context import err
 from keeps_client.errors import KeepsError, ValidationFailedError
@@ -62,6 +63,7 @@ for module in (
     memories,
     documents,
     databases,
+    tools,
     conversations,
     importing,
     graph,

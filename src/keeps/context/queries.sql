@@ -26,10 +26,39 @@ ORDER BY updated_at DESC LIMIT 1
 -- What can be looked up: what the tenant shares, and one's own.
 SELECT memory_id, user_id, key AS name, content, value, visibility, updated_at FROM keeps.memories
 WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace = 'sources' AND key IS NOT NULL
-    AND content_type = 'source'
-  AND value ->> 'kind' IN ('document', 'database', 'api')
+    AND content_type = 'source' AND value ->> 'kind' IN ('document', 'database', 'api')
   AND deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > $3)
-ORDER BY key, memory_id LIMIT 50
+ORDER BY key, memory_id LIMIT $4
+
+-- name: sources_fingerprint
+-- What changes when anything that can be looked up does, or has its vector. $4: the model.
+SELECT count(*) AS sources, max(updated_at) AS changed, sum(version) AS versions,
+    count(*) FILTER (WHERE EXISTS (SELECT FROM keeps.memory_vectors AS held
+                                   WHERE held.tenant_id = $1 AND held.memory_id = memories.memory_id
+                                     AND held.model = $4)) AS vectors
+FROM keeps.memories
+WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace IN ('sources', 'tools')
+    AND key IS NOT NULL AND content_type = 'source' AND value ->> 'kind' IN ('document', 'database', 'api')
+  AND deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > $3)
+
+-- name: sources_shelf
+-- What can be looked up, tools too, each with its vector as it is sent. $5: the model.
+SELECT memory_id, user_id, key AS name, content, value, visibility, updated_at,
+    (SELECT halfvec_send(held.embedding) FROM keeps.memory_vectors AS held
+     WHERE held.tenant_id = $1 AND held.memory_id = memories.memory_id AND held.model = $5) AS vector
+FROM keeps.memories
+WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace IN ('sources', 'tools')
+    AND key IS NOT NULL AND content_type = 'source' AND value ->> 'kind' IN ('document', 'database', 'api')
+  AND deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > $3)
+ORDER BY key, memory_id LIMIT $4
+
+-- name: tools_known
+-- The tools: what the tenant shares, and one's own.
+SELECT memory_id FROM keeps.memories
+WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace = 'tools' AND key IS NOT NULL
+  AND content_type = 'source' AND deleted_at IS NULL AND superseded_by IS NULL
+  AND (expires_at IS NULL OR expires_at > $3)
+ORDER BY key, memory_id LIMIT $4
 
 -- name: facts_of_user
 -- What is known of the user, the most important first.

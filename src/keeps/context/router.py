@@ -36,6 +36,7 @@ from keeps_client.models import (
     ContextRequest,
     ContextResult,
     ContextSection,
+    Hit,
     LeftOut,
     RecallRequest,
     RecallResult,
@@ -51,7 +52,7 @@ SOURCE_SECONDS = 2.0
 DATES_SECONDS = 0.5
 TOKENS_A_HIT = 22
 """A short turn of a conversation; so many hits are asked for as could fill the budget."""
-TEMPORAL_HITS, DOCUMENT_HITS = 40, 20
+TEMPORAL_HITS, DOCUMENT_HITS, PASSAGES_NAMED = 40, 20, 10
 REMEMBERED: tuple[Layer, ...] = ("short_term", "long_term")
 LEAST_HITS = 30
 LEFT_OUT_TOLD = 50
@@ -73,6 +74,8 @@ class _Asking:
     now: datetime
     sources_ms: dict[str, float] = field(default_factory=dict[str, float])
     failed: list[str] = field(default_factory=list[str])
+    passages: list[Hit] = field(default_factory=list[Hit])
+    """Of documents that speak of the question: they are not told, but named."""
 
     def wants(self, *names: SectionName) -> bool:
         """Whether one of these sections is to be filled. Documents are looked up only when they are asked for."""
@@ -147,7 +150,12 @@ class ContextRouter:
                 self._source(
                     asking, "identity", self._facts(asking), when="identity" in read and asking.wants("long_term")
                 ),
-                self._source(asking, "knowledge", self._sources.known(scope), when=asking.wants("knowledge")),
+                self._source(
+                    asking,
+                    "knowledge",
+                    self._sources.fitting(scope, request.query),
+                    when=asking.wants("knowledge"),
+                ),
             ),
             self._source(
                 asking,
@@ -298,7 +306,8 @@ class ContextRouter:
         scope = asking.scope
         who = (scope.tenant_id, scope.user_id, scope.agent_id if scope.agent_bound else None)
         keys = [(who, request.model_dump_json()) for request in requests]
-        answers = [held for held in map(self._answers.peek, keys) if held is not None]
+        every = [*keys, *((key, "documents") for key in keys)]
+        answers = [held for held in map(self._answers.peek, every) if held is not None]
         shown = {hit.memory.memory_id: hit.memory.version for held in answers for hit in held.hits}
         async with self._database.scoped(scope) as tx:
             row = await tx.fetch_row(QUERIES["scope_position"], scope.tenant_id, scope.user_id)
@@ -313,10 +322,18 @@ class ContextRouter:
             fresh = held is not None and all(there.get(hit.memory.memory_id) == hit.memory.version for hit in held.hits)
             self._metrics.cache.labels("answers", "hit" if fresh else "miss").inc()
             if held is not None and fresh:
+                named = self._answers.get((key, "documents"), position)
+                hits = [] if named is None else named.hits
+                asking.passages += [hit for hit in hits if there.get(hit.memory.memory_id) == hit.memory.version]
                 return held
             found = await self._providers.recall(scope, request, counted=False)
             # Knowledge is looked up, not told.
             if request.layers is None and any(hit.memory.layer == "knowledge" for hit in found.hits):
+                passages = found.model_copy(
+                    update={"hits": [hit for hit in found.hits if hit.memory.layer == "knowledge"][:PASSAGES_NAMED]}
+                )
+                self._answers.put((key, "documents"), position, passages)
+                asking.passages += passages.hits
                 told = request.model_copy(update={"layers": REMEMBERED})
                 found = await self._providers.recall(scope, told, counted=False)
             self._answers.put(key, position, found)
@@ -360,6 +377,7 @@ class ContextRouter:
                 session_id=asking.request.session_id,
             )
         gathered.items += sections.of_sources(known, data_first="data" in read)
+        gathered.items += sections.of_titles(asking.passages)
         if asking.request.sections is not None:
             gathered.items = [item for item in gathered.items if item.section in asking.request.sections]
         sections.without_doubles(gathered)

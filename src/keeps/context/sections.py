@@ -27,7 +27,7 @@ ACTIVITIES = ("daily_log", "recipe", "task", "heartbeat", "summary")
 LONG_TERM_TOP = 5
 RELEVANT_VALUE = 0.6
 """An activity is shown when it scores so much of the best hit, or its time is asked about."""
-LAST_MESSAGES = 4
+LAST_MESSAGES, TITLES_NAMED = 4, 4
 OTHERS_VALUE = 0.7
 LEAST_VALUE, SPARE_VALUE = 0.4, 0.15
 """Of the best hit's score: below the first it is shown only if tokens are left over, below the second not at all."""
@@ -196,9 +196,9 @@ def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> l
 
 
 def of_sources(sources: Sequence[tuple[Source, bool]], *, data_first: bool) -> list[Item]:
-    """What can be looked up, and what it is good for; with each, whether it is the asking user who told of it."""
-    order = {"database": 0, "api": 1, "document": 2} if data_first else {"document": 0, "database": 1, "api": 2}
-    ordered = sorted(sources, key=lambda pair: (order[pair[0].kind], pair[0].name))
+    """What can be looked up, and what it is good for, best match first; with each, whether it is the asking user who
+    told of it. Where figures are asked for, databases come before all others."""
+    ordered = sorted(sources, key=lambda pair: pair[0].kind != "database") if data_first else sources
     return [
         Item(
             "knowledge",
@@ -209,6 +209,16 @@ def of_sources(sources: Sequence[tuple[Source, bool]], *, data_first: bool) -> l
         )
         for each, own in ordered
     ]
+
+
+def of_titles(passages: Sequence[Hit]) -> list[Item]:
+    """Documents that speak of the question, and where: to be looked up, if it is worth it."""
+    said: dict[str, Item] = {}
+    for hit in passages:
+        title, _, headings = str(hit.memory.metadata.get("under", "")).partition(" > ")
+        where = f"{title} (document): {headings}" if headings else f"{title} (document)"
+        said.setdefault(title, Item("knowledge", shown(where, "shared"), 0.7, trusted=False))
+    return list(said.values())[:TITLES_NAMED]
 
 
 def without_doubles(gathered: Gathered) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 
 from keeps.clock import Clock
+from keeps.context.shelves import MOST_ON_ONE, Shelves, shelf_of, source_of
 from keeps.db.session import Database
 from keeps.db.statements import Statements
 from keeps.memories.service import MemoryService
+from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps_client.checked import validated
 from keeps_client.errors import NotFoundError
@@ -15,13 +17,18 @@ from keeps_client.models import NewMemory, NewSource, Receipt, Source
 from keeps_client.validation import one_of
 
 QUERIES = Statements("keeps.context")
-NAMESPACE = "sources"
+NAMESPACE, TOOLS = "sources", "tools"
+TOLD, MOST_LISTED = 12, 1_000
+"""So many can be told of at most."""
 
 
 class SourceService:
     """Documents, databases and APIs, with what each is good for."""
 
-    def __init__(self, database: Database, memories: MemoryService, clock: Clock) -> None:
+    def __init__(self, database: Database, memories: MemoryService, recall: RecallService, clock: Clock) -> None:
+        self._recall = recall
+        self._model = memories.model
+        self._shelves = Shelves()
         self._database = database
         self._memories = memories
         self._clock = clock
@@ -53,26 +60,30 @@ class SourceService:
 
     async def list(self, scope: Scope) -> list[Source]:
         """What can be looked up, with its purpose."""
-        return [source for source, _ in await self.known(scope)]
+        return await self._known(scope)
 
-    async def known(self, scope: Scope) -> list[tuple[Source, bool]]:
-        """The same, each with whether it is one's own."""
+    async def fitting(self, scope: Scope, query: str) -> list[tuple[Source, bool]]:
+        """What can be looked up, tools too, best match to a question first; each with whether it is one's own."""
+        who = scope.tenant_id, scope.user_id
         async with self._database.scoped(scope) as tx:
-            rows = await tx.fetch(QUERIES["sources_known"], scope.tenant_id, scope.user_id, self._clock())
-        return [
-            (
-                Source(
-                    name=row["name"],
-                    kind=json.loads(row["value"])["kind"],
-                    purpose=row["content"],
-                    visibility=row["visibility"],
-                    memory_id=row["memory_id"],
-                    updated_at=row["updated_at"],
-                ),
-                row["user_id"] == scope.user_id,
-            )
-            for row in rows
-        ]
+            row = await tx.fetch_row(QUERIES["sources_fingerprint"], *who, self._clock(), self._model)
+        fingerprint = tuple((row or {}).values())
+        if row is None or not row["sources"]:
+            return []
+        shelf = self._shelves.get(who, fingerprint)
+        if shelf is None:
+            async with self._database.scoped(scope) as tx:
+                rows = await tx.fetch(QUERIES["sources_shelf"], *who, self._clock(), MOST_ON_ONE, self._model)
+            shelf = await asyncio.to_thread(shelf_of, rows, scope.user_id, fingerprint)
+            self._shelves.put(who, shelf)
+        # Where all of it can be told, words put it in order; else it is searched by meaning, too.
+        vector = None if len(shelf.sources) <= TOLD else await self._recall.vector(scope, query)
+        return shelf.best(query, vector, TOLD)
+
+    async def _known(self, scope: Scope) -> list[Source]:
+        async with self._database.scoped(scope) as tx:
+            who = scope.tenant_id, scope.user_id, self._clock()
+            return [source_of(row) for row in await tx.fetch(QUERIES["sources_known"], *who, MOST_LISTED)]
 
     async def remove(self, scope: Scope, name: str) -> Receipt:
         """Tell of it no more. Raises NotFoundError."""

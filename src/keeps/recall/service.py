@@ -10,7 +10,7 @@ from uuid import UUID
 
 import numpy as np
 
-from keeps.ai.embedder import Embedder, QueryEmbedding
+from keeps.ai.embedder import Embedder, Floats, QueryEmbedding
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
@@ -110,6 +110,12 @@ class RecallService:
                 memory = (await store.memories(tx, [memory_id], self._clock())).get(memory_id)
                 return None if memory is None else (memory, similarity)
         return None
+
+    async def vector(self, scope: Scope, text: str) -> Floats | None:
+        """Of a question, as it is searched; None without a model, or where it cannot be reached."""
+        with acting_for(scope.tenant_id):
+            query, _ = await self._embed(text)
+        return None if query is None else query.sentence
 
     async def warm(self) -> None:
         """Have the embedding model loaded: what takes its time once must not count against a question's."""

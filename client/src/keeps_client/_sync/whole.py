@@ -19,6 +19,7 @@ from keeps_client._sync.plans import Plans
 from keeps_client._sync.providers import Providers
 from keeps_client._sync.sessions import Sessions
 from keeps_client._sync.tasks import Tasks
+from keeps_client._sync.tools import Tools
 from keeps_client._sync.working import Working
 
 
@@ -33,6 +34,7 @@ class Memory(
     Graph,
     Documents,
     Databases,
+    Tools,
     Context,
     Events,
     Providers,

@@ -18,6 +18,7 @@ from keeps_client.memory.plans import Plans
 from keeps_client.memory.providers import Providers
 from keeps_client.memory.sessions import Sessions
 from keeps_client.memory.tasks import Tasks
+from keeps_client.memory.tools import Tools
 from keeps_client.memory.working import Working
 
 
@@ -32,6 +33,7 @@ class Memory(
     Graph,
     Documents,
     Databases,
+    Tools,
     Context,
     Events,
     Providers,

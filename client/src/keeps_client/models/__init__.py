@@ -101,6 +101,7 @@ from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderC
 from keeps_client.models.recall import Explanation, Filters, Hit, RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
+from keeps_client.models.tools import NewTool, Tool, ToolsImported
 from keeps_client.models.vector_stores import VectorStoreHits
 from keeps_client.models.working import (
     AtomicAppend,
@@ -186,6 +187,7 @@ __all__ = [
     "NewSkill",
     "NewSource",
     "NewTaskContext",
+    "NewTool",
     "NewWebhook",
     "NewWorkingItem",
     "Note",
@@ -225,6 +227,8 @@ __all__ = [
     "TaskContextChange",
     "TenantInfo",
     "Tier",
+    "Tool",
+    "ToolsImported",
     "Traversal",
     "TraverseRequest",
     "Upserted",

@@ -66,6 +66,7 @@ from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderI
 from keeps_client.models.recall import RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
+from keeps_client.models.tools import NewTool, Tool, ToolImport, ToolSearch, ToolsImported
 from keeps_client.models.vector_stores import VectorStoreHits, VectorStoreSearch
 from keeps_client.models.working import (
     AtomicAppend,
@@ -85,6 +86,14 @@ _TIME = "2026-11-22T09:00:00Z"
 _WHO = {"tenant_id": "acme", "user_id": "alice"}
 _TIMES = {"created_at": _TIME, "updated_at": _TIME}
 _VERSIONED = {"version": 1, **_TIMES}
+_NEW_TOOL: dict[str, object] = {
+    "name": "create_ticket",
+    "purpose": "Open a ticket for the people who run the network",
+    "when_to_use": "Something does not work and nobody is on it",
+    "input_schema": {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]},
+    "auth": "an API key of the ticket system",
+    "visibility": "tenant",
+}
 _DOCUMENT = {
     "document_id": _ID,
     **_WHO,
@@ -544,6 +553,15 @@ EXAMPLES: dict[type[BaseModel], Any] = {
         "junk_share": 0.02,
         "examples": ["Ok then!"],
     },
+    NewTool: _NEW_TOOL,
+    Tool: {**_NEW_TOOL, "memory_id": _ID, "updated_at": _TIME, "score": None},
+    ToolSearch: {"query": "Open a ticket", "limit": 10},
+    ToolImport: {
+        "openapi": {"openapi": "3.1.0", "info": {"title": "Tickets"}, "paths": {"/tickets": {"get": {}}}},
+        "prefix": "tickets",
+        "visibility": "tenant",
+    },
+    ToolsImported: {"names": ["tickets-get-tickets"], "left_out": []},
     NewDatabase: {
         "name": "shop",
         "url": "postgresql://reader:password@db.example.com/shop",

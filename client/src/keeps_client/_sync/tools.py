@@ -1,0 +1,55 @@
+# Generated from keeps_client/memory by tools/make_sync.py; change that instead.
+"""Tools: what an agent could call, and when. Keeps does not call them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from keeps_client._sync.base import Doing
+from keeps_client.models import Receipt, Tool, ToolsImported
+from keeps_client.models.memories import Visibility
+from keeps_client.models.tools import ADD_TOOL, IMPORT_TOOLS, LIST_TOOLS, REMOVE_TOOL, SEARCH_TOOLS
+
+
+class Tools(Doing):
+    """What agents are told that they could call."""
+
+    def add_tool(
+        self,
+        name: str,
+        *,
+        purpose: str,
+        when_to_use: str | None = None,
+        input_schema: Mapping[str, object] | None = None,
+        auth: str | None = None,
+        visibility: Visibility = "tenant",
+    ) -> Tool:
+        """Tell agents of a tool; one of this name is brought up to date. `auth`: a hint, never a secret. Needs the
+        role admin."""
+        return self._do(
+            ADD_TOOL,
+            name=name,
+            purpose=purpose,
+            when_to_use=when_to_use,
+            input_schema=input_schema,
+            auth=auth,
+            visibility=visibility,
+        )
+
+    def import_tools(
+        self, openapi: Mapping[str, object], *, prefix: str | None = None, visibility: Visibility = "tenant"
+    ) -> ToolsImported:
+        """Tell agents of each operation of an OpenAPI 3 document. Needs the role admin."""
+        return self._do(IMPORT_TOOLS, openapi=openapi, prefix=prefix, visibility=visibility)
+
+    def list_tools(self, *, limit: int = 100) -> list[Tool]:
+        """The tools, by name."""
+        return self._do(LIST_TOOLS, limit=limit)
+
+    def search_tools(self, query: str, *, limit: int = 10) -> list[Tool]:
+        """The tools that fit best, best first."""
+        return self._do(SEARCH_TOOLS, query=query, limit=limit)
+
+    def remove_tool(self, name: str) -> Receipt:
+        """Tell of it no more. Needs the role admin. Raises NotFoundError."""
+        return self._do(REMOVE_TOOL, name=name)

@@ -1,0 +1,131 @@
+"""External tools: a registry of what an agent could call, and when. Keeps does not call them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints
+
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Hundred, Id, Text, Wire
+from keeps_client.models.memories import Name, Receipt, Visibility
+
+MAX_SCHEMA, MAX_DOCUMENT = 20_000, 2_000_000
+
+
+def _small(schema: dict[str, Any]) -> dict[str, Any]:
+    if len(json.dumps(schema)) > MAX_SCHEMA:
+        raise ValueError(f"must be at most {MAX_SCHEMA:,} characters of JSON")
+    return schema
+
+
+def _not_huge(document: dict[str, Any]) -> dict[str, Any]:
+    if len(json.dumps(document)) > MAX_DOCUMENT:
+        raise ValueError(f"must be at most {MAX_DOCUMENT:,} characters of JSON")
+    return document
+
+
+Schema = Annotated[dict[str, JsonValue], AfterValidator(_small)]
+Sentence = Annotated[Text, StringConstraints(min_length=1, max_length=500)]
+
+
+class NewTool(Wire):
+    """A tool. `input_schema`: JSON Schema of what it takes; `auth`: a hint at how one is let in, never a secret."""
+
+    name: Name
+    purpose: Sentence
+    when_to_use: Sentence | None = None
+    input_schema: Schema | None = None
+    auth: Annotated[Text, StringConstraints(min_length=1, max_length=200)] | None = None
+    visibility: Visibility = "tenant"
+
+
+class Tool(Wire):
+    """A tool as it is stored. `score`: where it was searched for."""
+
+    name: str
+    purpose: str
+    when_to_use: str | None = None
+    input_schema: dict[str, Any] | None = None
+    auth: str | None = None
+    visibility: Visibility
+    memory_id: UUID
+    updated_at: datetime
+    score: float | None = None
+
+
+class ToolImport(Wire):
+    """An OpenAPI 3 document: each of its operations becomes a tool. `prefix` goes before each name."""
+
+    openapi: Annotated[dict[str, JsonValue], AfterValidator(_not_huge)]
+    prefix: Name | None = None
+    visibility: Visibility = "tenant"
+
+
+class ToolSearch(Wire):
+    query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
+    limit: Hundred = 10
+
+
+class ToolsImported(Wire):
+    """The names of what was stored, and what was left out, with the reason."""
+
+    names: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+
+class ToolName(Wire):
+    name: Id
+
+
+class ToolQuery(Wire):
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 100
+
+
+ADD_TOOL = Endpoint(
+    "add_tool",
+    "POST",
+    "/v1/tools",
+    "admin",
+    "tools",
+    Tool,
+    "Tell agents of a tool: what it is for, when to use it, what it takes.",
+    body=NewTool,
+    status=201,
+)
+IMPORT_TOOLS = Endpoint(
+    "import_tools",
+    "POST",
+    "/v1/tools/import",
+    "admin",
+    "tools",
+    ToolsImported,
+    "Tell agents of each operation of an OpenAPI 3 document; references may only lead inside it.",
+    body=ToolImport,
+)
+LIST_TOOLS = Endpoint(
+    "list_tools", "GET", "/v1/tools", "reader", "tools", list[Tool], "The tools, by name.", params=ToolQuery
+)
+SEARCH_TOOLS = Endpoint(
+    "search_tools",
+    "POST",
+    "/v1/tools/search",
+    "reader",
+    "tools",
+    list[Tool],
+    "The tools that fit best, best first.",
+    body=ToolSearch,
+)
+REMOVE_TOOL = Endpoint(
+    "remove_tool",
+    "DELETE",
+    "/v1/tools/{name}",
+    "admin",
+    "tools",
+    Receipt,
+    "Tell of it no more.",
+    params=ToolName,
+)

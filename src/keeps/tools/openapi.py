@@ -1,0 +1,133 @@
+"""The operations of an OpenAPI 3 document as tools. Pure. Nothing outside the document is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from keeps_client.errors import ValidationFailedError
+from keeps_client.models.tools import MAX_SCHEMA
+
+METHODS = ("get", "put", "post", "delete", "patch", "head", "options", "trace")
+MOST_OPERATIONS, MOST_DEPTH, MOST_PARTS = 500, 12, 500_000
+_UNFIT = re.compile(r"[^A-Za-z0-9_.:-]+")
+
+
+def tools_of(document: dict[str, Any], prefix: str | None) -> tuple[list[dict[str, Any]], list[str]]:
+    """What each operation says of itself, as the fields of a tool; and what was left out, with the reason.
+
+    Raises ValidationFailedError for what is no OpenAPI 3 document, or leads outside itself.
+    """
+    if not str(document.get("openapi", "")).startswith("3."):
+        raise ValidationFailedError("openapi must be an OpenAPI 3 document, with its version in `openapi`")
+    paths = document.get("paths")
+    if not isinstance(paths, dict) or not paths:
+        raise ValidationFailedError("the OpenAPI document has no paths")
+    found: list[dict[str, Any]] = []
+    left: list[str] = []
+    parts = _Parts(document)
+    for path, held in paths.items():
+        item = parts.resolved(held)
+        for method in METHODS:
+            operation = item.get(method) if isinstance(item, dict) else None
+            if not isinstance(operation, dict):
+                continue
+            if len(found) >= MOST_OPERATIONS:
+                left.append(f"{method.upper()} {path}: more than {MOST_OPERATIONS} operations")
+                continue
+            tool = _tool(parts, document, path, method, item, operation, prefix)
+            if tool["input_schema"] is not None and len(json.dumps(tool["input_schema"])) > MAX_SCHEMA:
+                left.append(f"{tool['name']}: its input is too long to be told; it is named without")
+                tool["input_schema"] = None
+            found.append(tool)
+    return found, left
+
+
+def _tool(
+    parts: _Parts,
+    document: dict[str, Any],
+    path: str,
+    method: str,
+    item: dict[str, Any],
+    operation: dict[str, Any],
+    prefix: str | None,
+) -> dict[str, Any]:
+    called = str(operation.get("operationId") or f"{method}{path}")
+    name = "-".join(filter(None, (prefix, _UNFIT.sub("-", called).strip("-"))))[:100] or method
+    summary, description = (" ".join(str(operation.get(each) or "").split()) for each in ("summary", "description"))
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for each in [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]:
+        parameter = parts.resolved(each)
+        if isinstance(parameter, dict) and parameter.get("name"):
+            said = parts.resolved(parameter.get("schema") or {})
+            properties[str(parameter["name"])] = _described(said, parameter.get("description"))
+            if parameter.get("required"):
+                required.append(str(parameter["name"]))
+    body = parts.resolved(operation.get("requestBody") or {})
+    content = body.get("content") if isinstance(body, dict) else None
+    for kind, media in (content or {}).items() if isinstance(content, dict) else ():
+        if "json" in kind and isinstance(media, dict):
+            properties["body"] = media.get("schema") or {}
+            if body.get("required"):
+                required.append("body")
+            break
+    schema: dict[str, Any] | None = None
+    if properties:
+        schema = {"type": "object", "properties": properties} | ({"required": required} if required else {})
+    return {
+        "name": name,
+        "purpose": (summary or description or f"{method.upper()} {path}")[:500],
+        "when_to_use": (description if summary and description else None) and description[:500],
+        "input_schema": schema,
+        "auth": _auth(document, operation),
+    }
+
+
+def _described(schema: Any, said: object) -> Any:
+    if isinstance(schema, dict) and said and "description" not in schema:
+        return {**schema, "description": str(said)[:500]}
+    return schema
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _auth(document: dict[str, Any], operation: dict[str, Any]) -> str | None:
+    needed = operation.get("security", document.get("security"))
+    names = dict.fromkeys(name for each in _listed(needed) if isinstance(each, dict) for name in each)
+    return ", ".join(map(str, names))[:200] or None
+
+
+class _Parts:
+    """Resolves parts of a document, up to a bound for all of it: schemas may contain themselves, many times over."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+        self._left = MOST_PARTS
+
+    def resolved(self, part: Any, depth: int = 0) -> Any:
+        """A part with what it refers to in its place, down to some depth."""
+        self._left -= 1
+        if self._left < 0:
+            raise ValidationFailedError("the OpenAPI document is too large, or contains itself too often")
+        if depth > MOST_DEPTH:
+            return {}
+        if isinstance(part, list):
+            return [self.resolved(each, depth + 1) for each in part]
+        if not isinstance(part, dict):
+            return part
+        reference = part.get("$ref")
+        if not isinstance(reference, str):
+            return {name: self.resolved(each, depth + 1) for name, each in part.items()}
+        if not reference.startswith("#/"):
+            raise ValidationFailedError(f"$ref may only lead inside the document, and {reference[:200]!r} does not")
+        target: Any = self._document
+        for each in reference[2:].split("/"):
+            key = each.replace("~1", "/").replace("~0", "~")
+            target = target.get(key) if isinstance(target, dict) else None
+        if target is None:
+            raise ValidationFailedError(f"$ref {reference[:200]!r} leads nowhere")
+        return self.resolved(target, depth + 1)

@@ -1,0 +1,88 @@
+"""The registry of tools. Each is a memory under its name: found by meaning, replayed, exported and erased as one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from keeps.clock import Clock
+from keeps.context.sources import QUERIES, TOOLS
+from keeps.db.session import Database
+from keeps.memories.service import MemoryService
+from keeps.recall.service import RecallService
+from keeps.scope import Scope
+from keeps.tools.openapi import tools_of
+from keeps_client.checked import validated
+from keeps_client.errors import NotFoundError
+from keeps_client.models import Memory, NewMemory, NewTool, RecallRequest, Receipt, Tool, ToolsImported
+from keeps_client.models.tools import ToolImport, ToolSearch
+from keeps_client.validation import one_of
+
+_SAID = ("purpose", "when_to_use", "input_schema", "auth")
+
+
+class ToolService:
+    """What agents of a tenant are told that they could call."""
+
+    def __init__(self, database: Database, memories: MemoryService, recall: RecallService, clock: Clock) -> None:
+        self._database = database
+        self._memories = memories
+        self._recall = recall
+        self._clock = clock
+
+    async def add(self, scope: Scope, new: NewTool) -> Tool:
+        receipt = await self._memories.remember(scope, _memory(new), index_now=True)
+        return _tool(one_of(receipt.memory, "the tool was not stored"))
+
+    async def import_openapi(self, scope: Scope, wanted: ToolImport) -> ToolsImported:
+        """Raises ValidationFailedError."""
+        found, left = await asyncio.to_thread(tools_of, dict(wanted.openapi), wanted.prefix)
+        tools = [validated(NewTool, {**each, "visibility": wanted.visibility}) for each in found]
+        await self._memories.remember_many(scope, [_memory(each) for each in tools], index_now=False)
+        return ToolsImported(names=tuple(each.name for each in tools), left_out=tuple(left))
+
+    async def list(self, scope: Scope, limit: int) -> list[Tool]:
+        async with self._database.scoped(scope) as tx:
+            who = scope.tenant_id, scope.user_id, self._clock()
+            ids = [row["memory_id"] for row in await tx.fetch(QUERIES["tools_known"], *who, limit)]
+        return [_tool(await self._memories.get(scope, each)) for each in ids]
+
+    async def search(self, scope: Scope, wanted: ToolSearch) -> list[Tool]:
+        request = RecallRequest(query=wanted.query, limit=wanted.limit, namespace=TOOLS, content_types=("source",))
+        found = await self._recall.recall(scope, request)
+        return [_tool(hit.memory, hit.score) for hit in found.hits]
+
+    async def remove(self, scope: Scope, name: str) -> Receipt:
+        """Raises NotFoundError."""
+        try:
+            return await self._memories.forget(scope, None, TOOLS, name, hard=False)
+        except NotFoundError:
+            raise NotFoundError(f"no tool {name!r} of yours") from None
+
+
+def _memory(new: NewTool) -> NewMemory:
+    content = new.purpose if new.when_to_use is None else f"{new.purpose}\nUse it when: {new.when_to_use}"
+    return validated(
+        NewMemory,
+        {
+            "content": content,
+            "namespace": TOOLS,
+            "key": new.name,
+            "value": {"kind": "api", **{name: getattr(new, name) for name in _SAID}},
+            "content_type": "source",
+            "visibility": new.visibility,
+            "importance": 0.5,
+        },
+    )
+
+
+def _tool(memory: Memory, score: float | None = None) -> Tool:
+    value: Any = memory.value or {}
+    return Tool(
+        name=memory.key or "",
+        **{name: value.get(name) for name in _SAID},
+        visibility=memory.visibility,
+        memory_id=memory.memory_id,
+        updated_at=memory.updated_at,
+        score=score,
+    )
