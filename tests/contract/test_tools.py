@@ -107,7 +107,7 @@ def test_openapi_is_bounded() -> None:
     assert (len(found), len(left)) == (MOST_OPERATIONS, 1)
     around: dict[str, Any] = {"openapi": "3.0.0", "paths": {"/a": {"$ref": "#/paths/~1a"}}}
     assert tools_of(around, None) == ([], [])
-    wide: dict[str, Any] = {f"p{number}": {"$ref": "#/components/schemas/A"} for number in range(8)}
+    wide: dict[str, Any] = {f"p{number}": {"$ref": "#/components/schemas/A"} for number in range(16)}
     bomb = {
         "openapi": "3.0.0",
         "paths": {"/a": {"get": {"parameters": [{"name": "x", "schema": {"$ref": "#/components/schemas/A"}}]}}},
