@@ -17,6 +17,8 @@ WORDS = [
     (r"\basync with\b", "with"),
     (r"\basync for\b", "for"),
     (r"\bAsyncIterator\b", "Iterator"),
+    (r"\bawait asyncio\.to_thread\((\w+), ", r"\1("),
+    (r"(?m)^import asyncio\n", ""),
     (r"\bawait ", ""),
     (r"\b__aenter__\b", "__enter__"),
     (r"\b__aexit__\b", "__exit__"),

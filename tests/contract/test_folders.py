@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from keeps.documents.folders import Step, files_of, sync_folder
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.folders import files_of
+from keeps_client.models.documents import FolderStep
 
 ORDERS = """---
 type: BigQuery Table
@@ -59,11 +60,11 @@ def folder(tmp_path: Path) -> Path:
 FOUND = ["deep/secrets/secret.md", "guide.md", "kept.log", "tables/customers.md", "tables/orders.md"]
 
 
-async def synced(memory: Any, root: Path, **options: Any) -> dict[str, Step]:
-    return {step.path: step async for step in sync_folder(memory, files_of(root), **options)}
+async def synced(memory: Any, root: Path, **options: Any) -> dict[str, FolderStep]:
+    return {step.path: step for step in (await memory.sync_documents(root, **options)).steps}
 
 
-def actions(steps: dict[str, Step]) -> dict[str, str]:
+def actions(steps: dict[str, FolderStep]) -> dict[str, str]:
     return {path: step.action for path, step in steps.items()}
 
 
@@ -86,11 +87,9 @@ async def test_only_what_changed_moves(memory: Any, tenant: str, folder: Path) -
     }
     assert "NUL" in str(changed["broken.txt"].detail)
     renamed, before = changed["deep/handbook.md"], first["guide.md"]
-    assert renamed.receipt is not None
-    assert before.receipt is not None
-    assert renamed.receipt.document.document_id == before.receipt.document.document_id
-    assert renamed.receipt.document.source == f"{folder.resolve()}/deep/handbook.md"
-    assert (renamed.receipt.stored, renamed.receipt.known) == (0, 1)
+    assert renamed.document_id == before.document_id
+    document = await memory.get_document(renamed.document_id)
+    assert (document.source, document.version) == (f"{folder.resolve()}/deep/handbook.md", 2)
     hits = (await memory.search_documents("How things are done here")).hits
     assert f"{folder.resolve()}/deep/handbook.md" in {hit.citations[0].source for hit in hits}
 
@@ -100,9 +99,7 @@ async def test_only_what_changed_moves(memory: Any, tenant: str, folder: Path) -
 
 async def test_open_knowledge_format(memory: Any, tenant: str, folder: Path) -> None:
     first = await synced(memory, folder, name="kb")
-    receipt = first["tables/orders.md"].receipt
-    assert receipt is not None
-    orders = receipt.document
+    orders = await memory.get_document(first["tables/orders.md"].document_id)
     assert orders.metadata == {"type": "BigQuery Table", "owner": "Bo"}
     assert orders.tags == ("big-data", "sales")
     (edge,) = await memory.get_relations(orders.document_id, direction="outgoing")
@@ -123,9 +120,15 @@ async def test_open_knowledge_format(memory: Any, tenant: str, folder: Path) -> 
 
 
 async def test_a_killed_sync_goes_on(memory: Any, tenant: str, folder: Path) -> None:
-    steps = sync_folder(memory, files_of(folder), name="kb")
-    assert (await anext(steps)).action == "created"
-    await steps.aclose()
+    class KilledError(Exception):
+        pass
+
+    def killed(step: FolderStep, total: int) -> None:
+        assert (step.action, total) == ("created", 5)
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        await memory.sync_documents(folder, name="kb", progress=killed)
     again = actions(await synced(memory, folder, name="kb"))
     assert sorted(again.values()) == ["created"] * 4 + ["unchanged"]
     (document,) = (await memory.list_documents(under="kb/tables/orders.md")).items

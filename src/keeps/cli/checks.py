@@ -7,10 +7,14 @@ import platform
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import KeepsError
+
+if TYPE_CHECKING:
+    from keeps.engine import Keeps
 
 State = Literal["ok", "note", "failed"]
 
@@ -126,6 +130,7 @@ async def _database(settings: Settings) -> list[Check]:
     try:
         index = await keeps.status()
         version = await keeps.server_version()
+        asked = await _asked_databases(keeps)
     except KeepsError as error:
         return [Check("database", "failed", error.detail)]
     finally:
@@ -145,6 +150,7 @@ async def _database(settings: Settings) -> list[Check]:
             f" {index.counts.events:,} events",
         ),
     ]
+    checks += asked
     others = sorted(model for model in index.counts.vectors if model != index.model)
     if index.pending:
         checks.append(
@@ -164,3 +170,18 @@ async def _database(settings: Settings) -> list[Check]:
             )
         )
     return checks
+
+
+async def _asked_databases(keeps: Keeps) -> list[Check]:
+    """The databases of all tenants, with what their roles may do that they need not."""
+    found: list[Check] = []
+    count, after = 0, ""
+    while page := await keeps.tenants.page(after, 100):
+        for tenant in page:
+            for each in await keeps.databases.list(Scope(tenant.tenant_id, "doctor", roles=frozenset({"operator"}))):
+                count += 1
+                found += [Check("databases", "note", f"{tenant.tenant_id}/{each.name}: {one}") for one in each.warnings]
+        after = page[-1].tenant_id
+    if count and not found:
+        found.append(Check("databases", "ok", f"{count} may be asked, each by a role that only reads"))
+    return found

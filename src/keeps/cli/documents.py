@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +12,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from keeps.cli.context import Json, Target, err, out, print_json, run, targeted
-from keeps.documents.folders import Step, files_of, sync_folder
 from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError, ValidationFailedError
 from keeps_client.models import Document, DocumentReceipt
+from keeps_client.models.documents import FolderStep
 
 documents_app = typer.Typer(help="Documents: what can be looked up, and cited.", no_args_is_help=True)
 DocumentId = Annotated[UUID, typer.Argument(help="The id that `keeps documents list` prints.")]
@@ -84,28 +83,30 @@ def sync(
     refused."""
 
     async def work() -> int:
-        counts: Counter[str] = Counter()
-        told: list[dict[str, object]] = []
-        with err.status("looking …"):
-            files = await asyncio.to_thread(files_of, folder)
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
         async with target.memory() as memory:
             with Progress(*columns, console=err, transient=True) as bar:
-                task = bar.add_task("", total=len(files.hashes))
-                visibility = "private" if private else "tenant"
-                async for step in sync_folder(
-                    memory, files, name=name, prune=prune, tags=tags or (), visibility=visibility
-                ):
-                    counts[step.action] += 1
-                    bar.update(task, description=escape(step.path[-40:]), advance=1)
-                    told.append({"path": step.path, "action": step.action, "detail": step.detail})
+                task = bar.add_task("looking", total=None)
+
+                def told(step: FolderStep, total: int) -> None:
+                    bar.update(task, description=escape(step.path[-40:]), advance=1, total=total)
                     if not as_json and step.action != "unchanged":
                         _print_step(step)
+
+                done = await memory.sync_documents(
+                    folder,
+                    name=name,
+                    prune=prune,
+                    tags=tags or (),
+                    visibility="private" if private else "tenant",
+                    progress=told,
+                )
+        counts = Counter(each.action for each in done.steps)
         if as_json:
-            print_json(told)
+            print_json(done.model_dump(mode="json"))
         else:
             said = ", ".join(f"{count} {action}" for action, count in counts.items()) or "no files"
-            out.print(f"{said}{f'; {files.others} of other formats left out' if files.others else ''}")
+            out.print(f"{said}{f'; {done.others} of other formats left out' if done.others else ''}")
             if counts["gone"]:
                 out.print("[dim]--prune removes documents whose file is gone[/]")
         return int(counts["refused"] > 0)
@@ -218,11 +219,11 @@ def _print_document(document: Document) -> None:
     )
 
 
-def _print_step(step: Step) -> None:
+def _print_step(step: FolderStep) -> None:
     colour = "red" if step.action == "refused" else "bold"
     said = f" (was {step.detail})" if step.action == "renamed" else f": {step.detail}" if step.detail else ""
     out.print(f"[{colour}]{step.action}[/]  {escape(step.path + said)}", highlight=False)
-    for each in step.receipt.notes if step.receipt else ():
+    for each in step.notes:
         out.print(f"   [yellow]{escape(each)}[/]")
 
 

@@ -10,7 +10,7 @@ from keeps_client.errors import ValidationFailedError
 from keeps_client.models.tools import MAX_SCHEMA
 
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options", "trace")
-MOST_OPERATIONS, MOST_DEPTH, MOST_PARTS = 500, 12, 500_000
+MOST_OPERATIONS, MOST_DEPTH, MOST_PARTS = 500, 12, 200_000
 _UNFIT = re.compile(r"[^A-Za-z0-9_.:-]+")
 
 

@@ -9,9 +9,8 @@ from keeps_client._sync.admin import Admin
 from keeps_client._sync.context import Context
 from keeps_client._sync.conversations import Conversations
 from keeps_client._sync.databases import Databases
-from keeps_client._sync.documents import Documents
 from keeps_client._sync.events import Events
-from keeps_client._sync.graph import Graph
+from keeps_client._sync.folders import Folders
 from keeps_client._sync.knowledge import Knowledge
 from keeps_client._sync.memories import Memories
 from keeps_client._sync.operations import Operations
@@ -31,8 +30,7 @@ class Memory(
     Plans,
     Sessions,
     Conversations,
-    Graph,
-    Documents,
+    Folders,
     Databases,
     Tools,
     Context,

@@ -8,9 +8,8 @@ from keeps_client.memory.admin import Admin
 from keeps_client.memory.context import Context
 from keeps_client.memory.conversations import Conversations
 from keeps_client.memory.databases import Databases
-from keeps_client.memory.documents import Documents
 from keeps_client.memory.events import Events
-from keeps_client.memory.graph import Graph
+from keeps_client.memory.folders import Folders
 from keeps_client.memory.knowledge import Knowledge
 from keeps_client.memory.memories import Memories
 from keeps_client.memory.operations import Operations
@@ -30,8 +29,7 @@ class Memory(
     Plans,
     Sessions,
     Conversations,
-    Graph,
-    Documents,
+    Folders,
     Databases,
     Tools,
     Context,

@@ -16,6 +16,19 @@ MAX_FILE_BYTES = 50 << 20
 Title = Annotated[Text, StringConstraints(min_length=1, max_length=500)]
 DocumentSource = Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
 DocumentStatus = Literal["created", "updated", "unchanged"]
+FolderAction = Literal["created", "updated", "renamed", "unchanged", "removed", "refused", "gone"]
+SUFFIXES: dict[str, tuple[str, ...]] = {
+    "text": (".txt", ".text", ".log", ".rst"),
+    "markdown": (".md", ".markdown"),
+    "csv": (".csv", ".tsv"),
+    "json": (".json", ".jsonl", ".ndjson"),
+    "email": (".eml",),
+    "html": (".html", ".htm"),
+    "pdf": (".pdf",),
+    "docx": (".docx",),
+    "xlsx": (".xlsx",),
+}
+"""The formats that are known, and how names of their files end."""
 
 
 class NewDocument(Wire):
@@ -68,6 +81,24 @@ class DocumentReceipt(Wire):
     removed: int = 0
     hidden: int = 0
     notes: tuple[str, ...] = ()
+
+
+class FolderStep(Wire):
+    """What became of a file, `path` within the folder. `gone`: its document has no file any more, and stays; `detail`
+    says why one was refused, or what it was called before; `notes` are those of its receipt."""
+
+    path: str
+    action: FolderAction
+    detail: str | None = None
+    document_id: UUID | None = None
+    notes: tuple[str, ...] = ()
+
+
+class FolderReceipt(Wire):
+    """What became of each file. `others`: how many are of no known format."""
+
+    steps: tuple[FolderStep, ...]
+    others: int = 0
 
 
 class DocumentDeleted(Wire):

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Literal, Protocol
 
+from keeps_client.models.documents import SUFFIXES
+
 MAX_PAGES, MAX_CHARACTERS, MAX_NESTING = 2_000, 20_000_000, 200
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -38,24 +40,19 @@ class Format:
     needs: str | None = None
 
 
-FORMATS = (
-    Format("text", (".txt", ".text", ".log", ".rst"), ("text/plain",), "text"),
-    Format("markdown", (".md", ".markdown"), ("text/markdown", "text/x-markdown"), "markdown"),
-    Format("csv", (".csv", ".tsv"), ("text/csv", "text/tab-separated-values"), "tables"),
-    Format("json", (".json", ".jsonl", ".ndjson"), ("application/json", "application/x-ndjson"), "records"),
-    Format("email", (".eml",), ("message/rfc822",), "email"),
-    Format("html", (".html", ".htm"), ("text/html", "application/xhtml+xml"), "html", "selectolax"),
-    Format("pdf", (".pdf",), ("application/pdf",), "pdf", "pypdfium2"),
-    Format(
-        "docx",
-        (".docx",),
-        ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
-        "docx",
-        "docx",
-    ),
-    Format(
-        "xlsx", (".xlsx",), ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",), "xlsx", "openpyxl"
-    ),
+FORMATS = tuple(
+    Format(name, SUFFIXES[name], media_types, module, needs)
+    for name, media_types, module, needs in (
+        ("text", ("text/plain",), "text", None),
+        ("markdown", ("text/markdown", "text/x-markdown"), "markdown", None),
+        ("csv", ("text/csv", "text/tab-separated-values"), "tables", None),
+        ("json", ("application/json", "application/x-ndjson"), "records", None),
+        ("email", ("message/rfc822",), "email", None),
+        ("html", ("text/html", "application/xhtml+xml"), "html", "selectolax"),
+        ("pdf", ("application/pdf",), "pdf", "pypdfium2"),
+        ("docx", ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",), "docx", "docx"),
+        ("xlsx", ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",), "xlsx", "openpyxl"),
+    )
 )
 BY_NAME = {each.name: each for each in FORMATS}
 

@@ -1,0 +1,164 @@
+"""A folder of files as documents, again and again: only what changed moves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from uuid import UUID
+
+from keeps_client.errors import (
+    ConflictError,
+    KeepsError,
+    NotConfiguredError,
+    NotFoundError,
+    UnavailableError,
+    ValidationFailedError,
+)
+from keeps_client.folders import Concept, concept_of, files_of, name_of
+from keeps_client.memory.documents import Documents
+from keeps_client.memory.graph import Graph
+from keeps_client.models import Document
+from keeps_client.models.documents import FolderReceipt, FolderStep
+from keeps_client.models.memories import Visibility
+
+LINKS = "links_to"
+Progress = Callable[[FolderStep, int], None]
+"""Told of each step, and how many files there are."""
+
+
+class Folders(Documents, Graph):
+    """Folders of documents."""
+
+    async def sync_documents(
+        self,
+        folder: str | PathLike[str],
+        *,
+        name: str | None = None,
+        prune: bool = False,
+        tags: Sequence[str] = (),
+        visibility: Visibility = "tenant",
+        progress: Progress | None = None,
+    ) -> FolderReceipt:
+        """Bring one's own documents in line with a folder, again and again: only what changed moves.
+
+        Their sources begin with `name`, or the folder's path. What `.gitignore` names, hidden files and links are left
+        out. A file that moved keeps its document; one that is gone loses it with `prune`. Ended half way, it goes on
+        where it was. Files in Open Knowledge Format bring their front matter as metadata, and their links as edges of
+        the graph. Raises ValidationFailedError where `prune` would remove every document since there is no file.
+        """
+        files = await asyncio.to_thread(files_of, Path(folder))
+        prefix = f"{name.rstrip('/') if name else files.root.as_posix()}/"
+        held = await self._held(prefix)
+        if prune and held and not files.hashes:
+            raise ValidationFailedError(f"{str(files.root)!r} holds no known file; all {len(held)} documents would go")
+        lost = {each.sha256: path for path, each in held.items() if path not in files.hashes}
+        stored = {path: (each.document_id, each.title) for path, each in held.items() if path in files.hashes}
+        concepts: dict[str, Concept] = {}
+        steps: list[FolderStep] = []
+
+        def told(step: FolderStep) -> None:
+            steps.append(step)
+            if progress is not None:
+                progress(step, len(files.hashes))
+
+        for path, hashed in files.hashes.items():
+            before = lost.pop(hashed, None) if path not in held else None
+            try:
+                concept = await asyncio.to_thread(concept_of, files.root / path, path)
+                if concept is not None:
+                    concepts[path] = concept
+                said = concept or Concept({}, (), ())
+                if (
+                    (known := held.get(path)) is not None
+                    and known.sha256 == hashed
+                    and (known.metadata, known.visibility) == (said.metadata, visibility)
+                    and set(known.tags) == {*tags, *said.tags}
+                ):
+                    told(FolderStep(path=path, action="unchanged", document_id=known.document_id))
+                    continue
+                receipt = await self.add_document(
+                    file=files.root / path,
+                    source=prefix + path,
+                    replaces=None if before is None else prefix + before,
+                    metadata=said.metadata,
+                    tags=sorted({*tags, *said.tags}),
+                    visibility=visibility,
+                )
+            except (UnavailableError, NotConfiguredError):
+                raise
+            except (KeepsError, OSError) as error:
+                why = error.detail if isinstance(error, KeepsError) else str(error.strerror)
+                told(FolderStep(path=path, action="refused", detail=why))
+                continue
+            document = receipt.document
+            stored[path] = document.document_id, document.title
+            if before is not None:
+                del held[before]
+            told(
+                FolderStep(
+                    path=path,
+                    action=receipt.status if before is None else "renamed",
+                    detail=before,
+                    document_id=document.document_id,
+                    notes=receipt.notes,
+                )
+            )
+        for path, document in held.items():
+            if path in files.hashes:
+                continue
+            if prune:
+                await self.delete_document(document.document_id)
+                with suppress(NotFoundError):
+                    await self.delete_entity(document.document_id)
+            action = "removed" if prune else "gone"
+            told(FolderStep(path=path, action=action, document_id=document.document_id))
+        await self._link(concepts, stored, visibility)
+        return FolderReceipt(steps=tuple(steps), others=files.others)
+
+    async def _held(self, prefix: str) -> dict[str, Document]:
+        """One's own documents below a source, by their paths there."""
+        found: dict[str, Document] = {}
+        cursor = None
+        while True:
+            page = await self.list_documents(limit=100, cursor=cursor, under=prefix, mine=True)
+            found |= {str(each.source)[len(prefix) :]: each for each in page.items}
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+    async def _link(
+        self, concepts: dict[str, Concept], stored: dict[str, tuple[UUID, str]], visibility: Visibility
+    ) -> None:
+        """Let each concept be an entity, called as its document and with its id, and its links edges to others."""
+        there: dict[str, UUID] = {}
+        for path, concept in concepts.items():
+            if path in stored and await self._is_entity(concept, path, *stored[path], visibility):
+                there[path] = stored[path][0]
+        for path, entity_id in there.items():
+            wanted = {there[link] for link in concepts[path].links if link in there}
+            known = await self.get_relations(entity_id, direction="outgoing", relation_type=LINKS)
+            for edge in known:
+                if edge.target_id not in wanted:
+                    await self.delete_relation(edge.relation_id)
+            for target in wanted - {edge.target_id for edge in known}:
+                await self.add_relation(entity_id, target, LINKS, visibility=visibility)
+
+    async def _is_entity(
+        self, concept: Concept, path: str, document_id: UUID, title: str, visibility: Visibility
+    ) -> bool:
+        """Store the entity of a concept. False where its owner deleted it, or merged it into another."""
+        kind = name_of(concept.metadata["type"])
+        for name in (title[:255], f"{title[:100]} ({path[-150:]})"):  # the second where something else is called so
+            try:
+                await self.add_entity(
+                    name, entity_type=kind, entity_id=document_id, properties={"path": path}, visibility=visibility
+                )
+            except ConflictError:
+                continue
+            except NotFoundError:
+                return False
+            return True
+        return False
