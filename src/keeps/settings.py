@@ -21,7 +21,7 @@ EmbedderName = Literal["local", "openai", "none"]
 AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 OTHER_VARIABLES = frozenset(
-    "url token tenant_id user_id agent_id config admin_url owner_password app_password test_examples"
+    "url token tenant_id user_id agent_id config admin_url owner_password app_password test_examples test_statements"
     " database_to_ask".split()
 )
 """What else is read from the environment, by the client, the commands and the tests."""

@@ -218,8 +218,21 @@ async def test_a_dump_holds_no_credential(
         assert secret not in str(dict(rows[0]))
         assert secret.encode() not in rows[0]["credential"]
         assert secret not in str([each[0] for each in events])
-    lines = await asking.memory(Scope(tenant, "admin")).admin.export_lines()
+    memory = asking.memory(Scope(tenant, "admin"))
+    await memory.query_sql("SELECT COUNT(*) FROM users", database="shop")
+    lines = await memory.admin.export_lines()
     assert "s3cret" not in "\n".join(lines)
+    (database,) = [line for line in lines if line.startswith('{"type": "database"')]
+    assert '"credential": "left out"' in database
+    moved = asking.memory(Scope(f"moved-{tenant}", "admin"))
+    done = await moved.admin.import_lines(lines)
+    assert [error.split(": ", 1)[1] for error in done.errors] == [
+        "is a database, whose credentials are in no export; add it again"
+    ]
+    assert (await moved.list_queries()).items == (await memory.list_queries()).items
+    assert (await moved.admin.import_lines(lines)).stored == 0
+    receipt = await memory.admin.erase_user("admin")
+    assert receipt.removed["query_audit"] == 1
 
 
 async def test_a_row_in_another_place_does_not_open(

@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pymysql
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keeps.databases.gate import passed
@@ -89,9 +89,9 @@ def running(shop: Asked) -> Any:
         held.close()
         return
     with asyncio.Runner() as runner:
-        settings = {"statement_timeout": "5000"}
+        limited = {"statement_timeout": "5000"}
         made = asyncpg.connect(
-            host=host, port=port, user="postgres", password="adm1n", database="shop", server_settings=settings
+            host=host, port=port, user="postgres", password="adm1n", database="shop", server_settings=limited
         )
         found = runner.run(made)
 
@@ -168,6 +168,7 @@ def test_what_may_be_asked_is_bounded(dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+@settings(max_examples=30)
 @given(text=st.text(max_size=200))
 def test_any_text_is_passed_or_refused(dialect: Dialect, text: str) -> None:
     for sql in (text, f"SELECT {text} FROM users", f"SELECT id FROM users WHERE name = '{text}'"):
@@ -179,6 +180,7 @@ def test_any_text_is_passed_or_refused(dialect: Dialect, text: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+@settings(max_examples=30)
 @given(value=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=60))
 def test_a_value_stays_a_value(dialect: Dialect, value: str) -> None:
     """Whatever stands between quotes is the same value again, and nothing else."""

@@ -26,7 +26,7 @@ from keeps.operations.service import Run
 from keeps.scope import Scope
 from keeps.server.app import create_app
 from keeps.settings import Settings
-from keeps_client.models import NewDatabase, NewWebhook
+from keeps_client.models import NewDatabase, NewWebhook, QueryAudit
 from tests.serving import token
 
 MARK = "swordfish"
@@ -184,13 +184,12 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "post /v1/databases/{name}/refresh": ({}, HIDDEN, True),
     "delete /v1/databases/{name}": ({}, HIDDEN, True),
     "post /v1/tools": ({"json": {"name": "the-source", "purpose": "mine"}}, OWN, False),
-    "post /v1/tools/import": (
+    "post /v1/openapi": (
         {"json": {"openapi": {"openapi": "3.0.0", "paths": {"/a": {"get": {"operationId": "the-source"}}}}}},
         OWN,
         False,
     ),
-    "get /v1/tools": ({}, OWN, False),
-    "post /v1/tools/search": ({"json": {"query": "a tool"}}, OWN, False),
+    "get /v1/tools": ({"params": {"query": "a tool"}}, OWN, False),
     "delete /v1/tools/{name}": ({}, HIDDEN, False),
     "post /v1/sources": ({"json": {"name": "alices", "kind": "api", "purpose": "mine"}}, OWN, False),
     "get /v1/sources": ({}, OWN, False),
@@ -298,18 +297,16 @@ async def _with_a_database(tx: Tx) -> None:
     new = NewDatabase(name="the-source", url=f"sqlite:////{MARK}.db", tables={"a": "*"}, purpose=MARK)
     target, sealed = Target("sqlite", f"/{MARK}.db"), Sealed(MARK.encode(), "key")
     assert await store.insert(tx, new_id(), new, target, sealed, {"tables": [], "warnings": []}, utc_now())
-    await store.audit(
-        tx,
-        "the-source",
+    asked = QueryAudit(
+        audit_id=new_id(),
+        user_id=tx.scope.user_id,
+        database="the-source",
         question=MARK,
-        sql=None,
         outcome="failed",
-        rule=None,
-        tables=(),
-        rows=0,
         took_ms=0,
-        now=utc_now(),
+        asked_at=utc_now(),
     )
+    assert await store.add_audit(tx, asked)
 
 
 async def _promoted(keeps: Keeps, alice: Any) -> UUID:

@@ -38,6 +38,8 @@ UPDATE keeps.databases SET credential = $3, key_id = $4 WHERE tenant_id = $1 AND
 INSERT INTO keeps.query_audit (tenant_id, audit_id, user_id, agent_id, database_name, question, sql, outcome, rule, tables,
     row_count, took_ms, asked_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+ON CONFLICT (tenant_id, audit_id) DO NOTHING
+RETURNING audit_id
 
 -- name: audit_page
 -- One's own questions, newest first. $3, $4: the place after which.

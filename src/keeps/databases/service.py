@@ -252,21 +252,21 @@ class DatabaseService:
         finally:
             took = int((time.perf_counter() - started) * 1e3)
             self._metrics.queries.labels(held.info.dialect, outcome).inc()
-            await self._introducer.write(
-                scope,
-                lambda tx: store.audit(
-                    tx,
-                    asked.database,
-                    question=asked.question,
-                    sql=asked.sql,
-                    outcome=outcome,
-                    rule=rule,
-                    tables=asked.tables,
-                    rows=rows,
-                    took_ms=took,
-                    now=self._clock(),
-                ),
+            written = QueryAudit(
+                audit_id=new_id(),
+                user_id=scope.user_id,
+                agent_id=scope.agent_id,
+                database=asked.database,
+                question=asked.question,
+                sql=asked.sql,
+                outcome=outcome,
+                rule=rule,
+                tables=asked.tables,
+                rows=rows,
+                took_ms=took,
+                asked_at=self._clock(),
             )
+            await self._introducer.write(scope, lambda tx: store.add_audit(tx, written))
 
     async def _run_once(self, scope: Scope, held: Held, asked: _Asked) -> QueryResult:
         """Where the tables have changed since they were read, they are read again, and it is tried once more."""

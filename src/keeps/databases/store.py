@@ -11,17 +11,19 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from keeps.clock import new_id
 from keeps.databases.rules import Table
 from keeps.databases.sealing import KeyRing, Sealed
 from keeps.databases.targets import Target
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps_client.models import DatabaseInfo, DatabaseTable, NewDatabase, QueryAudit
-from keeps_client.models.databases import QueryOutcome
 
 QUERIES = Statements("keeps.databases")
 AUDIT_KEPT = timedelta(days=90)
+AUDIT_COLUMNS = {
+    name: {"database": "database_name", "rows": "row_count"}.get(name, name) for name in QueryAudit.model_fields
+}
+"""The column of each field."""
 _TABLES: TypeAdapter[tuple[DatabaseTable, ...]] = TypeAdapter(tuple[DatabaseTable, ...])
 
 
@@ -111,44 +113,31 @@ async def rotate(tx: Tx, keys: KeyRing) -> int:
     return len(rows)
 
 
-async def audit(
-    tx: Tx,
-    database: str,
-    *,
-    question: str | None,
-    sql: str | None,
-    outcome: QueryOutcome,
-    rule: str | None,
-    tables: tuple[str, ...],
-    rows: int,
-    took_ms: int,
-    now: datetime,
-) -> None:
-    who = tx.scope.tenant_id, new_id(), tx.scope.user_id, tx.scope.agent_id
-    said = database, question, sql, outcome, rule, list(tables), rows, took_ms, now
-    await tx.execute(QUERIES["audit_insert"], *who, *said)
+async def add_audit(tx: Tx, asked: QueryAudit) -> bool:
+    """Write down a question; False where it is there."""
+    row = await tx.fetch_row(
+        QUERIES["audit_insert"],
+        tx.scope.tenant_id,
+        asked.audit_id,
+        tx.scope.user_id,
+        asked.agent_id,
+        asked.database,
+        asked.question,
+        asked.sql,
+        asked.outcome,
+        asked.rule,
+        list(asked.tables),
+        asked.rows,
+        asked.took_ms,
+        asked.asked_at,
+    )
+    return row is not None
 
 
 async def audits(tx: Tx, after: tuple[datetime, UUID] | None, limit: int) -> list[QueryAudit]:
     place = after or (None, None)
     rows = await tx.fetch(QUERIES["audit_page"], tx.scope.tenant_id, tx.scope.user_id, *place, limit)
-    return [
-        QueryAudit(
-            audit_id=row["audit_id"],
-            user_id=row["user_id"],
-            agent_id=row["agent_id"],
-            database=row["database_name"],
-            question=row["question"],
-            sql=row["sql"],
-            outcome=row["outcome"],
-            rule=row["rule"],
-            tables=tuple(row["tables"]),
-            rows=row["row_count"],
-            took_ms=row["took_ms"],
-            asked_at=row["asked_at"],
-        )
-        for row in rows
-    ]
+    return [QueryAudit(**{name: row[column] for name, column in AUDIT_COLUMNS.items()}) for row in rows]
 
 
 async def forget_audits(tx: Tx, asked_before: datetime) -> None:

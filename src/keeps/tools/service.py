@@ -15,7 +15,8 @@ from keeps.tools.openapi import tools_of
 from keeps_client.checked import validated
 from keeps_client.errors import NotFoundError
 from keeps_client.models import Memory, NewMemory, NewTool, RecallRequest, Receipt, Tool, ToolsImported
-from keeps_client.models.tools import ToolImport, ToolSearch
+from keeps_client.models.common import MAX_LIMIT
+from keeps_client.models.tools import ToolImport, ToolQuery
 from keeps_client.validation import one_of
 
 _SAID = ("purpose", "when_to_use", "input_schema", "auth")
@@ -41,14 +42,17 @@ class ToolService:
         await self._memories.remember_many(scope, [_memory(each) for each in tools], index_now=False)
         return ToolsImported(names=tuple(each.name for each in tools), left_out=tuple(left))
 
-    async def list(self, scope: Scope, limit: int) -> list[Tool]:
+    async def list(self, scope: Scope, wanted: ToolQuery) -> list[Tool]:
+        """By name; with a query, best first."""
+        if wanted.query is not None:
+            return await self._search(scope, wanted.query, min(wanted.limit, MAX_LIMIT))
         async with self._database.scoped(scope) as tx:
             who = scope.tenant_id, scope.user_id, self._clock()
-            ids = [row["memory_id"] for row in await tx.fetch(QUERIES["tools_known"], *who, limit)]
+            ids = [row["memory_id"] for row in await tx.fetch(QUERIES["tools_known"], *who, wanted.limit)]
         return [_tool(await self._memories.get(scope, each)) for each in ids]
 
-    async def search(self, scope: Scope, wanted: ToolSearch) -> list[Tool]:
-        request = RecallRequest(query=wanted.query, limit=wanted.limit, namespace=TOOLS, content_types=("source",))
+    async def _search(self, scope: Scope, query: str, limit: int) -> list[Tool]:
+        request = RecallRequest(query=query, limit=limit, namespace=TOOLS, content_types=("source",))
         found = await self._recall.recall(scope, request)
         return [_tool(hit.memory, hit.score) for hit in found.hits]
 

@@ -55,6 +55,16 @@ SELECT to_jsonb(documents) || jsonb_build_object('passages', COALESCE((
     WHERE passage.tenant_id = $1 AND passage.document_id = documents.document_id), '[]')) AS row
 FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, document_id
 
+-- name: export_databases
+-- Of whoever added them, without their credentials.
+SELECT to_jsonb(databases) - '{credential,key_id}'::text[]
+    || jsonb_build_object('user_id', created_by, 'credential', 'left out') AS row
+FROM keeps.databases WHERE tenant_id = $1 AND created_by = $2 ORDER BY name
+
+-- name: export_queries
+SELECT to_jsonb(query_audit) AS row FROM keeps.query_audit WHERE tenant_id = $1 AND user_id = $2
+ORDER BY asked_at, audit_id
+
 -- name: count_rows
 SELECT name, held FROM keeps.count_rows($1)
 

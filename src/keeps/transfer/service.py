@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
+from keeps.databases import store as databases
 from keeps.db.session import Database, Row, Tx
 from keeps.documents import store as documents
 from keeps.graph import store as graph
@@ -40,6 +41,7 @@ from keeps_client.models import (
     NewSession,
     NewTaskContext,
     Plan,
+    QueryAudit,
     Relation,
     Session,
     TaskContext,
@@ -47,8 +49,19 @@ from keeps_client.models import (
 )
 from keeps_client.models.common import check_storable
 
-_LISTS = ("session", "plan", "task_context", "working_memory", "entity", "relation", "mention", "document")
-_PLURALS = {"working_memory": "working_memory", "entity": "entities"}
+_LISTS = (
+    "session",
+    "plan",
+    "task_context",
+    "working_memory",
+    "entity",
+    "relation",
+    "mention",
+    "document",
+    "database",
+    "query",
+)
+_PLURALS = {"working_memory": "working_memory", "entity": "entities", "query": "queries"}
 _FIRST = (False, UUID(int=0))
 
 OTHERS_AFTER, MOST_ERRORS = 200, 100
@@ -231,6 +244,17 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
                 return await documents.add(tx, row)
 
             return add_document
+        case "database":
+            raise ValidationFailedError("is a database, whose credentials are in no export; add it again")
+        case "query":
+            query = QueryAudit.model_validate(
+                {name: row[column] for name, column in databases.AUDIT_COLUMNS.items() if column in row}
+            )
+
+            async def add_query(tx: Tx) -> bool:
+                return await databases.add_audit(tx, query)
+
+            return add_query
         case _:
             raise ValidationFailedError(f"holds an unknown type: {kind!r}")
 

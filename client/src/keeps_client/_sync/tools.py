@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from keeps_client._sync.base import Doing
 from keeps_client.models import Receipt, Tool, ToolsImported
 from keeps_client.models.memories import Visibility
-from keeps_client.models.tools import ADD_TOOL, IMPORT_TOOLS, LIST_TOOLS, REMOVE_TOOL, SEARCH_TOOLS
+from keeps_client.models.tools import ADD_TOOL, IMPORT_TOOLS, LIST_TOOLS, REMOVE_TOOL
 
 
 class Tools(Doing):
@@ -48,7 +48,7 @@ class Tools(Doing):
 
     def search_tools(self, query: str, *, limit: int = 10) -> list[Tool]:
         """The tools that fit best, best first."""
-        return self._do(SEARCH_TOOLS, query=query, limit=limit)
+        return self._do(LIST_TOOLS, query=query, limit=limit)
 
     def remove_tool(self, name: str) -> Receipt:
         """Tell of it no more. Needs the role admin. Raises NotFoundError."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from keeps_client.memory.base import Doing
 from keeps_client.models import Receipt, Tool, ToolsImported
 from keeps_client.models.memories import Visibility
-from keeps_client.models.tools import ADD_TOOL, IMPORT_TOOLS, LIST_TOOLS, REMOVE_TOOL, SEARCH_TOOLS
+from keeps_client.models.tools import ADD_TOOL, IMPORT_TOOLS, LIST_TOOLS, REMOVE_TOOL
 
 
 class Tools(Doing):
@@ -47,7 +47,7 @@ class Tools(Doing):
 
     async def search_tools(self, query: str, *, limit: int = 10) -> list[Tool]:
         """The tools that fit best, best first."""
-        return await self._do(SEARCH_TOOLS, query=query, limit=limit)
+        return await self._do(LIST_TOOLS, query=query, limit=limit)
 
     async def remove_tool(self, name: str) -> Receipt:
         """Tell of it no more. Needs the role admin. Raises NotFoundError."""

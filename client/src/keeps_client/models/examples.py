@@ -66,7 +66,7 @@ from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderI
 from keeps_client.models.recall import RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
-from keeps_client.models.tools import NewTool, Tool, ToolImport, ToolSearch, ToolsImported
+from keeps_client.models.tools import NewTool, Tool, ToolImport, ToolsImported
 from keeps_client.models.vector_stores import VectorStoreHits, VectorStoreSearch
 from keeps_client.models.working import (
     AtomicAppend,
@@ -555,7 +555,6 @@ EXAMPLES: dict[type[BaseModel], Any] = {
     },
     NewTool: _NEW_TOOL,
     Tool: {**_NEW_TOOL, "memory_id": _ID, "updated_at": _TIME, "score": None},
-    ToolSearch: {"query": "Open a ticket", "limit": 10},
     ToolImport: {
         "openapi": {"openapi": "3.1.0", "info": {"title": "Tickets"}, "paths": {"/tickets": {"get": {}}}},
         "prefix": "tickets",

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 
 from keeps_client.endpoint import Endpoint
-from keeps_client.models.common import Hundred, Id, Text, Wire
+from keeps_client.models.common import Id, Text, Wire
 from keeps_client.models.memories import Name, Receipt, Visibility
 
 MAX_SCHEMA, MAX_DOCUMENT = 20_000, 2_000_000
@@ -65,11 +65,6 @@ class ToolImport(Wire):
     visibility: Visibility = "tenant"
 
 
-class ToolSearch(Wire):
-    query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
-    limit: Hundred = 10
-
-
 class ToolsImported(Wire):
     """The names of what was stored, and what was left out, with the reason."""
 
@@ -82,6 +77,9 @@ class ToolName(Wire):
 
 
 class ToolQuery(Wire):
+    """`query`: what is to be done; then the tools that fit best come first. Without it, all by name."""
+
+    query: Annotated[Text, Field(min_length=1, max_length=2_000)] | None = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = 100
 
 
@@ -99,7 +97,7 @@ ADD_TOOL = Endpoint(
 IMPORT_TOOLS = Endpoint(
     "import_tools",
     "POST",
-    "/v1/tools/import",
+    "/v1/openapi",
     "admin",
     "tools",
     ToolsImported,
@@ -107,17 +105,14 @@ IMPORT_TOOLS = Endpoint(
     body=ToolImport,
 )
 LIST_TOOLS = Endpoint(
-    "list_tools", "GET", "/v1/tools", "reader", "tools", list[Tool], "The tools, by name.", params=ToolQuery
-)
-SEARCH_TOOLS = Endpoint(
-    "search_tools",
-    "POST",
-    "/v1/tools/search",
+    "list_tools",
+    "GET",
+    "/v1/tools",
     "reader",
     "tools",
     list[Tool],
-    "The tools that fit best, best first.",
-    body=ToolSearch,
+    "The tools by name; with `query`, those that fit best, best first.",
+    params=ToolQuery,
 )
 REMOVE_TOOL = Endpoint(
     "remove_tool",
