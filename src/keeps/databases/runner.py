@@ -1,4 +1,5 @@
-"""Asks databases, in processes of their own (keeps.databases.host): at most two at once of each database."""
+"""Asks databases, in processes of their own (keeps.databases.host): at most two at once of each database of a
+tenant."""
 
 from __future__ import annotations
 
@@ -29,10 +30,11 @@ class Runner:
         self._reach = reach
         self._forks = Forks("keeps.databases.host", "asks databases")
         self._slots = FairSlots(AT_ONCE, alone=AT_ONCE // 2, beside=2)
-        self._each: dict[str, tuple[asyncio.Semaphore, int]] = {}
+        self._each: dict[tuple[str, str], tuple[asyncio.Semaphore, int]] = {}
         self._own: str | None = None
 
     async def close(self) -> None:
+        self._reach.close()
         await self._forks.close()
 
     async def run(self, tenant_id: str, target: Target, sql: str, tables: Sequence[str], rows: int) -> dict[str, Any]:
@@ -51,32 +53,33 @@ class Runner:
         return await self._ask(tenant_id, target, job)
 
     async def _ask(self, tenant_id: str, target: Target, job: dict[str, Any]) -> dict[str, Any]:
-        address = await self._reach.address(target)
         if self._own is None:
             (row,) = await self._database.privileged_read(QUERIES["own_identity"])
             self._own = str(row["began"])
-        held, wanted = self._each.get(target.location, (asyncio.Semaphore(OF_ONE_DATABASE), 0))
-        self._each[target.location] = held, wanted + 1
+        key = tenant_id, target.location
+        held, wanted = self._each.get(key, (asyncio.Semaphore(OF_ONE_DATABASE), 0))
+        self._each[key] = held, wanted + 1
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await held.acquire()
             try:
-                return await self._turn(tenant_id, {**target.job(address), **job, "own": self._own})
+                return await self._turn(tenant_id, target, {**job, "own": self._own})
             finally:
                 held.release()
         except TimeoutError:
             raise UnavailableError("too many questions wait for this database; ask again later") from None
         finally:
-            wanted = self._each[target.location][1] - 1
+            wanted = self._each[key][1] - 1
             if wanted:
-                self._each[target.location] = held, wanted
+                self._each[key] = held, wanted
             else:
-                del self._each[target.location]
+                del self._each[key]
 
-    async def _turn(self, tenant_id: str, job: dict[str, Any]) -> dict[str, Any]:
+    async def _turn(self, tenant_id: str, target: Target, job: dict[str, Any]) -> dict[str, Any]:
         await self._slots.take(tenant_id, WAIT_SECONDS)
         try:
-            answer = await self._forks.ask(job, seconds=SECONDS, most_bytes=4 * MOST_BYTES)
+            address = await self._reach.address(target)
+            answer = await self._forks.ask({**target.job(address), **job}, seconds=SECONDS, most_bytes=4 * MOST_BYTES)
         except TimeoutError:
             raise DatabaseFailedError(f"it did not answer within {SECONDS:.0f} s", "timeout") from None
         except TooMuchError:

@@ -13,6 +13,7 @@ import ipaddress
 import os
 import socket
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ _DIALECTS: dict[str, Dialect] = {
 }
 _PORTS: dict[Dialect, int] = {"postgresql": 5_432, "sqlite": 0, "mysql": 3_306}
 _TLS = ("disable", "prefer", "require", "verify-full")
-RESOLVE_SECONDS = 5.0
+RESOLVE_SECONDS, RESOLVED_AT_ONCE = 5.0, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +84,16 @@ def target_of(url: str) -> Target:
     return Target(dialect, name, read.host, read.port or _PORTS[dialect], read.username, str(read.password or ""), tls)
 
 
+def _found(target: Target) -> list[Any]:
+    return socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+
+
 class Reach:
     """What the operator allows."""
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self._folders = [Path(each).resolve() for each in allowed if each.startswith("/")]
+        self._resolving = ThreadPoolExecutor(RESOLVED_AT_ONCE, "keeps-resolve")  # slow names hold nobody else up
         self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         self._names: set[str] = set()
         for each in allowed:
@@ -98,13 +104,16 @@ class Reach:
             except ValueError:
                 self._names.add(each.lower().rstrip("."))
 
+    def close(self) -> None:
+        self._resolving.shutdown(wait=False, cancel_futures=True)
+
     async def address(self, target: Target) -> str:
         """The address to connect to, or the file to open. Raises ForbiddenError where it may not be reached."""
         if target.dialect == "sqlite":
             return await asyncio.to_thread(self._file, target.name)
         try:
             async with asyncio.timeout(RESOLVE_SECONDS):
-                found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+                found = await asyncio.get_running_loop().run_in_executor(self._resolving, _found, target)
         except (OSError, UnicodeError, TimeoutError):
             raise DatabaseFailedError(f"the host {target.host!r} has no address", "connect") from None
         named = target.host.lower().rstrip(".") in self._names
