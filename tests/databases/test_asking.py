@@ -11,6 +11,7 @@ import pytest
 
 from keeps.engine import Keeps
 from keeps.scope import Scope
+from keeps_client import MemoryClient
 from keeps_client.errors import (
     ConflictError,
     DatabaseFailedError,
@@ -22,6 +23,7 @@ from keeps_client.errors import (
     ValidationFailedError,
 )
 from tests.databases.conftest import ALLOWED, CANARY, Asked
+from tests.serving import serving
 
 READ = (
     "SELECT u.name, SUM(o.total) AS spent FROM users AS u JOIN orders AS o ON o.user_id = u.id"
@@ -258,3 +260,37 @@ async def test_hidden_values_are_in_no_answer(asking: Keeps, tenant: str, shop: 
     memory = await added(asking, tenant, shop)
     found = await memory.query_sql("SELECT * FROM users, orders", database="shop")
     assert CANARY not in found.model_dump_json()
+
+
+async def test_more_rows_than_may_be_answered_are_cut(asking: Keeps, tenant: str, shop: Asked) -> None:
+    memory = await added(asking, tenant, shop)
+    many = ", ".join(f"users u{number}" for number in range(7))
+    found = await memory.query_sql(f"SELECT u0.name FROM {many}", database="shop")
+    assert (len(found.rows), found.cut) == (1_000, True)
+    assert (await memory.query_sql("SELECT COUNT(*) FROM users", database="shop")).cut is False
+
+
+async def test_over_http_it_is_the_same(asking: Keeps, tenant: str, sqlite_shop: Asked) -> None:
+    async with serving(asking) as url, MemoryClient(url, tenant_id=tenant, user_id="admin") as memory:
+        adding = [memory.add_database("shop", sqlite_shop.url, tables=ALLOWED, purpose="Orders") for _ in range(2)]
+        done = await asyncio.gather(*adding, return_exceptions=True)
+        assert sorted(type(each).__name__ for each in done) == ["ConflictError", "DatabaseInfo"], "twice at once"
+        found = await memory.query_sql("SELECT name FROM users ORDER BY id", database="shop")
+        assert [row[0] for row in found.rows] == ["Ada", "Bo", "Ção"]
+        with pytest.raises(QueryRefusedError) as refused:
+            await memory.query_sql("SELECT ssn FROM users", database="shop")
+        assert refused.value.rule == "column"
+        with pytest.raises(DatabaseFailedError) as failed:
+            await memory.add_database("gone", "postgresql://a:b@127.0.0.1:1/d", tables={"a": "*"}, purpose="p")
+        assert failed.value.kind == "connect"
+        process = asking.databases._runner._forks._process
+        assert process is not None
+        process.kill()
+        await process.wait()
+        assert (await memory.query_sql("SELECT COUNT(*) FROM users", database="shop")).rows == ((3,),)
+        for sql in ("", " ", "\U0001f511", "x" * 20_001, "SELECT '\u202e'"):
+            with pytest.raises(KeepsError) if "SELECT" not in sql else _nothing():
+                await memory.query_sql(sql, database="shop")
+        assert [each.name for each in await memory.list_databases()] == ["shop"]
+        await memory.remove_database("shop")
+        assert await memory.list_databases() == []

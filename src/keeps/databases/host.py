@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
-import os
 import socket
 import sqlite3
 import ssl
-from collections.abc import Callable, Iterator, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from time import monotonic
 from typing import Any, TextIO
-from uuid import UUID
+from urllib.parse import quote
 
 import asyncpg
 import pymysql
@@ -30,15 +27,12 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from keeps import forked
-from keeps.databases.rules import CONNECT_SECONDS, LOCK_SECONDS, MOST_BYTES, MOST_VALUE, STATEMENT_SECONDS
+from keeps.databases.describing import RefusedError, described, mysql_rights, postgresql_rights
+from keeps.databases.rules import CONNECT_SECONDS, LOCK_SECONDS, MOST_BYTES, STATEMENT_SECONDS
+from keeps.databases.values import Gathered, Row
 from keeps.databases.words import FUNCTIONS
 
 BATCH, _NO_TLS = 100, 2_026
-Row = Sequence[object]
-
-
-class RefusedError(Exception):
-    """Something that the server, or what it says of itself, does not allow."""
 
 
 def main() -> None:
@@ -71,7 +65,7 @@ def ask(job: dict[str, Any], files: list[int], out: TextIO) -> None:
         context = _context("prefer" if job["tls"] == "require" else job["tls"])
         is_file = job["dialect"] == "sqlite"
         forked.give_up(network=not is_file, user=is_file, file=job["address"] if is_file else None)
-        _pin(job)
+        socket.getaddrinfo = _checked(job["address"])
         told = _DOES[job["dialect"]](job, context)
     except RefusedError as error:
         told = {"error": str(error), "kind": "refused"}
@@ -100,26 +94,21 @@ def _context(tls: str) -> ssl.SSLContext | None:
     return context
 
 
-def _pin(job: dict[str, Any]) -> None:
-    """Let the name be nothing but the address that was checked: no second look-up may say something else."""
+def _checked(address: str) -> Callable[..., list[Any]]:
+    """A look-up that finds the address that was checked, whatever the name: no second one may say something else."""
 
-    def found(host: object, port: object, *_: object, **__: object) -> list[Any]:
-        del host
-        family = socket.AF_INET6 if ":" in job["address"] else socket.AF_INET
-        return [(family, socket.SOCK_STREAM, 6, "", (job["address"], int(str(port))))]
+    def found(_: object, port: object, *__: object, **___: object) -> list[Any]:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [(family, socket.SOCK_STREAM, 6, "", (address, int(str(port))))]
 
-    socket.getaddrinfo = found
+    return found
 
 
 def _postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any]:
-    address = job["address"]
-
     class Loop(asyncio.SelectorEventLoop):
         async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
-            """The address that was checked: no second look-up may say something else, and no thread is needed."""
-            del host
-            family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            return [(family, socket.SOCK_STREAM, 6, "", (address, int(port)))]
+            """Without a thread, of which there may be none."""
+            return socket.getaddrinfo(host, port)
 
     with asyncio.Runner(loop_factory=Loop) as runner:
         return runner.run(_ask_postgresql(job, context))
@@ -159,7 +148,7 @@ async def _ask_postgresql(job: dict[str, Any], context: ssl.SSLContext | None) -
                     if job.get("own") == await _identity(connection):
                         raise RefusedError("this is the server of Keeps itself; own memory is asked through recall")
                     if job["does"] == "describe":
-                        return await connection.run_sync(_described, job, _postgresql_rights)
+                        return await connection.run_sync(described, job, postgresql_rights)
                     await connection.rollback()
                     raw = await connection.get_raw_connection()
                     return await _stream(raw.driver_connection, job)
@@ -177,7 +166,7 @@ async def _identity(connection: Any) -> str:
 
 
 async def _stream(driver: Any, job: dict[str, Any]) -> dict[str, Any]:
-    gathered = _Gathered(job["rows"])
+    gathered = Gathered(job["rows"])
     transaction = driver.transaction(readonly=True)
     await transaction.start()
     statement = await driver.prepare(job["sql"])
@@ -233,16 +222,15 @@ def _mysql(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any
     engine = sqlalchemy.create_engine("mysql+pymysql://", creator=connect, poolclass=NullPool)
     with engine.connect() as held:
         if job["does"] == "describe":
-            return _described(held, job, _mysql_rights)
-        gathered = _Gathered(job["rows"])
+            return described(held, job, mysql_rights)
+        gathered = Gathered(job["rows"])
         driver: Any = held.connection.driver_connection
         with driver.cursor(pymysql.cursors.SSCursor) as cursor:
             cursor.execute(job["sql"])
             names = [each[0] for each in cursor.description or ()]
             for row in _fetched(cursor):
                 if not gathered.add(row):
-                    os.close(driver._sock.fileno())  # what is left of the answer is not read
-                    break
+                    break  # of the few rows that are left the rest is read, and thrown away
         return gathered.told(names)
 
 
@@ -253,9 +241,6 @@ def _fetched(cursor: Any) -> Iterator[Row]:
 
 def _sqlite(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any]:
     del context
-    from time import monotonic
-    from urllib.parse import quote
-
     allowed = {each.lower() for each in job.get("tables") or ()}
     describing = job["does"] == "describe"
 
@@ -285,12 +270,12 @@ def _sqlite(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, An
     if describing:
         engine = sqlalchemy.create_engine("sqlite://", creator=connect, poolclass=NullPool)
         with engine.connect() as held:
-            return _described(held, job, lambda _: [])
+            return described(held, job, lambda _: [])
     connection = connect()
     try:
         cursor = connection.execute(job["sql"])
         names = [each[0] for each in cursor.description or ()]
-        gathered = _Gathered(job["rows"])
+        gathered = Gathered(job["rows"])
         for row in cursor:
             if not gathered.add(row):
                 break
@@ -314,156 +299,6 @@ _SQLITE_WRITES = (
     sqlite3.SQLITE_ATTACH,
     sqlite3.SQLITE_DETACH,
 )
-
-
-class _Gathered:
-    """Rows as JSON, up to so many and so many bytes."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._rows: list[list[object]] = []
-        self._bytes = 0
-        self._cut = False
-
-    def add(self, row: Row) -> bool:
-        """Whether there is room for more."""
-        values = [self._value(each) for each in row]
-        self._bytes += len(json.dumps(values))
-        if len(self._rows) >= self._most or self._bytes > MOST_BYTES:
-            self._cut = True
-            return False
-        self._rows.append(values)
-        return True
-
-    def told(self, names: Sequence[str]) -> dict[str, Any]:
-        return {"columns": list(names), "rows": self._rows, "cut": self._cut}
-
-    def _value(self, value: object) -> object:
-        found = _plain(value)
-        if isinstance(found, str) and len(found) > MOST_VALUE:
-            self._cut = True
-            return found[:MOST_VALUE]
-        return found
-
-
-def _plain(value: object) -> object:
-    """A value as JSON says it: numbers that it cannot hold, times and bytes as text."""
-    if value is None or isinstance(value, bool | str):
-        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-    if isinstance(value, int):
-        return value if abs(value) < 1 << 53 else str(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Decimal | UUID | timedelta):
-        return str(value)
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if isinstance(value, bytes | bytearray | memoryview):
-        return f"\\x{bytes(value)[:MOST_VALUE].hex()}"
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(each) for each in value]
-    return str(value)
-
-
-def _described(connection: Any, job: dict[str, Any], rights: Callable[[Any], list[str]]) -> dict[str, Any]:
-    """What is listed, as the server knows it: columns with types and comments, keys, a few values where they may be."""
-    inspector = sqlalchemy.inspect(connection)
-    default = inspector.default_schema_name
-    tables: list[dict[str, Any]] = []
-    for title, wanted in job["tables"].items():
-        schema, _, name = title.rpartition(".")
-        place = schema or None
-        if not inspector.has_table(name, schema=place):
-            raise RefusedError(f"there is no table {title!r}, or its role may not see it")
-        columns = {each["name"]: each for each in inspector.get_columns(name, schema=place)}
-        if missing := [each for each in wanted if wanted != "*" and each not in columns]:
-            raise RefusedError(f"{title!r} has no column {missing[0]!r}")
-        shown = list(columns) if wanted == "*" else list(wanted)
-        samples = job["samples"].get(title, [])
-        if missing := [each for each in samples if each not in shown]:
-            raise RefusedError(f"{title!r}: samples are of columns that may be asked, and {missing[0]!r} is none")
-        keys = inspector.get_pk_constraint(name, schema=place).get("constrained_columns") or []
-        tables.append(
-            {
-                "name": name,
-                "database_schema": None if job["dialect"] == "sqlite" else schema or default,
-                "default": not schema or schema == default,
-                "whole": wanted == "*",
-                "comment": _comment(inspector, name, place),
-                "columns": [
-                    {
-                        "name": each,
-                        "type": _short(str(columns[each]["type"]), 100),
-                        "comment": _short(columns[each].get("comment"), 300),
-                        "key": each in keys,
-                        "samples": _samples(connection, name, place, each) if each in samples else [],
-                    }
-                    for each in shown
-                ],
-                "references": [
-                    {
-                        "columns": each["constrained_columns"],
-                        "table": each["referred_table"],
-                        "to": each["referred_columns"],
-                    }
-                    for each in inspector.get_foreign_keys(name, schema=place)
-                    if set(each["constrained_columns"]) <= set(shown)
-                ],
-            }
-        )
-    known = {each["name"]: {column["name"] for column in each["columns"]} for each in tables}
-    for each in tables:  # a key to what is not listed would tell of it
-        each["references"] = [
-            one for one in each["references"] if set(one["to"]) <= known.get(one["table"], set[str]())
-        ]
-    return {"tables": tables, "warnings": rights(connection)}
-
-
-def _comment(inspector: Any, name: str, schema: str | None) -> str | None:
-    try:
-        return _short(inspector.get_table_comment(name, schema=schema).get("text"), 500)
-    except NotImplementedError:
-        return None
-
-
-def _samples(connection: Any, name: str, schema: str | None, column: str) -> list[str]:
-    table = sqlalchemy.table(name, sqlalchemy.column(column), schema=schema)
-    chosen = table.c[column]
-    found = connection.execute(sqlalchemy.select(chosen).where(chosen.is_not(None)).distinct().limit(3))
-    return [_short(str(_plain(row[0])), 50) or "" for row in found]
-
-
-def _short(text: object, most: int) -> str | None:
-    return None if text is None else " ".join(str(text).split())[:most]
-
-
-def _postgresql_rights(connection: Any) -> list[str]:
-    found: list[str] = []
-    role = connection.exec_driver_sql(
-        "SELECT rolsuper, rolbypassrls, rolname FROM pg_catalog.pg_roles WHERE rolname = current_user"
-    ).one()
-    if role[0]:
-        found.append(f"the role {role[2]} is a superuser; give it a role that may read these tables and nothing else")
-    writes = connection.exec_driver_sql(
-        "SELECT count(*) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
-        " WHERE c.relkind IN ('r', 'p', 'v', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema')"
-        " AND pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')"
-    ).scalar()
-    if writes and not role[0]:
-        found.append(f"the role {role[2]} may write to {writes} tables; reading is enough")
-    return found
-
-
-def _mysql_rights(connection: Any) -> list[str]:
-    granted = [str(row[0]).upper() for row in connection.exec_driver_sql("SHOW GRANTS")]
-    if any("SUPER" in each or ("ALL PRIVILEGES" in each and " ON *.*" in each) for each in granted):
-        return ["the user may do everything; give it one that may read these tables and nothing else"]
-    words = ("ALL PRIVILEGES", "INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "FILE")
-    if any(word in each.partition(" ON ")[0] for each in granted for word in words):
-        return ["the user may write; reading is enough"]
-    return []
 
 
 def _said(error: Exception, job: dict[str, Any]) -> str:
