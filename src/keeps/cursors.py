@@ -39,6 +39,17 @@ def read_cursor(cursor: str) -> tuple[datetime, str]:
         raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
 
 
+def read_cursor_of_id(cursor: str | None) -> tuple[datetime, UUID] | None:
+    """Of a page whose rows have ids; None where it is the first. Raises ValidationFailedError for what no page gave."""
+    if not cursor:
+        return None
+    moment, name = read_cursor(cursor)
+    try:
+        return moment, UUID(name)
+    except ValueError:
+        raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+
+
 Place = tuple[float, str, str, str]
 """Where a row stands in an order: its rank, its age in seconds, its words, its id."""
 

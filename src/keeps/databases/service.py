@@ -13,7 +13,7 @@ from keeps.access.roles import allows, require
 from keeps.ai.chat import ChatModel
 from keeps.ai.embedder import Embedder
 from keeps.clock import Clock, new_id
-from keeps.cursors import read_cursor, write_cursor
+from keeps.cursors import read_cursor_of_id, write_cursor
 from keeps.databases import store
 from keeps.databases.asking import Chooser, Chosen, write_sql
 from keeps.databases.rules import MOST_ROWS, RefusedSQLError
@@ -185,13 +185,7 @@ class DatabaseService:
             require(scope.roles, "admin")
             check_id("user_id", wanted.user_id)
             of = Scope(scope.tenant_id, wanted.user_id)
-        after = None
-        if wanted.cursor:
-            moment, name = read_cursor(wanted.cursor)
-            try:
-                after = moment, UUID(name)
-            except ValueError:
-                raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+        after = read_cursor_of_id(wanted.cursor)
         async with self._database.scoped(of) as tx:
             found = await store.audits(tx, after, wanted.limit + 1)
         last = found[wanted.limit - 1] if len(found) > wanted.limit else None

@@ -12,7 +12,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.clock import Clock, new_id
-from keeps.cursors import read_cursor, write_cursor
+from keeps.cursors import read_cursor_of_id, write_cursor
 from keeps.db.session import Database, Tx
 from keeps.documents import store
 from keeps.documents.chunks import heading_line
@@ -138,13 +138,7 @@ class DocumentService:
         return found
 
     async def list(self, scope: Scope, wanted: DocumentQuery) -> Page[Document]:
-        after, limit = None, wanted.limit
-        if wanted.cursor:
-            moment, name = read_cursor(wanted.cursor)
-            try:
-                after = moment, UUID(name)
-            except ValueError:
-                raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
+        after, limit = read_cursor_of_id(wanted.cursor), wanted.limit
         async with self._database.scoped(scope) as tx:
             found = await store.page(tx, after, limit + 1, wanted.under, scope.user_id if wanted.mine else None)
         more = len(found) > limit

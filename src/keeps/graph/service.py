@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.clock import Clock, new_id
-from keeps.cursors import read_cursor, write_cursor
+from keeps.cursors import read_cursor_of_id, write_cursor
 from keeps.db.answers import Answer, Kept
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
@@ -121,7 +121,7 @@ class GraphService:
         self, scope: Scope, *, name: str | None, entity_type: str | None, limit: int, cursor: str | None
     ) -> Page[Entity]:
         """Entities, newest first; only those of a name or alias, or of a type."""
-        after = _place(cursor) if cursor else None
+        after = read_cursor_of_id(cursor)
         async with self._database.scoped(scope) as tx:
             found = await store.page(tx, after, limit + 1, name, entity_type)
         more = len(found) > limit
@@ -436,11 +436,3 @@ def _updated(held: Entity, new: NewEntity) -> Entity:
 
 def _key(name: str) -> str:
     return " ".join(name.casefold().split())
-
-
-def _place(cursor: str) -> tuple[datetime, UUID]:
-    created_at, entity_id = read_cursor(cursor)
-    try:
-        return created_at, UUID(entity_id)
-    except ValueError:
-        raise ValidationFailedError("cursor is not one that a page gave; start without it") from None

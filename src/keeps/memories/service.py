@@ -10,7 +10,7 @@ from uuid import UUID
 
 from keeps.ai.embedder import Embedder, Embedding
 from keeps.clock import Clock, new_id
-from keeps.cursors import read_cursor, read_place, write_cursor, write_place
+from keeps.cursors import read_cursor_of_id, read_place, write_cursor, write_place
 from keeps.db.errors import UserGoneError
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
@@ -162,7 +162,7 @@ class MemoryService:
                 items=[memory for memory, _ in found[:limit]],
                 next_cursor=write_place(order, found[limit - 1][1]) if more else None,
             )
-        after = _place(cursor) if cursor else None
+        after = read_cursor_of_id(cursor)
         async with self._database.scoped(scope) as tx:
             memories = await store.page(tx, condition=condition, lives=lives, after=after, limit=limit + 1, now=now)
         more = len(memories) > limit
@@ -387,11 +387,3 @@ def _named(change: MemoryChange) -> dict[str, object]:
     if "valid_from" in named and named["valid_from"] is None:
         raise ValidationFailedError("valid_from cannot be emptied; a memory is true since some time")
     return named
-
-
-def _place(cursor: str) -> tuple[datetime, UUID]:
-    created_at, memory_id = read_cursor(cursor)
-    try:
-        return created_at, UUID(memory_id)
-    except ValueError:
-        raise ValidationFailedError("cursor is not one that a page gave; start without it") from None
