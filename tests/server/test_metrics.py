@@ -30,14 +30,20 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 SAID = [{"role": "user", "content": "I grew up by the sea, in Whitby, and keep two hens."}]
 
 
+@pytest.fixture(scope="module")
+async def own_url(server: Any, fresh_database: Any) -> str:
+    """A database of its own, where no other server delivers webhooks."""
+    return server.url("keeps_app", await fresh_database())
+
+
 @pytest.fixture
 async def engine(
-    app_url: str, shared: Any, tmp_path: Path, script: Script, clock: MovingClock, valkey_url: str
+    own_url: str, shared: Any, tmp_path: Path, script: Script, clock: MovingClock, valkey_url: str
 ) -> AsyncIterator[Keeps]:
     """An engine with all its parts: an LLM, a cache, webhooks that may reach loopback."""
     chosen = Settings(
         home=tmp_path,
-        database_url=app_url,
+        database_url=own_url,
         llm_base_url=script.url,
         llm_model="m",
         redis_url=valkey_url,
