@@ -129,22 +129,22 @@ async def _import(keeps: Keeps, bench: Any) -> dict[str, float]:
     for _ in range(3):
         await _asked(memory, queries)
     alone = await _asked(memory, queries)
-    beside: list[float] = []
-    for number in range(2):
-        task = asyncio.create_task(other.add_document(data=_pdf(pages, f"Import {number}"), name="import.pdf"))
-        while not task.done():
-            beside += await _asked(memory, queries[:6])
-        await task
-        settled = asyncio.create_task(keeps.indexer.settle())
-        while not settled.done():
-            beside += await _asked(memory, queries[:6])
-        await settled
+    stored: list[float] = []
+    indexed: list[float] = []
+    task = asyncio.create_task(other.add_document(data=_pdf(pages, "Import"), name="import.pdf"))
+    while not task.done():
+        stored += await _asked(memory, queries[:6])
+    await task
+    settled = asyncio.create_task(keeps.indexer.settle())
+    while not settled.done() and len(indexed) < 2 * ASKED:
+        indexed += await _asked(memory, queries[:6])
+    await settled
     after = await _asked(memory, queries)
     alone = min(alone, after, key=_p95)
     return {
         "recall p95 alone, ms": _p95(alone) * 1e3,
-        "recall p95 during an import, ms": _p95(beside) * 1e3,
-        "recall p95 during an import, ratio": _p95(beside) / _p95(alone),
+        "recall p95 while it is read and stored, ratio": _p95(stored) / _p95(alone),
+        "recall p95 while it is indexed, ratio": _p95(indexed) / _p95(alone),
     }
 
 

@@ -73,6 +73,20 @@ async def test_only_what_changed_is_stored_anew(memory: Any) -> None:
         assert await text_of(memory, hit.citations[0]) == hit.content
 
 
+async def test_the_length_of_passages_is_chosen_and_kept(memory: Any) -> None:
+    text = " ".join(f"Sentence {number} says a little." for number in range(100))
+    usual = await memory.add_document(text, source="long.md")
+    chosen = await memory.add_document(text, source="long.md", passage_tokens=64)
+    assert (chosen.status, chosen.document.passage_tokens) == ("updated", 64)
+    assert chosen.document.passages > 2 * usual.document.passages
+    assert (await memory.add_document(text, source="long.md")).status == "unchanged"
+    changed = await memory.add_document(f"{text} Sentence 100.", source="long.md")
+    assert (changed.document.passage_tokens, changed.known > 0) == (64, True)
+    for bad in (63, 509, "many"):
+        with pytest.raises(ValidationFailedError, match="passage_tokens"):
+            await memory.add_document(text, passage_tokens=bad)
+
+
 async def test_a_passage_in_two_documents_is_stored_once_and_stays_until_the_last_goes(memory: Any) -> None:
     one = await memory.add_document("The gate code is 4711 at night.", source="one.md", title="One")
     two = await memory.add_document("The gate code is 4711 at night.", source="two.md", title="Two")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from contextlib import suppress
 from typing import Any
 
 import docx
 import openpyxl
 import pytest
 
-from keeps.documents.parsers import MAX_CHARACTERS, Reading, RefusedError, parse
+from keeps.documents.parsers import MAX_CHARACTERS, Reading, RefusedError, parse, pdf, pdf_by_pdfium, pdf_by_pypdf
 from tests.documents.made import pdf_file
 
 
@@ -127,6 +128,13 @@ def test_word_and_excel() -> None:
     ]
 
 
+@pytest.fixture(params=[pdf_by_pdfium, pdf_by_pypdf], ids=["pypdfium2", "pypdf"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both libraries that read PDFs."""
+    monkeypatch.setattr(pdf, "library", request.param)
+
+
+@pytest.mark.usefixtures("library")
 def test_pdf_by_page_with_its_outline() -> None:
     reading = read("pdf", pdf_file(["Thirty days of leave.", "Nobody works\non Sunday."], title="Rules", outline=True))
     assert (reading.title, reading.pages, reading.empty_pages) == ("Rules", 2, 0)
@@ -136,6 +144,7 @@ def test_pdf_by_page_with_its_outline() -> None:
     ]
 
 
+@pytest.mark.usefixtures("library")
 def test_a_scan_says_so() -> None:
     reading = read("pdf", pdf_file(["", ""]))
     assert (reading.blocks, reading.empty_pages) == ([], 2)
@@ -183,6 +192,13 @@ MANY = zipped(word__document_xml=b"<a/>", **{f"n{number}": b"" for number in ran
 def test_what_is_refused_says_why(form: str, data: bytes, why: str) -> None:
     with pytest.raises(RefusedError, match=why):
         read(form, data)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("data", [b"%PDF-1.7\nbroken", b"%PDF-", pdf_file(["Text."])[:-200], pdf_file(["a"])[:90]])
+def test_a_damaged_pdf_is_refused_or_read(data: bytes) -> None:
+    with suppress(RefusedError):
+        assert read("pdf", data).pages <= 1
 
 
 @pytest.mark.parametrize("text", ["﻿bom", "line\r\nline", "عربى 🔑", "", " ", "\n\n\n"])

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import json
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
 
 from keeps import forked
-from keeps.documents import host
-from keeps.documents.parsers import BY_NAME
+from keeps.documents import host, parsers
+from keeps.documents.parsers import BY_NAME, pdf, pdf_by_pypdf
 from keeps.documents.reader import DocumentReader, Read
 from keeps_client.errors import ValidationFailedError
 from tests.documents.made import pdf_file
@@ -28,11 +29,11 @@ async def reader() -> AsyncIterator[DocumentReader]:
     await opened.close()
 
 
-async def read(reader: DocumentReader, data: bytes, form: str = "markdown") -> Read:
+async def read(reader: DocumentReader, data: bytes, form: str = "markdown", passage_tokens: int | None = None) -> Read:
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.flush()
-        return await reader.read("tenant", file.fileno(), BY_NAME[form], f"x.{form}", None)
+        return await reader.read("tenant", file.fileno(), BY_NAME[form], f"x.{form}", passage_tokens=passage_tokens)
 
 
 async def test_documents_are_read_one_after_the_other_and_at_once(reader: DocumentReader) -> None:
@@ -59,6 +60,12 @@ async def test_each_format_can_be_read_with_nothing_at_hand(reader: DocumentRead
     found = await read(reader, SAMPLES[form], form)
     assert found.chunks
     assert all(found.text[each.start : each.end].strip() for each in found.chunks)
+
+
+async def test_passages_are_as_long_as_was_chosen(reader: DocumentReader) -> None:
+    text = " ".join(f"Sentence {number} says a little." for number in range(200)).encode()
+    short, usual, long = [len((await read(reader, text, passage_tokens=each)).chunks) for each in (64, None, 508)]
+    assert short > 2 * usual > 2 * long
 
 
 async def test_a_refusal_is_said_in_words(reader: DocumentReader) -> None:
@@ -97,7 +104,7 @@ HOSTILE = {
 def test_a_parser_that_turns_bad_reaches_nothing(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The child of the process that reads, with a parser that does what a hostile file might make it do."""
     monkeypatch.setenv("KEEPS_JWT_SECRET", "the-secret")
-    import keeps.documents.parsers as parsers
+    parent = os.getpid()
 
     def turned(form: str, data: bytes, name: str) -> parsers.Reading:
         held: dict[str, object] = {"PARENT": parent}
@@ -106,17 +113,38 @@ def test_a_parser_that_turns_bad_reaches_nothing(what: str, monkeypatch: pytest.
         reading.add(str(held.get("told", "")))
         return reading
 
-    file = tmp_path / "document"
-    file.write_bytes(b"text")
+    told = told_by_a_child(tmp_path, "text", b"text", lambda: setattr(parsers, "parse", turned))
+    assert b"the-secret" not in told
+    assert b'"text": "True"' not in told
+    assert b"root:" not in told
+    assert not Path("/tmp/keeps-was-here").exists()
+    if what == "the user":
+        assert b'"text": "0"' not in told
+    elif what in ("a crash", "an exit"):
+        assert told == b""
+    elif what != "the environment":
+        assert b"refused" in told, told
+
+
+def test_pypdf_reads_with_nothing_at_hand(tmp_path: Path) -> None:
+    file = pdf_file(["Thirty days of leave.", "Nobody works on Sunday."], title="Rules", outline=True)
+    told = json.loads(told_by_a_child(tmp_path, "pdf", file, lambda: setattr(pdf, "library", pdf_by_pypdf)))
+    assert (told["title"], told["pages"]) == ("Rules", 2)
+    assert [(headings, page) for _, _, headings, page in told["chunks"]] == [(["Chapter 1"], 1), (["Chapter 2"], 2)]
+
+
+def told_by_a_child(folder: Path, form: str, data: bytes, change: Callable[[], None]) -> bytes:
+    """What a child of the process that reads says of a file, when `change` was made in it."""
+    file = folder / "document"
+    file.write_bytes(data)
     reading, writing = os.pipe()
-    parent = os.getpid()
     child = os.fork()
     if child == 0:
         try:
             faulthandler.disable()
             os.close(reading)
-            parsers.parse = turned
-            job = {"format": "text", "name": "x", "title": None}
+            change()
+            job = {"format": form, "name": "x", "title": None, "limit": 256}
             said = os.open(file, os.O_RDONLY)
 
             def work(job: dict[str, Any], files: list[int], out: TextIO) -> None:
@@ -131,14 +159,4 @@ def test_a_parser_that_turns_bad_reaches_nothing(what: str, monkeypatch: pytest.
         told += part
     os.close(reading)
     os.waitpid(child, 0)
-    told = told.partition(b"\n")[2]  # after the number of the process
-    assert b"the-secret" not in told
-    assert b'"text": "True"' not in told
-    assert b"root:" not in told
-    assert not Path("/tmp/keeps-was-here").exists()
-    if what == "the user":
-        assert b'"text": "0"' not in told
-    elif what in ("a crash", "an exit"):
-        assert told == b""
-    elif what != "the environment":
-        assert b"refused" in told, told
+    return told.partition(b"\n")[2]  # after the number of the process

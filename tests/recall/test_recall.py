@@ -12,6 +12,7 @@ import pytest
 
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
+from keeps.recall import store
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
@@ -338,3 +339,21 @@ class _Tiny:
         return QueryEmbedding((vector / np.linalg.norm(vector)).astype(np.float32), None, ())
 
     async def close(self) -> None: ...
+
+
+async def test_what_is_left_out_before_it_is_compared_looks_like_nothing(memory: LocalMemory) -> None:
+    names = (
+        "Melanie Caroline Albendazole Gwyneth Björn Nordwind Al-Rashid Mélusine O'Brien Xi Anna 12b Kowalczyk".split()
+    )
+    for number, name in enumerate(names):
+        await memory.remember(f"Note {number}: {name.upper() if number % 2 else name}, who likes hens; also {name}s.")
+    found: set[Any] = set()
+    async with memory.keeps.database.scoped(memory.scope) as tx:
+        for word in ("melaine", "carolina", "albendasol", "gwynet", "bjorn", "norwind", "rashit", "anne", "kovalchik"):
+            kept = await store.looks_like(tx, word, 0.45, ["current"])
+            everything = await tx.fetch(
+                store.QUERIES["recall_fuzzy"], tx.scope.tenant_id, word, 0.45, ["current"], [""], 0
+            )
+            assert kept == {row["memory_id"]: row["similarity"] for row in everything}, word
+            found |= kept.keys()
+    assert len(found) > 4

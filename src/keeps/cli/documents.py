@@ -17,6 +17,9 @@ from keeps_client.models import Document, DocumentReceipt
 from keeps_client.models.documents import FolderStep
 
 documents_app = typer.Typer(help="Documents: what can be looked up, and cited.", no_args_is_help=True)
+PassageTokens = Annotated[
+    int | None, typer.Option("--passage-tokens", help="How long a passage is at most, 64 to 508; as before, or 256.")
+]
 DocumentId = Annotated[UUID, typer.Argument(help="The id that `keeps documents list` prints.")]
 
 
@@ -32,6 +35,7 @@ def add(
     title: Annotated[str | None, typer.Option(help="What it is called; as it calls itself, if not given.")] = None,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.")] = None,
     private: Annotated[bool, typer.Option("--private", help="Only this user may read it.")] = False,
+    passage_tokens: PassageTokens = None,
     *,
     target: Target,
     as_json: Json = False,
@@ -48,7 +52,11 @@ def add(
                 try:
                     with err.status(f"{number} of {len(files)}: {file.name} …"):
                         receipt = await memory.add_document(
-                            file=file, title=title, tags=tags, visibility="private" if private else "tenant"
+                            file=file,
+                            title=title,
+                            tags=tags,
+                            visibility="private" if private else "tenant",
+                            passage_tokens=passage_tokens,
                         )
                 except (UnavailableError, NotConfiguredError):
                     raise
@@ -75,6 +83,7 @@ def sync(
     ] = None,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.")] = None,
     private: Annotated[bool, typer.Option("--private", help="Only this user may read them.")] = False,
+    passage_tokens: PassageTokens = None,
     *,
     target: Target,
     as_json: Json = False,
@@ -98,6 +107,7 @@ def sync(
                     name=name,
                     prune=prune,
                     tags=tags or (),
+                    passage_tokens=passage_tokens,
                     visibility="private" if private else "tenant",
                     progress=told,
                 )

@@ -72,7 +72,7 @@ def joined(blocks: Sequence[Block]) -> tuple[str, list[int]]:
 
 
 def cut(
-    text: str, blocks: Sequence[Block], starts: Sequence[int], title: str, count: Counter, limit: int = MAX_TOKENS
+    text: str, blocks: Sequence[Block], starts: Sequence[int], title: str, count: Counter, limit: int
 ) -> list[Chunk]:
     """The passages of a document, in order."""
     found: list[Chunk] = []

@@ -81,6 +81,7 @@ def read(job: dict[str, Any], file: int, out: TextIO, *, count: chunks.Counter) 
             reading = parsers.parse(job["format"], document.read(), job["name"])
         title = _title(job["title"], reading.title, job["name"])
         text, starts = chunks.joined(reading.blocks)
+        cut = chunks.cut(text, reading.blocks, starts, title, chunks.by_words(count), job["limit"])
         told = {
             "title": title,
             "pages": reading.pages,
@@ -88,10 +89,7 @@ def read(job: dict[str, Any], file: int, out: TextIO, *, count: chunks.Counter) 
             "hidden": reading.hidden,
             "notes": reading.notes,
             "text": text,
-            "chunks": [
-                (each.start, each.end, each.headings, each.page)
-                for each in chunks.cut(text, reading.blocks, starts, title, chunks.by_words(count))
-            ],
+            "chunks": [(each.start, each.end, each.headings, each.page) for each in cut],
         }
     except parsers.RefusedError as error:
         told = {"refused": str(error)}

@@ -47,7 +47,7 @@ ON CONFLICT (tenant_id, document_id) DO UPDATE SET
     title = EXCLUDED.title, source = EXCLUDED.source, format = EXCLUDED.format, file_hash = EXCLUDED.file_hash,
     metadata = EXCLUDED.metadata, tags = EXCLUDED.tags, visibility = EXCLUDED.visibility, pages = EXCLUDED.pages,
     pages_without_text = EXCLUDED.pages_without_text, characters = EXCLUDED.characters, tail = EXCLUDED.tail,
-    version = EXCLUDED.version, updated_at = EXCLUDED.updated_at, deleted_at = EXCLUDED.deleted_at
+    passage_tokens = EXCLUDED.passage_tokens, version = EXCLUDED.version, updated_at = EXCLUDED.updated_at, deleted_at = EXCLUDED.deleted_at
 RETURNING to_jsonb(documents) AS row
 
 -- name: passages_delete

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import PurePath
 from typing import Any
 
-from keeps.documents.chunks import Chunk
+from keeps.documents.chunks import MAX_TOKENS, Chunk
 from keeps.documents.parsers import FORMATS, Format
 from keeps.forks import Forks, TooMuchError
 from keeps.turns import FairSlots
@@ -39,7 +39,7 @@ def format_of(name: str, media_type: str | None) -> Format:
     kind = (media_type or "").partition(";")[0].strip().lower()
     for each in FORMATS:
         if suffix in each.suffixes or (not suffix and kind in each.media_types):
-            if each.needs is not None and find_spec(each.needs) is None:
+            if each.needs and not any(map(find_spec, each.needs)):
                 raise NotConfiguredError(f"{each.name} needs an extra: pip install 'keeps[documents]'")
             return each
     known = " ".join(suffix for each in FORMATS for suffix in each.suffixes)
@@ -54,14 +54,26 @@ class DocumentReader:
         self._forks = Forks("keeps.documents.host", "reads documents")
         self._slots = FairSlots(AT_ONCE, alone=AT_ONCE, beside=1)
 
-    async def read(self, tenant_id: str, file: int, form: Format, name: str, title: str | None) -> Read:
-        """Read an open file. Raises ValidationFailedError that says why it is refused."""
+    async def read(
+        self,
+        tenant_id: str,
+        file: int,
+        form: Format,
+        name: str,
+        *,
+        title: str | None = None,
+        passage_tokens: int | None = None,
+    ) -> Read:
+        """Read an open file, cut into passages of at most so many tokens. Raises ValidationFailedError that says why
+        it is refused."""
         try:
             await self._slots.take(tenant_id, WAIT_SECONDS)
         except TimeoutError:
             raise UnavailableError("too many documents of this tenant are being read; send it again later") from None
         try:
-            told = await self._asked(file, {"format": form.name, "name": name, "title": title})
+            limit = passage_tokens or MAX_TOKENS
+            job: dict[str, object] = {"format": form.name, "name": name, "title": title, "limit": limit}
+            told = await self._asked(file, job)
         finally:
             self._slots.leave(tenant_id)
         if "refused" in told:

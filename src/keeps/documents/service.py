@@ -95,7 +95,9 @@ class DocumentService:
         if before is not None and _same(before, new, file_hash):
             self._metrics.documents.labels(form.name, "unchanged").inc()
             return DocumentReceipt(status="unchanged", document=await self.get(scope, before.document_id))
-        read = await self._read(scope, file, form, name, new.title)
+        if new.passage_tokens is None and before is not None:
+            new = new.model_copy(update={"passage_tokens": before.passage_tokens})
+        read = await self._read(scope, file, form, name, new)
         with acting_for(scope.tenant_id):
             rows = await self._texts.map(lambda at: self._passage(scope, read, new, at), [*range(len(read.chunks))])
         row = self._row(scope, read, new, form.name, file_hash)
@@ -228,10 +230,12 @@ class DocumentService:
         ]
         return DocumentHits.model_construct(hits=hits, nothing_known=found.nothing_known)
 
-    async def _read(self, scope: Scope, file: int, form: Format, name: str, title: str | None) -> Read:
+    async def _read(self, scope: Scope, file: int, form: Format, name: str, new: NewDocument) -> Read:
         try:
             with self._metrics.document_seconds.labels(form.name).time():
-                return await self._reader.read(scope.tenant_id, file, form, name, title)
+                return await self._reader.read(
+                    scope.tenant_id, file, form, name, title=new.title, passage_tokens=new.passage_tokens
+                )
         except ValidationFailedError:
             self._metrics.documents.labels(form.name, "refused").inc()
             raise
@@ -250,6 +254,7 @@ class DocumentService:
             metadata=dict(new.metadata),
             tags=new.tags,
             visibility=new.visibility,
+            passage_tokens=new.passage_tokens,
             pages=read.pages,
             pages_without_text=read.empty_pages,
             characters=len(read.text),
@@ -358,5 +363,6 @@ def _same(held: DocumentRow, new: NewDocument, file_hash: bytes) -> bool:
         held.file_hash == file_hash
         and (new.source is None or new.source == held.source)
         and (new.title is None or new.title == held.title)
+        and new.passage_tokens in (None, held.passage_tokens)
         and (held.metadata, held.tags, held.visibility) == (new.metadata, new.tags, new.visibility)
     )

@@ -61,6 +61,7 @@ class DocumentRow:
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None = None
+    passage_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

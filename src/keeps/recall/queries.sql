@@ -74,14 +74,24 @@ ORDER BY memory_vectors.embedding <=> $4::halfvec
 LIMIT $6
 
 -- name: recall_fuzzy
--- Memories with a word that looks like $2, a word that nobody wrote: probably a misspelt name. Newest first, bounded.
+-- Memories with a word that looks like $2, a word that nobody wrote: probably a misspelt name. Newest first, bounded by
+-- their number and length. Comparing is slow, so only those are compared that hold $6 of its parts $5, as all do that
+-- look like it.
 SELECT memory_id, similarity
-FROM (SELECT memory_id, word_similarity($2, COALESCE(metadata ->> 'speaker', '') || ' ' || left(content,
-    1000)) AS similarity
-      FROM (SELECT memory_id, metadata, content FROM keeps.memories
-            WHERE tenant_id = $1 AND keeps.memory_life(deleted_at, superseded_by, archived_at) = ANY ($4::text[])
-            ORDER BY created_at DESC, memory_id DESC
-            LIMIT 5000) AS newest) AS compared
+FROM (SELECT memory_id, word_similarity($2, told) AS similarity
+      FROM (SELECT memory_id, told
+            FROM (SELECT memory_id, told, sum(char_length(told)) OVER (ORDER BY created_at DESC,
+                      memory_id DESC) AS characters
+                  FROM (SELECT memory_id, created_at,
+                            lower(COALESCE(metadata ->> 'speaker', '') || ' ' || left(content, 1000)) AS told
+                        FROM keeps.memories
+                        WHERE tenant_id = $1
+                          AND keeps.memory_life(deleted_at, superseded_by, archived_at) = ANY ($4::text[])
+                        ORDER BY created_at DESC, memory_id DESC
+                        LIMIT 5000) AS newest) AS counted
+            WHERE characters <= 300000
+              AND (SELECT count(*) FROM unnest($5::text[]) AS part WHERE strpos(told, part) > 0) >= $6
+            OFFSET 0) AS likely) AS compared
 WHERE similarity >= $3
 ORDER BY similarity DESC
 LIMIT 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -90,7 +91,11 @@ async def nearest(
 
 
 async def looks_like(tx: Tx, word: str, least: float, lives: Sequence[str]) -> dict[UUID, float]:
-    rows = await tx.fetch(QUERIES["recall_fuzzy"], tx.scope.tenant_id, word, least, list(lives))
+    # pg_trgm compares parts of three letters, two of them with the space before the word and one with that after it.
+    parts = {word[start : start + 3] for start in range(len(word) - 2)}
+    shared = math.ceil(least * (len(parts) + 3)) - 3
+    who = tx.scope.tenant_id, word, least, list(lives)
+    rows = await tx.fetch(QUERIES["recall_fuzzy"], *who, list(parts), max(shared, 0))
     return {row["memory_id"]: row["similarity"] for row in rows}
 
 

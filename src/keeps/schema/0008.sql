@@ -46,6 +46,9 @@ CREATE TABLE keeps.query_audit (
 CREATE INDEX query_audit_by_user ON keeps.query_audit (tenant_id, user_id, asked_at DESC, audit_id DESC);
 COMMENT ON TABLE keeps.query_audit IS 'What was asked of databases, allowed or not; kept for 90 days.';
 
+ALTER TABLE keeps.documents ADD COLUMN passage_tokens integer;
+COMMENT ON COLUMN keeps.documents.passage_tokens IS 'How long a passage is at most, where that was chosen.';
+
 -- Erasure counts what goes.
 CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, held bigint)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$

@@ -40,6 +40,7 @@ class Folders(Documents, Graph):
         prune: bool = False,
         tags: Sequence[str] = (),
         visibility: Visibility = "tenant",
+        passage_tokens: int | None = None,
         progress: Progress | None = None,
     ) -> FolderReceipt:
         """Bring one's own documents in line with a folder, again and again: only what changed moves.
@@ -76,6 +77,7 @@ class Folders(Documents, Graph):
                     and known.sha256 == hashed
                     and (known.metadata, known.visibility) == (said.metadata, visibility)
                     and set(known.tags) == {*tags, *said.tags}
+                    and passage_tokens in (None, known.passage_tokens)
                 ):
                     told(FolderStep(path=path, action="unchanged", document_id=known.document_id))
                     continue
@@ -86,6 +88,7 @@ class Folders(Documents, Graph):
                     metadata=said.metadata,
                     tags=sorted({*tags, *said.tags}),
                     visibility=visibility,
+                    passage_tokens=passage_tokens,
                 )
             except (UnavailableError, NotConfiguredError):
                 raise

@@ -52,14 +52,15 @@ class Documents(Doing):
         visibility: Visibility = "tenant",
         media_type: str | None = None,
         replaces: str | None = None,
+        passage_tokens: int | None = None,
     ) -> DocumentReceipt:
         """Add a document: one of `text` (Markdown), `file`, `data` or `stream`, of at most 50 MiB. The ending of `name`
         (that of the file, if not given) says what it is, else `media_type`.
 
         Everybody in the tenant may read it, unless `visibility` is "private". Added again under its `source` (that of a
         file is its path) it is a new version: what changed is replaced, all at once. `replaces`: the source that it had
-        before it was renamed. Raises ValidationFailedError that says why it is refused, NotConfiguredError where its
-        format needs an extra.
+        before it was renamed. `passage_tokens`: how long a passage is at most, 64 to 508, 256 if never given. Raises
+        ValidationFailedError that says why it is refused, NotConfiguredError where its format needs an extra.
         """
         fields = given(
             title=title,
@@ -68,6 +69,7 @@ class Documents(Doing):
             tags=listed(tags),
             visibility=visibility,
             replaces=replaces,
+            passage_tokens=passage_tokens,
         )
         if file is not None and source is None:
             fields["source"] = str(file)

@@ -15,6 +15,8 @@ from keeps_client.models.memories import Tags, Visibility
 MAX_FILE_BYTES = 50 << 20
 Title = Annotated[Text, StringConstraints(min_length=1, max_length=500)]
 DocumentSource = Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
+PassageTokens = Annotated[int, Field(ge=64, le=508)]
+"""Tokens of the built-in model, up to what it reads of a text."""
 DocumentStatus = Literal["created", "updated", "unchanged"]
 FolderAction = Literal["created", "updated", "renamed", "unchanged", "removed", "refused", "gone"]
 SUFFIXES: dict[str, tuple[str, ...]] = {
@@ -42,6 +44,8 @@ class NewDocument(Wire):
     visibility: Visibility = "tenant"
     replaces: DocumentSource | None = None
     """The source it had before, where it was renamed: it stays the document that it was."""
+    passage_tokens: PassageTokens | None = None
+    """How long a passage is at most; of a new version as before, at first 256."""
 
 
 class Document(Wire):
@@ -59,6 +63,7 @@ class Document(Wire):
     metadata: dict[str, JsonValue]
     tags: tuple[str, ...]
     visibility: Visibility
+    passage_tokens: int | None = None
     pages: int
     pages_without_text: int
     characters: int

@@ -31,27 +31,27 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`module` of this package reads it. `needs`: what it imports that comes with the extra `documents`."""
+    """`module` of this package reads it. `needs`: one of these it imports; they come with the extra `documents`."""
 
     name: str
     suffixes: tuple[str, ...]
     media_types: tuple[str, ...]
     module: str
-    needs: str | None = None
+    needs: tuple[str, ...] = ()
 
 
 FORMATS = tuple(
     Format(name, SUFFIXES[name], media_types, module, needs)
     for name, media_types, module, needs in (
-        ("text", ("text/plain",), "text", None),
-        ("markdown", ("text/markdown", "text/x-markdown"), "markdown", None),
-        ("csv", ("text/csv", "text/tab-separated-values"), "tables", None),
-        ("json", ("application/json", "application/x-ndjson"), "records", None),
-        ("email", ("message/rfc822",), "email", None),
-        ("html", ("text/html", "application/xhtml+xml"), "html", "selectolax"),
-        ("pdf", ("application/pdf",), "pdf", "pypdfium2"),
-        ("docx", ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",), "docx", "docx"),
-        ("xlsx", ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",), "xlsx", "openpyxl"),
+        ("text", ("text/plain",), "text", ()),
+        ("markdown", ("text/markdown", "text/x-markdown"), "markdown", ()),
+        ("csv", ("text/csv", "text/tab-separated-values"), "tables", ()),
+        ("json", ("application/json", "application/x-ndjson"), "records", ()),
+        ("email", ("message/rfc822",), "email", ()),
+        ("html", ("text/html", "application/xhtml+xml"), "html", ("selectolax",)),
+        ("pdf", ("application/pdf",), "pdf", ("pypdfium2", "pypdf")),
+        ("docx", ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",), "docx", ("docx",)),
+        ("xlsx", ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",), "xlsx", ("openpyxl",)),
     )
 )
 BY_NAME = {each.name: each for each in FORMATS}

@@ -1,33 +1,50 @@
-"""PDF: text by page, headings from the outline. What was scanned has no text, and is said to have none."""
+"""PDF: text by page, headings from the outline. What was scanned has no text, and is said to have none.
+
+Read by pypdfium2, or by pypdf where there is no pypdfium2 for the machine.
+"""
 
 from __future__ import annotations
 
-import pypdfium2 as pdfium
+from typing import Protocol
 
 from keeps.documents.parsers import MAX_PAGES, Reading, RefusedError
 from keeps.documents.parsers.text import paragraphs
 
+try:
+    from keeps.documents.parsers import pdf_by_pdfium as library
+except ImportError:
+    from keeps.documents.parsers import pdf_by_pypdf as library
+
+MAX_HEADINGS, OUTLINE_LEVELS = 5_000, 6
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "”", '"', ")")
+
+
+class Pages(Protocol):
+    """An open PDF, by either library."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def title(self) -> str | None: ...
+
+    def outline(self, most: int, levels: int) -> dict[int, list[tuple[int, str]]]:
+        """Headings, each with its level from 1, by the number of the page that they lead to, from 0."""
+        ...
+
+    def text(self, number: int) -> str: ...
 
 
 def parse(data: bytes, reading: Reading) -> None:
     if b"%PDF-" not in data[:1_024]:
         raise RefusedError("it is called a PDF, but is none")
-    try:
-        document = pdfium.PdfDocument(data)
-    except pdfium.PdfiumError as error:
-        if "assword" in str(error):
-            raise RefusedError("it is encrypted; save it without a password") from None
-        raise RefusedError("it is a damaged PDF") from None
+    document: Pages = library.opened(data)
     if len(document) > MAX_PAGES:
         raise RefusedError(f"it has {len(document):,} pages; at most {MAX_PAGES:,} are read. Split it")
     reading.pages = len(document)
-    reading.title = " ".join((document.get_metadata_value("Title") or "").split())[:500] or None
-    outline = _outline(document)
+    reading.title = " ".join((document.title or "").split())[:500] or None
+    outline = document.outline(MAX_HEADINGS, OUTLINE_LEVELS)
     for number in range(len(document)):
-        page = document[number]
-        textpage = page.get_textpage()
-        text = textpage.get_text_range().replace("\r\n", "\n").replace("\r", "\n").replace("\ufffe", "-\n")
+        text = document.text(number).replace("\r\n", "\n").replace("\r", "\n")
         for level, said in outline.get(number, ()):
             reading.heading(level, said, number + 1)
         if text.strip():
@@ -35,26 +52,10 @@ def parse(data: bytes, reading: Reading) -> None:
                 reading.add(paragraph, page=number + 1)
         else:
             reading.empty_pages += 1
-        textpage.close()
-        page.close()
     if reading.empty_pages == reading.pages:
         reading.notes.append("none of its pages has text: it was scanned. Only its title and metadata are stored")
     elif reading.empty_pages:
         reading.notes.append(f"{reading.empty_pages} of its {reading.pages} pages have no text: they were scanned")
-
-
-def _outline(document: pdfium.PdfDocument) -> dict[int, list[tuple[int, str]]]:
-    """Headings by the page that they lead to."""
-    found: dict[int, list[tuple[int, str]]] = {}
-    for count, item in enumerate(document.get_toc(max_depth=6)):
-        if count > 5_000:
-            break
-        leads = item.get_dest()
-        page = leads.get_index() if leads is not None else None
-        title = " ".join((item.get_title() or "").split())
-        if page is not None and title:
-            found.setdefault(page, []).append((item.level + 1, title))
-    return found
 
 
 def _broken(text: str) -> str:

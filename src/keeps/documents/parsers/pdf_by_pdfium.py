@@ -1,0 +1,48 @@
+"""A PDF by pypdfium2: Chromium's reader, some five times as fast as pypdf."""
+
+from __future__ import annotations
+
+import pypdfium2 as pdfium
+
+from keeps.documents.parsers import RefusedError
+
+
+def opened(data: bytes) -> Pdf:
+    try:
+        return Pdf(pdfium.PdfDocument(data))
+    except pdfium.PdfiumError as error:
+        if "assword" in str(error):
+            raise RefusedError("it is encrypted; save it without a password") from None
+        raise RefusedError("it is a damaged PDF") from None
+
+
+class Pdf:
+    def __init__(self, document: pdfium.PdfDocument) -> None:
+        self._document = document
+
+    def __len__(self) -> int:
+        return len(self._document)
+
+    @property
+    def title(self) -> str | None:
+        return self._document.get_metadata_value("Title")
+
+    def outline(self, most: int, levels: int) -> dict[int, list[tuple[int, str]]]:
+        found: dict[int, list[tuple[int, str]]] = {}
+        for count, item in enumerate(self._document.get_toc(max_depth=levels)):
+            if count > most:
+                break
+            leads = item.get_dest()
+            page = leads.get_index() if leads is not None else None
+            title = " ".join((item.get_title() or "").split())
+            if page is not None and title:
+                found.setdefault(page, []).append((item.level + 1, title))
+        return found
+
+    def text(self, number: int) -> str:
+        page = self._document[number]
+        textpage = page.get_textpage()
+        text = textpage.get_text_range().replace("\ufffe", "-\n")  # a word that goes on in the next line
+        textpage.close()
+        page.close()
+        return text
