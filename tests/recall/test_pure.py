@@ -109,6 +109,7 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
         graph=np.zeros(count),
         keys=[bytes([n]) * 16 for n in range(count)],
         text=array(),
+        words=array(),
         vector=np.where(unknown, np.nan, array()),
         tokens=np.where(unknown, np.nan, array()),
         token_counts=random.integers(0, 300, count).astype(float),

@@ -328,6 +328,43 @@ class _Broken:
     async def close(self) -> None: ...
 
 
+class _Behind:
+    """The real model, that has not come to embedding what is stored."""
+
+    model, dimensions = "all-MiniLM-L6-v2", 384
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.behind = False
+
+    async def embed(self, texts: list[str]) -> list[Embedding]:
+        if self.behind and texts:
+            raise UnavailableError("the model is away")
+        return await self._real.embed(texts)
+
+    async def embed_query(self, text: str) -> QueryEmbedding:
+        return await self._real.embed_query(text)
+
+    async def close(self) -> None: ...
+
+
+async def test_what_is_not_indexed_yet_is_found_beside_what_is(app_url: str, shared: Any, tenant: str) -> None:
+    embedder = _Behind(shared)
+    async with Keeps.open(database_url=app_url, embedder=embedder) as keeps:
+        memory = keeps.memory(Scope(tenant, "alice"))
+        for number in range(12):
+            await memory.remember(f"Machine room {number} has a serial cable and a number on its door.")
+        await memory.remember("Alice gets a rash from peanuts.")
+        embedder.behind = True
+        await memory.remember("Machine 217 was serviced by Tove; its serial number is SN-1718423.", index="later")
+        await memory.remember("What is it that she is for, and who is her best for all of it?", index="later")
+        found = await memory.recall("What is the serial number of machine 217?", limit=1)
+        assert "SN-1718423" in contents(found)[0]
+        assert contents(await memory.recall("What food is dangerous for her?", limit=1)) == [
+            "Alice gets a rash from peanuts."
+        ]
+
+
 class _Tiny:
     model, dimensions = "tiny-8", 8
 

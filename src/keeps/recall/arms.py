@@ -48,10 +48,11 @@ class Found:
     """What the arms found, by memory. `text` and `session` know a memory by the bytes of its id: they are many.
 
     `total`: how many memories the audience has. `idf`: how rare each word of the question is; under "" a word that no
-    memory has.
+    memory has. `all_words`: the score by text of a memory of usual length that holds each word once.
     """
 
     total: int
+    all_words: float = 0.0
     text: dict[bytes, float] = field(default_factory=dict[bytes, float])
     session: dict[bytes, float] = field(default_factory=dict[bytes, float])
     vector: dict[UUID, float] = field(default_factory=dict[UUID, float])
@@ -210,6 +211,7 @@ def _score_text(
     if not matches.ids:
         return
     query_counts = np.array([counts[term] for term in terms], dtype=np.float64)
+    found.all_words = float(idf @ query_counts)
     found.text = dict(zip(matches.ids, bm25.score(matches, idf, average_length, query_counts).tolist(), strict=True))
     found.session = dict(zip(matches.ids, bm25.score_sessions(matches, query_counts).tolist(), strict=True))
 

@@ -21,7 +21,10 @@ TOKENS_WEIGHT = 1.0
 VECTOR_WEIGHT = 0.3
 TEXT_WEIGHT = 0.2
 FIRST_STAGE_WEIGHT = 0.5
-"""Where a memory has no token vectors (another model, or not indexed yet), words and vector count half each."""
+"""Where no memory has token vectors (another model), and the memory none, words and vector count half each."""
+UNINDEXED_WEIGHT = TOKENS_WEIGHT + VECTOR_WEIGHT + TEXT_WEIGHT
+"""What is not indexed yet, beside what is: as much as all three, for the share of the question's words that it holds,
+each by its rarity."""
 LENGTH_PENALTY = 0.1
 LENGTH_TOKENS = 64
 STATED_WEIGHT, STATED_BONUS = 1.3, 0.2
@@ -63,10 +66,14 @@ def relevance(similarity: float, tokens: float) -> float | None:
 
 @dataclass(slots=True)
 class Candidates:
-    """What is known of n candidates: lists and arrays of length n. NaN where an arm says nothing of a candidate."""
+    """What is known of n candidates: lists and arrays of length n. NaN where an arm says nothing of a candidate.
+
+    `words`: the share of the question's words that each holds, by their rarity, 0 to 1.
+    """
 
     keys: list[bytes]
     text: Scores
+    words: Scores
     vector: Scores
     tokens: Scores
     token_counts: Scores
@@ -108,6 +115,7 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
     has_tokens = ~np.isnan(candidates.tokens)
     penalty = LENGTH_PENALTY * np.log(np.maximum(1.0, candidates.token_counts / LENGTH_TOKENS))
     late = candidates.tokens - penalty
+    unindexed = np.isnan(candidates.vector) & has_tokens.any()
     parts = [
         _part("tokens", candidates.tokens, normalise(late), np.where(has_tokens, TOKENS_WEIGHT, 0.0)),
         _part(
@@ -117,7 +125,10 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
             np.where(has_tokens, VECTOR_WEIGHT, FIRST_STAGE_WEIGHT),
         ),
         _part(
-            "text", candidates.text, normalise(candidates.text), np.where(has_tokens, TEXT_WEIGHT, FIRST_STAGE_WEIGHT)
+            "text",
+            candidates.text,
+            np.where(unindexed, candidates.words, normalise(candidates.text)),
+            np.where(unindexed, UNINDEXED_WEIGHT, np.where(has_tokens, TEXT_WEIGHT, FIRST_STAGE_WEIGHT)),
         ),
     ]
     base = np.sum([part.points for part in parts], axis=0)

@@ -44,9 +44,11 @@ def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns,
         retention(row.importance, row.access_count, row.last_used_at, now) if row.layer == "short_term" else 1.0
         for row in rows
     ]
+    text_scores = _floats(found.text.get(each.bytes, 0.0) for each in ids)
     return Candidates(
         keys=[each.bytes for each in ids],
-        text=_floats(found.text.get(each.bytes, 0.0) for each in ids),
+        text=text_scores,
+        words=np.minimum(1.0, text_scores / max(found.all_words, 1e-9)),
         vector=vector,
         tokens=tokens,
         token_counts=_floats(len(row.tokens or b"") // TOKEN_BYTES for row in rows),
