@@ -185,7 +185,7 @@ MANY = zipped(word__document_xml=b"<a/>", **{f"n{number}": b"" for number in ran
         ("docx", ENTITIES, "entities"),
         ("docx", MANY, "10,00"),
         ("email", b"", "no e-mail"),
-        ("text", b"long line\n\n" * (MAX_CHARACTERS // 9 + 10), "characters"),
+        ("text", (b"long line " * 100 + b"\n\n") * (MAX_CHARACTERS // 1_000 + 10), "characters"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

@@ -14,6 +14,8 @@ from tests.faults.test_killed_service import ended, serve
 from tests.serving import JWT_SECRET, token
 
 SCHEMATHESIS = Path(sys.executable).parent / "schemathesis"
+THOROUGH = bool(os.environ.get("KEEPS_TEST_THOROUGH"))
+"""Also every value at the edge of what the schema allows, as CI does."""
 # What a schema cannot say, such as that two fields exclude each other, is refused too; and 1 is taken for true.
 LEFT_OUT = "positive_data_acceptance,negative_data_rejection"
 
@@ -35,9 +37,9 @@ async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., P
         "-H",
         f"Authorization: Bearer {token('fuzzed', 'alice', 'admin')}",
         "--phases",
-        "examples,coverage,fuzzing",
+        "examples,coverage,fuzzing" if THOROUGH else "examples,fuzzing",
         "--max-examples",
-        os.environ.get("KEEPS_TEST_EXAMPLES", "3"),
+        "3",
         "--exclude-checks",
         LEFT_OUT,
         "--exclude-path-regex",  # without an LLM they answer 501, which is right, and to schemathesis never is
@@ -67,4 +69,4 @@ async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., P
     assert run.returncode == 0, "\n".join(line[:300] for line in shown.splitlines()[-400:])
     counted = re.search(r"(\d+) generated", shown)
     assert counted is not None
-    assert int(counted.group(1)) > 3_000
+    assert int(counted.group(1)) > (3_000 if THOROUGH else 300)
