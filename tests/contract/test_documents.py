@@ -114,6 +114,25 @@ async def test_what_is_deleted_for_good_is_in_no_log(memory: Any, log_of: Any) -
         await memory.get_document(added.document.document_id)
 
 
+async def test_what_is_deleted_is_read_no_more(memory: Any) -> None:
+    receipt = await memory.add_document(HANDBOOK, source="handbook.md")
+    await memory.delete_document(receipt.document.document_id)
+    for asked in (memory.get_document, memory.read_document, memory.delete_document):
+        with pytest.raises(NotFoundError):
+            await asked(receipt.document.document_id)
+
+
+async def test_two_files_of_one_name_are_two_documents(
+    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "notes.md").write_text(f"Notes of project {name}.")
+        monkeypatch.chdir(tmp_path / name)
+        receipt = await memory.add_document(file="notes.md")
+        assert (receipt.status, receipt.document.source) == ("created", str(tmp_path / name / "notes.md"))
+
+
 async def test_files_bytes_and_streams(memory: Any, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("The boiler is serviced in May.")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import io
 import json
 import os
+import re
 import tempfile
+import zipfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TextIO
@@ -60,6 +63,23 @@ async def test_each_format_can_be_read_with_nothing_at_hand(reader: DocumentRead
     found = await read(reader, SAMPLES[form], form)
     assert found.chunks
     assert all(found.text[each.start : each.end].strip() for each in found.chunks)
+
+
+async def test_word_without_a_list_of_styles(reader: DocumentReader) -> None:
+    """It may be left out; python-docx would open one of its own, and nothing can be opened."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(word_file())) as whole, zipfile.ZipFile(made, "w") as less:
+        for name in whole.namelist():
+            data = whole.read(name)
+            if name == "word/_rels/document.xml.rels":
+                data = re.sub(rb"<Relationship [^>]*/styles\"[^>]*/>", b"", data)
+            if name != "word/styles.xml":
+                less.writestr(name, data)
+    found = await read(reader, made.getvalue(), "docx")
+    assert found.text == (await read(reader, word_file(), "docx")).text
+    assert [each.headings for each in found.chunks] == [
+        each.headings for each in (await read(reader, word_file(), "docx")).chunks
+    ]
 
 
 async def test_passages_are_as_long_as_was_chosen(reader: DocumentReader) -> None:

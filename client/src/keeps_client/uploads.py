@@ -76,3 +76,8 @@ def receipt_of(answer: Answer) -> DocumentReceipt:
 def _check(size: int, name: str) -> None:
     if size > MAX_FILE_BYTES:
         raise PayloadTooLargeError(f"{name!r} has {size:,} bytes or more; at most {MAX_FILE_BYTES:,} are taken in")
+
+
+def whole_path(file: str | os.PathLike[str]) -> str:
+    """A file's path as a source: the same from whichever folder it is named."""
+    return Path(file).resolve().as_posix()

@@ -36,6 +36,9 @@ def add(
     tags: Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.")] = None,
     private: Annotated[bool, typer.Option("--private", help="Only this user may read it.")] = False,
     passage_tokens: PassageTokens = None,
+    source: Annotated[
+        str | None, typer.Option(help="Where it comes from: added again under it, it is a new version. Else its path.")
+    ] = None,
     *,
     target: Target,
     as_json: Json = False,
@@ -46,6 +49,8 @@ def add(
     async def work() -> int:
         if title is not None and len(files) > 1:
             raise ValidationFailedError("--title names one document; give one file")
+        if source is not None and len(files) > 1:
+            raise ValidationFailedError("--source names one document; give one file")
         told: list[dict[str, object]] = []
         async with target.memory() as memory:
             for number, file in enumerate(files, 1):
@@ -57,12 +62,18 @@ def add(
                             tags=tags,
                             visibility="private" if private else "tenant",
                             passage_tokens=passage_tokens,
+                            source=source,
                         )
-                except (UnavailableError, NotConfiguredError):
+                except UnavailableError:
                     raise
                 except KeepsError as error:
-                    told.append({"file": str(file), "error": error.detail})
-                    err.print(f"[red]refused[/]  {escape(error.detail)}", highlight=False)
+                    detail = error.detail
+                    if file.is_dir():
+                        detail = f"{str(file)!r} is a folder: `keeps documents sync {file}` brings it in"
+                    elif isinstance(error, NotConfiguredError):
+                        detail = f"{str(file)!r}: {detail}"
+                    told.append({"file": str(file), "error": detail})
+                    err.print(f"[red]refused[/]  {escape(detail)}", highlight=False)
                 else:
                     told.append({"file": str(file), **receipt.model_dump(mode="json")})
                     if not as_json:
@@ -167,11 +178,15 @@ def search(
         for place, hit in enumerate(found.hits, 1):
             where = hit.citations[0]
             page = f", page {where.page}" if where.page is not None else ""
-            path = " > ".join((where.title, *where.headings))
-            out.print(f"[bold]{place}.[/] {escape(path)}{page}  [dim]characters {where.start}-{where.end}[/]")
+            path = " > ".join(dict.fromkeys((where.title, *where.headings)))
+            out.print(
+                f"[bold]{place}.[/] {escape(path)}{page}  [dim]characters {where.start}-{where.end} of"
+                f" {where.document_id} {escape(where.source or '')}[/]"
+            )
             out.print(f"   {escape(hit.content)}")
             if len(hit.citations) > 1:
-                out.print(f"   [dim]also in {escape(', '.join(each.title for each in hit.citations[1:]))}[/]")
+                also = (each.source or f"{each.title} ({each.document_id})" for each in hit.citations[1:])
+                out.print(f"   [dim]also in {escape(', '.join(also))}[/]")
 
     run(work)
 

@@ -217,7 +217,7 @@ def of_titles(passages: Sequence[Hit]) -> list[Item]:
     for hit in passages:
         title, _, headings = str(hit.memory.metadata.get("under", "")).partition(" > ")
         where = f"{title} (document): {headings}" if headings else f"{title} (document)"
-        said.setdefault(title, Item("knowledge", shown(where, "shared"), 0.7, trusted=False))
+        said.setdefault(title, Item("knowledge", shown(where, "tool"), 0.7, trusted=False))
     return list(said.values())[:TITLES_NAMED]
 
 

@@ -24,10 +24,16 @@ def described(connection: Any, job: dict[str, Any], rights: Callable[[Any], list
         schema, _, name = title.rpartition(".")
         place = schema or None
         if not inspector.has_table(name, schema=place):
-            raise RefusedError(f"there is no table {title!r}, or its role may not see it")
+            raise RefusedError(
+                f"there is no table {title!r}, or its role may not see it; if there was one, remove the database and"
+                " add it with those it has"
+            )
         columns = {each["name"]: each for each in inspector.get_columns(name, schema=place)}
         if missing := [each for each in wanted if wanted != "*" and each not in columns]:
-            raise RefusedError(f"{title!r} has no column {missing[0]!r}")
+            raise RefusedError(
+                f"{title!r} has no column {missing[0]!r}; if it had one, remove the database and add it with those it"
+                " has"
+            )
         shown = list(columns) if wanted == "*" else list(wanted)
         samples = job["samples"].get(title, [])
         if missing := [each for each in samples if each not in shown]:

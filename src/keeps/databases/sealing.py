@@ -61,7 +61,10 @@ class KeyRing:
         """Raises UnavailableError where no key opens it, which says why."""
         key = self._keys.get(sealed.key_id)
         if key is None:
-            raise UnavailableError(f"the key {sealed.key_id} is not in KEEPS_SECRET_KEYS any more; put it back")
+            raise UnavailableError(
+                f"the key {sealed.key_id} is not in KEEPS_SECRET_KEYS; put it back, or remove the database and add it"
+                " again"
+            )
         try:
             return AESGCM(key).decrypt(sealed.data[:_NONCE_BYTES], sealed.data[_NONCE_BYTES:], bound.encode()).decode()
         except InvalidTag:

@@ -156,7 +156,8 @@ class DatabaseService:
         """Raises NotConfiguredError without an LLM, and what `query_sql` raises."""
         if self._chat is None:
             raise NotConfiguredError(
-                "questions in plain language need an LLM: set KEEPS_LLM_BASE_URL, or write SQL and call query_sql"
+                "questions in plain language need an LLM: set KEEPS_LLM_BASE_URL, or write SQL (query_sql, `keeps"
+                " databases sql`)"
             )
         if wanted.database is not None:
             held = await self._held(scope, wanted.database)

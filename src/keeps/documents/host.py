@@ -110,7 +110,8 @@ def _title(*given: str | None) -> str:
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     """What Python itself notices is said; what it does not, the kernel refuses."""
     if event.startswith(_FORBIDDEN) or (event == "open" and not isinstance(arguments[0], int)):
-        raise parsers.RefusedError(f"its parser tried {event} {arguments[0] if event == 'open' else ''}".rstrip())
+        what = "open another file" if event == "open" else event
+        raise parsers.RefusedError(f"its parser tried to {what}, which no document needs")
 
 
 if __name__ == "__main__":

@@ -13,10 +13,11 @@ ORDER BY source IS DISTINCT FROM $3, created_at, document_id
 LIMIT 1
 
 -- name: document_get
+-- One that is there.
 SELECT documents.*, (SELECT count(*) FROM keeps.document_passages AS passage
                      WHERE passage.tenant_id = $1 AND passage.document_id = documents.document_id) AS passages
 FROM keeps.documents
-WHERE tenant_id = $1 AND document_id = $2
+WHERE tenant_id = $1 AND document_id = $2 AND deleted_at IS NULL
 
 -- name: documents_page
 -- Newest first: one's own and shared ones that are there. $2, $3: the place after which; $5: how their source begins;

@@ -182,7 +182,11 @@ async def add(tx: Tx, image: dict[str, Any]) -> bool:
         {**{name: value for name, value in image.items() if name != "passages"}, "file_hash": b""}
     )
     row = replace(row, file_hash=bytes.fromhex(image["file_hash"].removeprefix("\\x")))
-    if await get(tx, row.document_id) is not None or (row.source and await like(tx, row.source, b"")):
+    if (
+        await lock(tx, row.document_id)
+        or await get(tx, row.document_id)
+        or (row.source and await like(tx, row.source, b""))
+    ):
         return False
     there = await lock_memories(tx, {each.memory_id for each in held})
     if len(there) < len({each.memory_id for each in held}):

@@ -31,7 +31,7 @@ from keeps_client.models.documents import (
 )
 from keeps_client.models.memories import Visibility
 from keeps_client.models.vector_stores import SEARCH_VECTOR_STORE
-from keeps_client.uploads import opened
+from keeps_client.uploads import opened, whole_path
 from keeps_client.validation import as_uuid, given, listed
 
 
@@ -58,10 +58,11 @@ class Documents(Doing):
         """Add a document: one of `text` (Markdown), `file`, `data` or `stream`, of at most 50 MiB. The ending of `name`
         (that of the file, if not given) says what it is, else `media_type`.
 
-        Everybody in the tenant may read it, unless `visibility` is "private". Added again under its `source` (that of a
-        file is its path) it is a new version: what changed is replaced, all at once. `replaces`: the source that it had
-        before it was renamed. `passage_tokens`: how long a passage is at most, 64 to 508, 256 if never given. Raises
-        ValidationFailedError that says why it is refused, NotConfiguredError where its format needs an extra.
+        Everybody in the tenant may read it, unless `visibility` is "private". Added again under its `source` (that of
+        a file is its whole path) it is a new version: what changed is replaced, all at once. `replaces`: the source
+        that it had before it was renamed. `passage_tokens`: how long a passage is at most, 64 to 508, 256 if never
+        given. Raises ValidationFailedError that says why it is refused, NotConfiguredError where its format needs an
+        extra.
         """
         fields = given(
             title=title,
@@ -73,7 +74,7 @@ class Documents(Doing):
             passage_tokens=passage_tokens,
         )
         if file is not None and source is None:
-            fields["source"] = str(file)
+            fields["source"] = whole_path(file)
         new = validated(NewDocument, fields)
         with opened(text, file, data, stream, name) as (called, found):
             return self._upload(found, called, new, media_type)

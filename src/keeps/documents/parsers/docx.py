@@ -8,6 +8,7 @@ import zipfile
 from typing import Any
 
 import docx
+from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml.ns import qn
 from docx.table import Table
 from docx.text.paragraph import Paragraph
@@ -22,18 +23,21 @@ _HEADING = re.compile(r"(?:heading|title)\s{0,3}(\d?)", re.IGNORECASE)
 def parse(data: bytes, reading: Reading) -> None:
     file = checked(data, "word/document.xml", "a Word file")
     document = docx.Document(file)
+    styled = any(each.reltype == RELATIONSHIP_TYPE.STYLES for each in document.part.rels.values())
     reading.title = " ".join((document.core_properties.title or "").split())[:500] or None
     for element in document.element.body.iterchildren():
         if element.tag == qn("w:p"):
-            _paragraph(Paragraph(element, document), reading)
+            paragraph = Paragraph(element, document)
+            # Without a list of styles their ids say what they are; python-docx would open a list of its own.
+            style = paragraph.style.name if styled and paragraph.style is not None else element.style
+            _paragraph(paragraph, style or "", reading)
         elif element.tag == qn("w:tbl"):
             _table(Table(element, document), reading)
     for note in _footnotes(data):
         reading.add(note)
 
 
-def _paragraph(paragraph: Paragraph, reading: Reading) -> None:
-    style = (paragraph.style.name if paragraph.style is not None else None) or ""
+def _paragraph(paragraph: Paragraph, style: str, reading: Reading) -> None:
     heading = _HEADING.match(style)
     if heading:
         if heading[1] in ("", "1") and reading.title is None:
