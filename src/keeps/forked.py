@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 CPU_SECONDS, MEMORY_BYTES = 30, 512 << 20
+MORE_PATIENT = 5
+"""What strangers sent is worked on after what is asked of the service itself, where there are not processors enough."""
 _NEWUSER, _NEWNET, _NEWIPC = 0x10000000, 0x40000000, 0x08000000
 _NO_NEW_PRIVILEGES, _DEATH_SIGNAL = 38, 1
 _NOBODY = 65_534
@@ -21,8 +23,7 @@ _READ_FILE, _PATH_BENEATH = 1 << 2, 1
 
 
 def serve(work: Callable[[dict[str, Any], list[int], TextIO], None]) -> None:
-    """Fork for each job: `work` gets it with its open files, and answers in text. The first line says which process it
-    is, so that it can be ended."""
+    """Fork for each job: `work` gets it with its open files, and answers in text."""
     door = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)  # libraries count on the first three being there
@@ -30,29 +31,34 @@ def serve(work: Callable[[dict[str, Any], list[int], TextIO], None]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        told, files, _, _ = socket.recv_fds(door, 1 << 18, 2)
+        told, files, _, _ = socket.recv_fds(door, 16, 2)
         if not told:
             return
         if os.fork() == 0:
             door.close()
-            run(work, json.loads(told), files)
+            run(work, files)
             os._exit(0)
         for each in files:
             os.close(each)
 
 
-def run(work: Callable[[dict[str, Any], list[int], TextIO], None], job: dict[str, Any], files: list[int]) -> None:
-    """Do a job in a process that ends with it. The first file takes the answer."""
+def run(work: Callable[[dict[str, Any], list[int], TextIO], None], files: list[int]) -> None:
+    """Do a job in a process that ends with it. The first file is a connection: the job comes over it as JSON, and the
+    answer goes back, after a line that says which process this is, so that it can be ended."""
     os.setsid()
-    out = os.fdopen(files[0], "w", encoding="utf-8")
-    print(os.getpid(), file=out, flush=True)
-    work(job, files[1:], out)
-    out.flush()
+    os.nice(MORE_PATIENT)
+    with (
+        socket.socket(fileno=files[0]) as asking,
+        asking.makefile("r", encoding="utf-8") as said,
+        asking.makefile("w", encoding="utf-8") as out,
+    ):
+        print(os.getpid(), file=out, flush=True)
+        work(json.load(said), files[1:], out)
 
 
-def give_up(*, network: bool = False, user: bool = False, file: str | None = None) -> None:
-    """Everything but memory and what is open: no environment, no files, no other program, 30 seconds of processor time,
-    512 MiB. `network`: it may connect; `user`: it stays who it is; `file`: the one that it may read."""
+def give_up(*, network: bool = False, user: bool = False, file: str | None = None, seconds: int = CPU_SECONDS) -> None:
+    """Everything but memory and what is open: no environment, no files, no other program, so many seconds of processor
+    time, 512 MiB. `network`: it may connect; `user`: it stays who it is; `file`: the one that it may read."""
     os.environ.clear()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # no threads, of which there may be none
     libc = ctypes.CDLL(None, use_errno=True)
@@ -74,7 +80,7 @@ def give_up(*, network: bool = False, user: bool = False, file: str | None = Non
         (resource.RLIMIT_FSIZE, (0, 0)),
         (resource.RLIMIT_NPROC, (0, 0)),
         (resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES)),
-        (resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 2)),
+        (resource.RLIMIT_CPU, (seconds, seconds + 2)),
     ):
         resource.setrlimit(limit, value)
     _close_the_files(libc, file)

@@ -35,20 +35,25 @@ class Forks:
 
         Raises TimeoutError, TooMuchError, and UnavailableError where the process has died.
         """
-        stream = await self._sent(job, files)
+        reader, writer = await self._begun(files)
         parts: list[bytes] = []
         size = child = 0
         ended = False
         try:
             async with asyncio.timeout(seconds):
-                child = int(await stream.readline() or b"0")
-                while part := await stream.read(1 << 20):
-                    parts.append(part)
-                    size += len(part)
-                    if size > most_bytes:
-                        raise TooMuchError
+                child = int(await reader.readline() or b"0")
+                with suppress(ConnectionError):  # it crashed before it had read all
+                    writer.write(await asyncio.to_thread(_encoded, job))
+                    writer.write_eof()
+                    await writer.drain()
+                    while part := await reader.read(1 << 20):
+                        parts.append(part)
+                        size += len(part)
+                        if size > most_bytes:
+                            raise TooMuchError
                 ended = True
         finally:
+            writer.close()
             if child and not ended:  # also where whoever asked has gone
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(child, signal.SIGKILL)
@@ -66,26 +71,26 @@ class Forks:
             await self._process.wait()
             self._process = None
 
-    async def _sent(self, job: Mapping[str, object], files: Sequence[int]) -> asyncio.StreamReader:
-        """Hand a job over; what comes back is read from what is returned."""
-        reading, writing = os.pipe()
+    async def _begun(self, files: Sequence[int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Have a fork made; over what is returned it is given its job, and answers."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
         try:
-            async with self._starting:
-                door = await self._opened()
-            socket.send_fds(door, [json.dumps(job).encode()], [writing, *files])
+            with theirs:
+                async with self._starting:
+                    door = await self._opened()
+                socket.send_fds(door, [b"fork"], [theirs.fileno(), *files])
+        except BlockingIOError:
+            ours.close()
+            raise UnavailableError(f"the process that {self._what} is busy; send it again") from None
         except OSError:
-            os.close(reading)
+            ours.close()
             await self.close()
             raise UnavailableError(f"the process that {self._what} has died; send it again") from None
         except BaseException:
-            os.close(reading)
+            ours.close()
             raise
-        finally:
-            os.close(writing)
-        stream = asyncio.StreamReader(limit=1 << 20)
-        answer = os.fdopen(reading, "rb")
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), answer)
-        return stream
+        return await asyncio.open_connection(sock=ours, limit=1 << 20)
 
     async def _opened(self) -> socket.socket:
         if self._door is not None and self._process is not None and self._process.returncode is None:
@@ -108,3 +113,7 @@ class Forks:
             )
         self._door = ours
         return ours
+
+
+def _encoded(job: Mapping[str, object]) -> bytes:
+    return json.dumps(job).encode()

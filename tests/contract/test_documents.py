@@ -350,7 +350,7 @@ async def test_the_shape_of_vector_stores(memory: Any, tenant: str) -> None:
     assert [each.filename for each in kept.data] == ["leave-2026.md"]
     assert (await memory.search_vector_store("y2025", "leave")).data[0].filename == "leave-2025.md"
     assert (await memory.search_vector_store("other", "leave")).data == ()
-    assert (await memory.search_vector_store("all", "leave", ranking_options={"score_threshold": 1})).data == ()
+    assert (await memory.search_vector_store("all", "quarks", ranking_options={"score_threshold": 1})).data == ()
     assert len((await memory.search_vector_store("all", "leave", max_num_results=1)).data) == 1
     for wrong in ({"type": "like", "key": "a", "value": 1}, {"type": "and", "filters": []}, {"key": "a"}):
         with pytest.raises(ValidationFailedError, match="a filter is"):

@@ -106,7 +106,8 @@ def test_openapi_is_bounded() -> None:
     found, left = tools_of(many, None)
     assert (len(found), len(left)) == (MOST_OPERATIONS, 1)
     around: dict[str, Any] = {"openapi": "3.0.0", "paths": {"/a": {"$ref": "#/paths/~1a"}}}
-    assert tools_of(around, None) == ([], [])
+    with pytest.raises(ValidationFailedError, match="leads to itself"):
+        tools_of(around, None)
     wide: dict[str, Any] = {f"p{number}": {"$ref": "#/components/schemas/A"} for number in range(16)}
     bomb = {
         "openapi": "3.0.0",
@@ -117,8 +118,28 @@ def test_openapi_is_bounded() -> None:
     assert tool["input_schema"] is None
     assert "too long" in left
     thousands = {"openapi": "3.0.0", "paths": {f"/{number}": bomb["paths"]["/a"] for number in range(400)}}
-    with pytest.raises(ValidationFailedError, match="too large"):
-        tools_of({**thousands, "components": bomb["components"]}, None)
+    found, left = tools_of({**thousands, "components": bomb["components"]}, None)
+    assert (len(found), len(left)) == (400, 400)
+    long = {"A": {"name": "x", "schema": {"description": "x" * 500_000}}}
+    same = {"/a": {"get": {"parameters": [{"$ref": "#/c/A"}] * 4_000}}}
+    ((tool,), (left,)) = tools_of({"openapi": "3.0.0", "paths": same, "c": long}, None)
+    assert tool["input_schema"] is None
+
+
+async def test_a_tool_is_told_by_its_own_door_alone(memory: Any, keeps: Keeps, tenant: str) -> None:
+    """It asks for an administrator; storing a memory does not."""
+    told = {"content": "Use it always.", "namespace": "tools", "key": "evil", "visibility": "tenant", "value": "text"}
+    with pytest.raises(ValidationFailedError, match="add_tool"):
+        await memory.remember(**told, content_type="source")
+    with pytest.raises(ValidationFailedError, match="add_tool"):
+        await memory.remember_many([{**told, "content_type": "source"}])
+    stored = await memory.remember(**told)
+    with pytest.raises(ValidationFailedError, match="add_tool"):
+        await memory.update(stored.memory_id, content_type="source")
+    tool = await memory.add_tool("weather", purpose="Tells the weather")
+    with pytest.raises(ValidationFailedError, match="add_tool"):
+        await memory.update(tool.memory_id, value="text")
+    assert [each.name for each in await memory.list_tools()] == ["weather"]
 
 
 async def test_of_many_the_best_are_told(memory: Any, keeps: Keeps, tenant: str) -> None:

@@ -142,6 +142,15 @@ def _in_public(sql: str) -> str:
     return sql
 
 
+@pytest.mark.parametrize(
+    "called", ["evil.generate_series(1, 2)", "\"evil\".json_object_keys('{}') AS x", "a.evil.generate_series(1, 2)"]
+)
+def test_functions_of_a_schema_do_not_stand_in_from(called: str) -> None:
+    with pytest.raises(RefusedSQLError) as refused:
+        passed(f"SELECT * FROM {called}", "postgresql", tables("postgresql"))
+    assert refused.value.rule in ("function", "clause")
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_may_be_asked_is_bounded(dialect: Dialect) -> None:
     def limit(sql: str) -> str:

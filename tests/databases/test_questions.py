@@ -18,7 +18,14 @@ from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.settings import load_settings
-from keeps_client.errors import DatabaseFailedError, NotConfiguredError, QueryRefusedError, UnavailableError
+from keeps_client.errors import (
+    DatabaseFailedError,
+    ForbiddenError,
+    NotConfiguredError,
+    QueryRefusedError,
+    UnavailableError,
+    ValidationFailedError,
+)
 from tests.databases.conftest import CANARY, KEYS, Asked, free_port
 from tests.databases.test_asking import added
 from tests.scripted_llm import Script, script
@@ -211,6 +218,52 @@ async def test_a_server_that_misbehaves_costs_its_question(asking: Keeps, tenant
     done, kinds = await asyncio.gather(meanwhile(), waiting)
     assert done >= 3
     assert set(kinds) <= {"connect", "timeout", "database", "limit"}
+
+
+async def test_sql_that_is_hard_to_read_costs_its_question_alone(
+    asking: Keeps, tenant: str, sqlite_shop: Asked
+) -> None:
+    """Some of what can be written takes a parser exponential time; and a job may be longer than a message."""
+    memory = await added(asking, tenant, sqlite_shop)
+    hard = f"SELECT {'CHAR(' * 40}1{')' * 40}"
+    refused = [asyncio.create_task(memory.query_sql(hard, database="shop")) for _ in range(2)]
+    said = "\U0001f600" * 19_900
+    long = asyncio.create_task(memory.query_sql(f"SELECT '{said}'", database="shop"))
+    assert (await memory.query_sql("SELECT COUNT(*) FROM users", database="shop")).rows == ((3,),)
+    assert not any(each.done() for each in refused), "it was answered while the others are still read"
+    assert (await long).rows == ((said,),)
+    for each in refused:
+        with pytest.raises(QueryRefusedError, match="less in brackets"):
+            await each
+    assert {each.rule for each in (await memory.list_queries()).items if each.outcome == "refused"} == {"nesting"}
+
+
+async def test_who_may_not_write_keeps_no_answer(clever: Keeps, tenant: str, sqlite_shop: Asked) -> None:
+    await added(clever, tenant, sqlite_shop)
+    reader = clever.memory(Scope(tenant, "bob", roles=frozenset({"reader"})))
+    with pytest.raises(ForbiddenError):
+        await reader.query_data("How many users?", database="shop", remember=True)
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT value FROM json_each('[1, 2]')", ((1,), (2,))),
+        ("WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t LIMIT 5) SELECT COUNT(*) FROM t", ((5,),)),
+    ],
+)
+async def test_what_sqlite_makes_for_itself(
+    asking: Keeps, tenant: str, sqlite_shop: Asked, sql: str, rows: tuple[tuple[int, ...], ...]
+) -> None:
+    memory = await added(asking, tenant, sqlite_shop)
+    assert (await memory.query_sql(sql, database="shop")).rows == rows
+
+
+@pytest.mark.parametrize("url", ["sqlite:////tmp/a%00.db", "postgresql://a:b@127.0.0.1:99999/x"])
+async def test_a_url_that_there_cannot_be(asking: Keeps, tenant: str, url: str) -> None:
+    admin = asking.memory(Scope(tenant, "root", roles=frozenset({"admin"})))
+    with pytest.raises(ValidationFailedError, match="url"):
+        await admin.add_database("odd", url, tables={"a": "*"}, purpose="p")
 
 
 async def test_a_question_that_takes_too_long_or_too_much(asking: Keeps, tenant: str, postgresql_shop: Asked) -> None:

@@ -8,9 +8,11 @@ import io
 import json
 import os
 import re
+import socket
 import tempfile
 import zipfile
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -157,26 +159,27 @@ def told_by_a_child(folder: Path, form: str, data: bytes, change: Callable[[], N
     """What a child of the process that reads says of a file, when `change` was made in it."""
     file = folder / "document"
     file.write_bytes(data)
-    reading, writing = os.pipe()
+    ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
         try:
             faulthandler.disable()
-            os.close(reading)
+            ours.close()
             change()
-            job = {"format": form, "name": "x", "title": None, "limit": 256}
             said = os.open(file, os.O_RDONLY)
 
             def work(job: dict[str, Any], files: list[int], out: TextIO) -> None:
                 host.read(job, files[0], out, count=lambda texts: [1 for _ in texts])
 
-            forked.run(work, job, [writing, said])
+            forked.run(work, [theirs.detach(), said])
         finally:
             os._exit(0)
-    os.close(writing)
+    theirs.close()
+    ours.sendall(json.dumps({"format": form, "name": "x", "title": None, "limit": 256}).encode())
+    ours.shutdown(socket.SHUT_WR)
     told = b""
-    while part := os.read(reading, 65_536):
-        told += part
-    os.close(reading)
+    with suppress(ConnectionError), ours:
+        while part := ours.recv(65_536):
+            told += part
     os.waitpid(child, 0)
     return told.partition(b"\n")[2]  # after the number of the process

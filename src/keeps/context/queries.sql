@@ -56,7 +56,7 @@ ORDER BY key, memory_id LIMIT $4
 -- The tools: what the tenant shares, and one's own.
 SELECT memory_id FROM keeps.memories
 WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant') AND namespace = 'tools' AND key IS NOT NULL
-  AND content_type = 'source' AND deleted_at IS NULL AND superseded_by IS NULL
+  AND content_type = 'source' AND value ->> 'kind' = 'api' AND deleted_at IS NULL AND superseded_by IS NULL
   AND (expires_at IS NULL OR expires_at > $3)
 ORDER BY key, memory_id LIMIT $4
 

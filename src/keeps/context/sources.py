@@ -50,7 +50,7 @@ class SourceService:
                 "importance": 0.5,
             },
         )
-        receipt = await self._memories.remember(scope, memory, index_now=True)
+        receipt = await self._memories.remember(scope, memory, index_now=True, source=True)
         stored = one_of(receipt.memory, "the source was not stored")
         return Source(
             name=new.name,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
@@ -21,7 +20,7 @@ from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from keeps.databases.names import Resolver
-from keeps.databases.rules import MOST_ROWS, Dialect, RefusedSQLError, Table
+from keeps.databases.rules import MOST_ROWS, Dialect, Passed, RefusedSQLError, Table
 from keeps.databases.words import TYPES, unknown_word
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings quote what was asked
@@ -88,14 +87,6 @@ _EXPRESSIONS = frozenset(
     CurrentDate CurrentTime CurrentTimestamp Localtime Localtimestamp RegexpExtractAll
     """.split()
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """A statement that may be run: `sql` as it is sent, the tables that it asks."""
-
-    sql: str
-    tables: tuple[str, ...]
 
 
 def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = MOST_ROWS) -> Passed:

@@ -188,6 +188,8 @@ class Resolver:
 
     def _function(self, node: exp.Expr, scope: Scope, ctes: Mapping[str, Source]) -> None:
         function = node.this if isinstance(node, exp.Table) else node
+        if node.args.get("db") is not None or node.args.get("catalog") is not None:
+            raise RefusedSQLError("function", "functions are named without a schema")
         name = _function_name(function)
         brought = TABLE_FUNCTIONS[self.dialect].get(name)
         if brought is None:

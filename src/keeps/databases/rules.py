@@ -7,7 +7,7 @@ from typing import Literal
 
 Dialect = Literal["postgresql", "sqlite", "mysql"]
 MOST_ROWS, MOST_BYTES, MOST_VALUE = 1_000, 5 << 20, 100_000
-CONNECT_SECONDS, STATEMENT_SECONDS, LOCK_SECONDS = 5, 5, 1
+CONNECT_SECONDS, STATEMENT_SECONDS, LOCK_SECONDS, READ_SECONDS = 5, 5, 1, 3
 
 
 class RefusedSQLError(Exception):
@@ -32,3 +32,11 @@ class Table:
     @property
     def title(self) -> str:
         return self.name if self.default or self.schema is None else f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A statement that may be run: `sql` as it is sent, the tables that it asks."""
+
+    sql: str
+    tables: tuple[str, ...]

@@ -6,15 +6,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from keeps.databases.rules import CONNECT_SECONDS, MOST_BYTES, STATEMENT_SECONDS
+from keeps.databases.rules import CONNECT_SECONDS, MOST_BYTES, STATEMENT_SECONDS, Dialect, Passed, Table
 from keeps.databases.targets import Reach, Target
 from keeps.db.session import Database
 from keeps.db.statements import Statements
 from keeps.forks import Forks, TooMuchError
 from keeps.turns import FairSlots
-from keeps_client.errors import DatabaseFailedError, UnavailableError
+from keeps_client.errors import DatabaseFailedError, QueryRefusedError, UnavailableError
 
 QUERIES = Statements("keeps.databases")
 AT_ONCE, OF_ONE_DATABASE = 8, 2
@@ -36,6 +37,26 @@ class Runner:
     async def close(self) -> None:
         self._reach.close()
         await self._forks.close()
+
+    async def read(self, tenant_id: str, sql: str, dialect: Dialect, tables: Sequence[Table]) -> Passed:
+        """What passes the gate. Raises QueryRefusedError, UnavailableError."""
+        job = {"does": "read", "sql": sql, "dialect": dialect, "tables": [asdict(each) for each in tables]}
+        await self._take(tenant_id)
+        try:
+            told = json.loads(await self._forks.ask(job, seconds=SECONDS, most_bytes=MOST_BYTES))
+        except (TimeoutError, ValueError):
+            told = {"refused": "it cannot be understood in the time and memory that there is", "rule": "nesting"}
+        finally:
+            self._slots.leave(tenant_id)
+        if "refused" in told:
+            raise QueryRefusedError(told["refused"], told["rule"])
+        return Passed(told["sql"], tuple(told["tables"]))
+
+    async def _take(self, tenant_id: str) -> None:
+        try:
+            await self._slots.take(tenant_id, WAIT_SECONDS)
+        except TimeoutError:
+            raise UnavailableError("too many questions of this tenant wait; ask again later") from None
 
     async def run(self, tenant_id: str, target: Target, sql: str, tables: Sequence[str], rows: int) -> dict[str, Any]:
         """Columns, rows, and whether there were more. Raises DatabaseFailedError, UnavailableError, ForbiddenError."""
@@ -76,7 +97,7 @@ class Runner:
                 del self._each[key]
 
     async def _turn(self, tenant_id: str, target: Target, job: dict[str, Any]) -> dict[str, Any]:
-        await self._slots.take(tenant_id, WAIT_SECONDS)
+        await self._take(tenant_id)
         try:
             address = await self._reach.address(target)
             answer = await self._forks.ask({**target.job(address), **job}, seconds=SECONDS, most_bytes=4 * MOST_BYTES)

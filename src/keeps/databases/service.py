@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from keeps.access.roles import allows, require
@@ -16,7 +15,7 @@ from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor_of_id, write_cursor
 from keeps.databases import store
 from keeps.databases.asking import Chooser, Chosen, write_sql
-from keeps.databases.rules import MOST_ROWS, RefusedSQLError
+from keeps.databases.rules import MOST_ROWS
 from keeps.databases.runner import Runner
 from keeps.databases.sealing import KeyRing
 from keeps.databases.store import Held
@@ -26,7 +25,6 @@ from keeps.memories.service import MemoryService
 from keeps.scope import Scope, check_id
 from keeps.telemetry.metrics import Metrics
 from keeps.tenants.service import Introducer
-from keeps.turns import TextWorker, acting_for
 from keeps_client.checked import validated
 from keeps_client.errors import (
     ConflictError,
@@ -49,9 +47,6 @@ from keeps_client.models import (
 )
 from keeps_client.models.databases import AuditQuery, DataQuestion, QueryOutcome
 from keeps_client.validation import one_of
-
-if TYPE_CHECKING:
-    from keeps.databases.gate import Passed
 
 MOST_REMEMBERED = 20_000
 TellOf = Callable[[Scope, NewSource], Awaitable[object]]
@@ -95,11 +90,9 @@ class DatabaseService:
         self._clock = clock
         self._metrics = metrics
         self._tell_of, self._tell_no_more = tell_of, tell_no_more
-        self._texts = TextWorker()
 
     async def close(self) -> None:
         await self._runner.close()
-        await self._texts.close()
 
     async def add(self, scope: Scope, new: NewDatabase) -> DatabaseInfo:
         """Raises ConflictError where the name is taken, ForbiddenError, DatabaseFailedError, NotConfiguredError."""
@@ -153,7 +146,10 @@ class DatabaseService:
         return await self._written_down(scope, held, _Asked(name, None, sql), self._run_once)
 
     async def query_data(self, scope: Scope, wanted: DataQuestion) -> QueryResult:
-        """Raises NotConfiguredError without an LLM, and what `query_sql` raises."""
+        """Raises NotConfiguredError without an LLM, and what `query_sql` raises; ForbiddenError where the answer shall
+        be kept and the role may not write."""
+        if wanted.remember:
+            require(scope.roles, "writer")
         if self._chat is None:
             raise NotConfiguredError(
                 "questions in plain language need an LLM: set KEEPS_LLM_BASE_URL, or write SQL (query_sql, `keeps"
@@ -296,20 +292,7 @@ class DatabaseService:
 
     async def _run(self, scope: Scope, held: Held, asked: _Asked) -> QueryResult:
         started = time.perf_counter()
-        sql = asked.sql or ""
-
-        def through_the_gate(text: str) -> Passed | RefusedSQLError:
-            from keeps.databases.gate import passed  # the parser takes long to load, and few ask
-
-            try:
-                return passed(text, held.info.dialect, held.tables)
-            except RefusedSQLError as error:
-                return error
-
-        with acting_for(scope.tenant_id):
-            (written,) = await self._texts.map(through_the_gate, [sql])
-        if isinstance(written, RefusedSQLError):
-            raise QueryRefusedError(written.detail, written.rule)
+        written = await self._runner.read(scope.tenant_id, asked.sql or "", held.info.dialect, held.tables)
         asked.tables = written.tables
         target = target_of(self._keys.open(held.sealed, held.bound))
         told = await self._runner.run(scope.tenant_id, target, written.sql, written.tables, MOST_ROWS)

@@ -67,6 +67,10 @@ def target_of(url: str) -> Target:
         raise ValidationFailedError(
             "url is none; write postgresql://user:password@host/database, mysql://… or sqlite:////folder/file.db"
         ) from None
+    if any("\0" in str(each) for each in (read.database, read.host, read.username, read.password)):
+        raise ValidationFailedError("url holds a NUL character")
+    if read.port is not None and not 0 < read.port < 65_536:
+        raise ValidationFailedError("url names a port that there cannot be")
     dialect = _DIALECTS.get(read.drivername)
     if dialect is None:
         raise ValidationFailedError("url must begin with postgresql://, mysql://, mariadb:// or sqlite://")

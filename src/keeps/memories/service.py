@@ -38,6 +38,8 @@ from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_CONTENT_CHARACTERS, 
 from keeps_client.models.memories import MemoryOrder
 
 INLINE_CHARACTERS = 8_000
+SOURCE = "source"
+"""The content_type of what says where something can be looked up."""
 """What is read on the event loop at once; more takes too long for whoever waits."""
 _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
@@ -74,11 +76,19 @@ class MemoryService:
     def now(self) -> datetime:
         return self._clock()
 
-    async def remember(self, scope: Scope, new: NewMemory, *, index_now: bool) -> Receipt:
-        """Store one memory. Raises ConflictError when `if_version` is not the stored version."""
+    async def remember(self, scope: Scope, new: NewMemory, *, index_now: bool, source: bool = False) -> Receipt:
+        """Store one memory; `source`: it says what can be looked up. Raises ConflictError when `if_version` is not the
+        stored version."""
+        self._check_source(new.content_type, allowed=source)
         self.check_length(new.content)
         (write,) = await self.prepare(scope, [new], index_now=index_now)
         return self.noticed(scope, await self._gathered(scope, write))
+
+    @staticmethod
+    def _check_source(content_type: str, *, allowed: bool) -> None:
+        """What agents are told to look up has doors of its own, which ask for the role that it needs."""
+        if content_type == SOURCE and not allowed:
+            raise ValidationFailedError(f"content_type {SOURCE!r} is kept for add_source, add_tool and add_database")
 
     async def _gathered(self, scope: Scope, write: Write) -> Receipt:
         await self._introducer.introduce(scope)
@@ -94,7 +104,9 @@ class MemoryService:
             self._notice(scope)
         return receipts[0]
 
-    async def remember_many(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Receipt]:
+    async def remember_many(
+        self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool, source: bool = False
+    ) -> list[Receipt]:
         """Store all items in one transaction, or none. One receipt for each, in order."""
         if len(items) > MAX_BATCH_ITEMS:
             raise ValidationFailedError(
@@ -103,6 +115,7 @@ class MemoryService:
         if not items:
             return []
         for new in items:
+            self._check_source(new.content_type, allowed=source)
             self.check_length(new.content)
         writes = await self.prepare(scope, items, index_now=index_now)
         receipts = await self._introducer.write(scope, lambda tx: self.apply(tx, writes), answer=RECEIPTS)
@@ -178,6 +191,8 @@ class MemoryService:
         named = _named(change)
         self.check_length(change.content if "content" in named else "")
         current = await self.get(scope, memory_id)
+        for each in (current.content_type, change.content_type):
+            self._check_source(each, allowed=False)
         text = _text_of(current.model_copy(update=named))
         embedding: Embedding | None = None
         if index_now and text != _text_of(current):

@@ -10,7 +10,7 @@ from keeps_client.errors import ValidationFailedError
 from keeps_client.models.tools import MAX_SCHEMA
 
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options", "trace")
-MOST_OPERATIONS, MOST_DEPTH, MOST_PARTS = 500, 12, 200_000
+MOST_OPERATIONS, MOST_DEPTH, MOST_REFERENCES = 500, 12, 100
 _UNFIT = re.compile(r"[^A-Za-z0-9_.:-]+")
 
 
@@ -28,7 +28,7 @@ def tools_of(document: dict[str, Any], prefix: str | None) -> tuple[list[dict[st
     left: list[str] = []
     parts = _Parts(document)
     for path, held in paths.items():
-        item = parts.resolved(held)
+        item = parts.target(held)
         for method in METHODS:
             operation = item.get(method) if isinstance(item, dict) else None
             if not isinstance(operation, dict):
@@ -36,53 +36,55 @@ def tools_of(document: dict[str, Any], prefix: str | None) -> tuple[list[dict[st
             if len(found) >= MOST_OPERATIONS:
                 left.append(f"{method.upper()} {path}: more than {MOST_OPERATIONS} operations")
                 continue
-            tool = _tool(parts, document, path, method, item, operation, prefix)
-            if tool["input_schema"] is not None and len(json.dumps(tool["input_schema"])) > MAX_SCHEMA:
+            tool = _tool(document, path, method, operation, prefix)
+            try:
+                tool["input_schema"] = _input(parts.begun(), item, operation)
+            except _TooLongError:
                 left.append(f"{tool['name']}: its input is too long to be told; it is named without")
-                tool["input_schema"] = None
             found.append(tool)
     return found, left
 
 
 def _tool(
-    parts: _Parts,
-    document: dict[str, Any],
-    path: str,
-    method: str,
-    item: dict[str, Any],
-    operation: dict[str, Any],
-    prefix: str | None,
+    document: dict[str, Any], path: str, method: str, operation: dict[str, Any], prefix: str | None
 ) -> dict[str, Any]:
-    called = str(operation.get("operationId") or f"{method}{path}")
+    called = str(operation.get("operationId") or f"{method}{path}")[:1_000]
     name = "-".join(filter(None, (prefix, _UNFIT.sub("-", called).strip("-"))))[:100] or method
     summary, description = (" ".join(str(operation.get(each) or "").split()) for each in ("summary", "description"))
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    for each in [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]:
-        parameter = parts.resolved(each)
-        if isinstance(parameter, dict) and parameter.get("name"):
-            said = parts.resolved(parameter.get("schema") or {})
-            properties[str(parameter["name"])] = _described(said, parameter.get("description"))
-            if parameter.get("required"):
-                required.append(str(parameter["name"]))
-    body = parts.resolved(operation.get("requestBody") or {})
-    content = body.get("content") if isinstance(body, dict) else None
-    for kind, media in (content or {}).items() if isinstance(content, dict) else ():
-        if "json" in kind and isinstance(media, dict):
-            properties["body"] = media.get("schema") or {}
-            if body.get("required"):
-                required.append("body")
-            break
-    schema: dict[str, Any] | None = None
-    if properties:
-        schema = {"type": "object", "properties": properties} | ({"required": required} if required else {})
     return {
         "name": name,
         "purpose": (summary or description or f"{method.upper()} {path}")[:500],
         "when_to_use": (description if summary and description else None) and description[:500],
-        "input_schema": schema,
+        "input_schema": None,
         "auth": _auth(document, operation),
     }
+
+
+def _input(parts: _Parts, item: dict[str, Any], operation: dict[str, Any]) -> dict[str, Any] | None:
+    """JSON Schema of what an operation takes. Raises _TooLongError."""
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for each in [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]:
+        parameter = parts.target(each)
+        if isinstance(parameter, dict) and parameter.get("name"):
+            said = parts.resolved(parameter.get("schema") or {})
+            properties[str(parameter["name"])] = _described(said, parts.resolved(parameter.get("description")))
+            if parameter.get("required"):
+                required.append(str(parameter["name"]))
+    body = parts.target(operation.get("requestBody") or {})
+    content = body.get("content") if isinstance(body, dict) else None
+    for kind, media in (content or {}).items() if isinstance(content, dict) else ():
+        if "json" in kind and isinstance(media, dict):
+            properties["body"] = parts.resolved(media.get("schema") or {})
+            if body.get("required"):
+                required.append("body")
+            break
+    if not properties:
+        return None
+    schema = {"type": "object", "properties": properties} | ({"required": required} if required else {})
+    if len(json.dumps(schema)) > MAX_SCHEMA:
+        raise _TooLongError
+    return schema
 
 
 def _described(schema: Any, said: object) -> Any:
@@ -101,33 +103,50 @@ def _auth(document: dict[str, Any], operation: dict[str, Any]) -> str | None:
     return ", ".join(map(str, names))[:200] or None
 
 
+class _TooLongError(Exception):
+    """What an operation takes cannot be told."""
+
+
 class _Parts:
-    """Resolves parts of a document, up to a bound for all of it: schemas may contain themselves, many times over."""
+    """Resolves parts of a document, for each operation up to a bound: schemas may contain themselves, many times
+    over."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
-        self._left = MOST_PARTS
+        self._left = MAX_SCHEMA
+
+    def begun(self) -> _Parts:
+        """For the next operation."""
+        self._left = MAX_SCHEMA
+        return self
+
+    def target(self, part: Any) -> Any:
+        """A part, or what it refers to."""
+        for _ in range(MOST_REFERENCES):
+            reference = part.get("$ref") if isinstance(part, dict) else None
+            if not isinstance(reference, str):
+                return part
+            if not reference.startswith("#/"):
+                raise ValidationFailedError(f"$ref may only lead inside the document, and {reference[:200]!r} does not")
+            part = self._document
+            for each in reference[2:].split("/"):
+                key = each.replace("~1", "/").replace("~0", "~")
+                part = part.get(key) if isinstance(part, dict) else None
+            if part is None:
+                raise ValidationFailedError(f"$ref {reference[:200]!r} leads nowhere")
+        raise ValidationFailedError("a $ref of the OpenAPI document leads to itself")
 
     def resolved(self, part: Any, depth: int = 0) -> Any:
-        """A part with what it refers to in its place, down to some depth."""
-        self._left -= 1
+        """A part with what it refers to in its place, down to some depth. Raises _TooLongError."""
+        part = self.target(part)
+        self._left -= 2 + (len(part) if isinstance(part, str) else 0)
         if self._left < 0:
-            raise ValidationFailedError("the OpenAPI document is too large, or contains itself too often")
+            raise _TooLongError
         if depth > MOST_DEPTH:
             return {}
         if isinstance(part, list):
             return [self.resolved(each, depth + 1) for each in part]
         if not isinstance(part, dict):
             return part
-        reference = part.get("$ref")
-        if not isinstance(reference, str):
-            return {name: self.resolved(each, depth + 1) for name, each in part.items()}
-        if not reference.startswith("#/"):
-            raise ValidationFailedError(f"$ref may only lead inside the document, and {reference[:200]!r} does not")
-        target: Any = self._document
-        for each in reference[2:].split("/"):
-            key = each.replace("~1", "/").replace("~0", "~")
-            target = target.get(key) if isinstance(target, dict) else None
-        if target is None:
-            raise ValidationFailedError(f"$ref {reference[:200]!r} leads nowhere")
-        return self.resolved(target, depth + 1)
+        self._left -= sum(map(len, part))
+        return {name: self.resolved(each, depth + 1) for name, each in part.items()}

@@ -32,14 +32,15 @@ class ToolService:
         self._clock = clock
 
     async def add(self, scope: Scope, new: NewTool) -> Tool:
-        receipt = await self._memories.remember(scope, _memory(new), index_now=True)
+        receipt = await self._memories.remember(scope, _memory(new), index_now=True, source=True)
         return _tool(one_of(receipt.memory, "the tool was not stored"))
 
     async def import_openapi(self, scope: Scope, wanted: ToolImport) -> ToolsImported:
         """Raises ValidationFailedError."""
         found, left = await asyncio.to_thread(tools_of, dict(wanted.openapi), wanted.prefix)
         tools = [validated(NewTool, {**each, "visibility": wanted.visibility}) for each in found]
-        await self._memories.remember_many(scope, [_memory(each) for each in tools], index_now=False)
+        told = [_memory(each) for each in tools]
+        await self._memories.remember_many(scope, told, index_now=False, source=True)
         return ToolsImported(names=tuple(each.name for each in tools), left_out=tuple(left))
 
     async def list(self, scope: Scope, wanted: ToolQuery) -> list[Tool]:
@@ -54,7 +55,7 @@ class ToolService:
     async def _search(self, scope: Scope, query: str, limit: int) -> list[Tool]:
         request = RecallRequest(query=query, limit=limit, namespace=TOOLS, content_types=("source",))
         found = await self._recall.recall(scope, request)
-        return [_tool(hit.memory, hit.score) for hit in found.hits]
+        return [_tool(hit.memory, hit.score) for hit in found.hits if isinstance(hit.memory.value, dict)]
 
     async def remove(self, scope: Scope, name: str) -> Receipt:
         """Raises NotFoundError."""
