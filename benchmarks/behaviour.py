@@ -29,7 +29,7 @@ def run(data: Path, *, as_json: bool, home: Path | None) -> int:
     sys.path.insert(0, str(data))
     scenarios = importlib.import_module("behaviour_scenarios")
     names = iter(name for name, _ in scenarios.load())
-    with temporary_folder("behaviour") as temporary, quality._Engine(home or temporary) as engine:
+    with temporary_folder("behaviour") as temporary, quality.Engine(home or temporary) as engine:
         found = scenarios.run(lambda: _Adapter(engine, next(names)))
     passed, checks = sum(each[0] for each in found.values()), sum(each[1] for each in found.values())
     if as_json:

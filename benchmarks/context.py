@@ -42,7 +42,7 @@ def run(data: Path, *, questions: int, budget: int, as_json: bool, home: Path | 
         return 2
     sys.path.insert(0, str(data))
     bench = importlib.import_module("locomo_bench").load()
-    with temporary_folder("context") as temporary, quality._Engine(home or temporary) as engine:
+    with temporary_folder("context") as temporary, quality.Engine(home or temporary) as engine:
         engine.store("locomo", bench)
         found = engine._call(_measure(engine._keeps, bench, questions, budget))
     if as_json:

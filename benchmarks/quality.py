@@ -32,6 +32,7 @@ from keeps.ai.embedder import Embedder, Embedding, QueryEmbedding
 from keeps.bootstrap import choose_embedder
 from keeps.recall import fusion
 from keeps.settings import load_settings
+from keeps_client.models import Hit
 
 TARGETS = {
     ("locomo", "recall@5"): 0.62,
@@ -102,7 +103,7 @@ def run(data: Path, only: list[str], *, arms: bool, as_json: bool, home: Path | 
         return 2
     sys.path.insert(0, str(data))
     rows: list[dict[str, Any]] = []
-    with temporary_folder("quality") as temporary, _Engine(home or temporary) as engine:
+    with temporary_folder("quality") as temporary, Engine(home or temporary) as engine:
         for name in only:
             bench = _load(name)
             started = time.perf_counter()
@@ -170,7 +171,7 @@ def _score(name: str, variant: str, bench: Any, search: Callable[..., list[str]]
         yield {"bench": "locomo sessions", "variant": variant, "queries": sessions["n"], **sessions["overall"]}
 
 
-class _Engine:
+class Engine:
     """Keeps on a thread with a loop of its own, since the scorers call a plain function."""
 
     def __init__(self, home: Path) -> None:
@@ -178,7 +179,7 @@ class _Engine:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
-    def __enter__(self) -> _Engine:
+    def __enter__(self) -> Engine:
         self._thread.start()
         self._keeps = self._call(_opened(self._home))
         return self
@@ -192,8 +193,12 @@ class _Engine:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def store(self, name: str, bench: Any) -> Callable[..., list[str]]:
-        """Store all items of a benchmark, one tenant for it and its users as users; returns the search that scorers
-        call."""
+        """Store all items of a benchmark; returns the search that scorers call."""
+        ask = self.store_to_ask(name, bench)
+        return lambda query, user, k: [item for item, _ in ask(query, user, k)]
+
+    def store_to_ask(self, name: str, bench: Any) -> Callable[[str, str, int], list[tuple[str, Hit]]]:
+        """Store all items, one tenant for the benchmark and its users as users; returns what finds them, with hits."""
         names: dict[tuple[str, UUID], str] = {}
         with Progress(console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task(f"storing {name}", total=len(bench.items))
@@ -210,11 +215,11 @@ class _Engine:
                         names[user, receipt.memory_id] = item.id
                     progress.advance(task, len(batch))
 
-        def search(query: str, user: str, k: int) -> list[str]:
+        def ask(query: str, user: str, k: int) -> list[tuple[str, Hit]]:
             found = self._call(self._keeps.memory(Scope(name, user)).recall(query, limit=min(k, 200)))
-            return [names[user, hit.memory.memory_id] for hit in found.hits]
+            return [(names[user, hit.memory.memory_id], hit) for hit in found.hits]
 
-        return search
+        return ask
 
 
 async def _opened(home: Path) -> Keeps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack_tokens, unpack_tokens
-from keeps.recall import cues, fusion
+from keeps.recall import cues, fusion, relevance
 from keeps.recall.bm25 import inverse_frequencies, read_matches, score
 from keeps.text.packing import EVERY_MEMORY, PACKED, hash_term, pack, salt_of
 from keeps.text.words import terms_of, words_of
@@ -125,6 +126,27 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
         sentences=random.normal(size=(count, 8)).astype(np.float32),
         neighbours={0: [(1, 0.2)], 1: [(0, 0.2)]} if count > 1 else {},
     )
+
+
+@given(st.integers(1, 40), st.integers(0, 10_000), st.integers(1, 10_000))
+def test_relevance_is_known_where_something_was_measured(count: int, seed: int, memories: int) -> None:
+    found = candidates(count, seed)
+    question = relevance.question_of(memories, {"": 5.0, "tea": 5.0, "cup": 2.0})
+    got = relevance.relevances(found, question)
+    assert np.array_equal(np.isnan(got), np.isnan(found.tokens))
+    known = got[~np.isnan(got)]
+    assert np.all((known >= 0) & (known <= 1))
+    raised = replace(found, tokens=np.minimum(found.tokens + 0.1, 1.0))
+    assert np.all(relevance.relevances(raised, question)[~np.isnan(got)] >= known)
+
+
+def test_without_words_or_tokens_relevance_is_nearness() -> None:
+    found = candidates(20, 1)
+    assert relevance.question_of(10, {"": 5.0}) is None
+    assert np.array_equal(relevance.relevances(found, None), relevance.nearness(found), equal_nan=True)
+    bare = replace(found, tokens=np.full(20, np.nan))
+    question = relevance.question_of(10, {"": 5.0, "tea": 2.0})
+    assert np.array_equal(relevance.relevances(bare, question), relevance.nearness(bare), equal_nan=True)
 
 
 @given(st.integers(0, 40), st.integers(0, 10_000))

@@ -15,6 +15,7 @@ from keeps.engine import Keeps, LocalMemory
 from keeps.recall import store
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
+from keeps_client.models.recall import RELEVANCE_FLOOR
 
 
 def contents(result: Any) -> list[str]:
@@ -45,6 +46,24 @@ async def test_rare_words_and_other_scripts_are_found_by_their_words(memory: Loc
     await memory.remember_many([{"content": text} for text in texts])
     for query, expected in (("4471", 0), ("乌龙茶", 1), ("سكر", 2), ("schlussel", 3), ("shipping order", 4)):
         assert contents(await memory.recall(query, limit=1)) == [texts[expected]], query
+
+
+async def test_what_answers_is_relevant_and_what_is_about_nothing_is_not(memory: LocalMemory) -> None:
+    answers = {
+        "Where does Alice work?": "Alice works for Nordwind in Oslo.",
+        "what's my sister called?": "My sister is called Tove and lives in Bergen.",
+        "when do we ship version 2?": "We decided to ship version 2 in March.",
+        "What breed is Bob's dog?": "Bob's dog is a corgi named Biscuit.",
+        "Is the office open on May 17?": "The office is closed on the 17th of May.",
+    }
+    await memory.remember_many([{"content": each} for each in answers.values()], index="now")
+    for query, answer in answers.items():
+        kept = await memory.recall(query, min_relevance=RELEVANCE_FLOOR, explain=True)
+        assert contents(kept)[0] == answer
+        assert kept.hits[0].relevance is not None
+    for query in ("What is the capital of Peru?", "who is my dentist", "Write a haiku.", "What was our revenue in Q3?"):
+        assert (await memory.recall(query, min_relevance=RELEVANCE_FLOOR)).hits == [], query
+        assert (await memory.recall(query)).hits, "Keeps itself leaves nothing out"
 
 
 async def test_a_misspelt_name_finds_its_owner(memory: LocalMemory) -> None:

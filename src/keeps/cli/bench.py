@@ -61,6 +61,17 @@ def documents(
 
 
 @bench_app.command()
+def relevance(
+    data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
+    questions: Annotated[int, typer.Option(help="How many of each set; 0 for all.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """What of the answers is kept and of the noise is silenced, as the floor of relevance rises. Exit code 1 where a
+    target is missed."""
+    raise typer.Exit(_benchmark("relevance").run(data, as_json=as_json, questions=questions))
+
+
+@bench_app.command()
 def awareness(as_json: Json = False) -> None:
     """Whether the right one of 1,000 sources is named, and what it costs. Exit code 1 below 90 of 100."""
     raise typer.Exit(_benchmark("awareness").run(as_json=as_json))

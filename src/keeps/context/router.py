@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from keeps.ai.tokens import TokenCounter
 from keeps.clock import Clock
-from keeps.context import sections, signals
+from keeps.context import sections, signals, standing
 from keeps.context.budget import Offer, allocate, shares
 from keeps.context.cache import AnswerCache
 from keeps.context.sections import TITLES, Gathered, Item, Last
@@ -24,8 +24,8 @@ from keeps.context.sources import QUERIES, SourceService
 from keeps.conversations.service import CONTEXT_BEGIN, CONTEXT_END, ConversationService
 from keeps.db.session import Database
 from keeps.providers.service import ProviderService
-from keeps.recall import fusion
 from keeps.recall.access import AccessBuffer
+from keeps.recall.relevance import NO_FIGURES_UNDER
 from keeps.scope import Scope
 from keeps.sessions.notes import digest
 from keeps.telemetry.logs import log
@@ -129,7 +129,7 @@ class ContextRouter:
             await asyncio.to_thread(self._counter.count, [CONTEXT_END])
             self._counts = True
         waited = time.perf_counter()
-        (notes, last, answers, temporal, facts, known), documents = await asyncio.gather(
+        (notes, last, answers, temporal, facts, known), (documents, lasting) = await asyncio.gather(
             asyncio.gather(
                 self._source(
                     asking,
@@ -157,11 +157,14 @@ class ContextRouter:
                     when=asking.wants("knowledge"),
                 ),
             ),
-            self._source(
-                asking,
-                "documents",
-                self._documents(asking),
-                when=asking.wants("documents") and "smalltalk" not in read,
+            asyncio.gather(
+                self._source(
+                    asking,
+                    "documents",
+                    self._documents(asking),
+                    when=asking.wants("documents") and "smalltalk" not in read,
+                ),
+                self._source(asking, "standing", self._standing(asking), when=asking.wants("long_term", "skills")),
             ),
         )
         routed = time.perf_counter()
@@ -178,9 +181,12 @@ class ContextRouter:
         said = NOTHING_KNOWN if unknown else ""
 
         def told(_: None) -> ContextResult:
-            gathered = self._gather(asking, read, notes, last, found, temporal, facts or [], known or [])
+            gathered = self._gather(
+                asking, read, notes, last, found, temporal, facts or [], known.best if known else []
+            )
             gathered.items += [] if documents is None else sections.of_documents(documents.hits)
-            return self._fill(asking, read, gathered, said)
+            offered = standing.told(lasting or [], known.first if known else (), request.sections)
+            return self._apart(asking, self._fill(asking, read, gathered, said), gathered.items, offered, said)
 
         asked = (each for each in (temporal, documents) if each is not None)
         hits = [hit for answer in (*found, *asked) for hit in answer.hits]
@@ -294,6 +300,10 @@ class ContextRouter:
     async def _documents(self, asking: _Asking) -> RecallResult:
         request = RecallRequest(query=asking.request.query, limit=DOCUMENT_HITS, layers=("knowledge",))
         return (await self._recalled(asking, [request]))[0]
+
+    async def _standing(self, asking: _Asking) -> list[Item]:
+        async with self._database.scoped(asking.scope) as tx:
+            return await standing.items(tx, asking.request, asking.now)
 
     async def _facts(self, asking: _Asking) -> list[Item]:
         scope = asking.scope
@@ -437,6 +447,20 @@ class ContextRouter:
             degraded_sources=tuple(asking.failed),
         )
 
+    def _apart(
+        self, asking: _Asking, result: ContextResult, found: Sequence[Item], offered: Sequence[Item], said: str
+    ) -> ContextResult:
+        """The same in two parts, within the same budget: what stays the same until something is written, and what this
+        question found."""
+        budget = asking.request.budget_tokens
+        for item, tokens in zip(offered, self._counter.count([f"- {item.text}" for item in offered]), strict=True):
+            item.tokens = tokens
+        stable, taken, kept = self._fitted(standing.within(offered, budget), budget, BEGIN, always=False)
+        gathered = Gathered(standing.rest(found, kept))
+        less = _Asking(asking.scope, asking.request.model_copy(update={"budget_tokens": budget - taken}), asking.now)
+        volatile = self._fill(less, Signals((), None, None), gathered, said).text
+        return result.model_copy(update={"stable": stable, "volatile": volatile})
+
     def _fitted(self, items: list[Item], budget: int, begin: str, *, always: bool) -> tuple[str, int, list[Item]]:
         """The rendered text, its tokens, and its items: while headings of days make it too long, the least of them
         go."""
@@ -462,7 +486,7 @@ class ContextRouter:
 def _says_no_figures(answer: RecallResult) -> bool:
     """Whether nothing that was found is near enough to a question for business figures to hold them."""
     known = [hit.relevance for hit in answer.hits]
-    return all(each is not None and each < fusion.NO_FIGURES_UNDER for each in known)
+    return all(each is not None and each < NO_FIGURES_UNDER for each in known)
 
 
 def _told(item: Item) -> ContextItem:

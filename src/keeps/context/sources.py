@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from keeps.clock import Clock
 from keeps.context.shelves import MOST_ON_ONE, Shelves, shelf_of, source_of
@@ -23,6 +25,15 @@ TOLD, MOST_LISTED = 12, 1_000
 ASKED = "Which tool, database or document answers: "
 """Before a question, whose meaning is then nearer to what something is good for: of 100 questions to 900 sources the
 right one is among the first 12 for 92, without it for 86 (keeps bench awareness)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """What can be looked up, each with whether it is one's own: `best` match to a question first, and the `first` by
+    name."""
+
+    best: list[tuple[Source, bool]]
+    first: Sequence[tuple[Source, bool]]
 
 
 class SourceService:
@@ -65,14 +76,14 @@ class SourceService:
         """What can be looked up, with its purpose."""
         return await self._known(scope)
 
-    async def fitting(self, scope: Scope, query: str) -> list[tuple[Source, bool]]:
-        """What can be looked up, tools too, best match to a question first; each with whether it is one's own."""
+    async def fitting(self, scope: Scope, query: str) -> Fitting:
+        """What can be looked up, tools too."""
         who = scope.tenant_id, scope.user_id
         async with self._database.scoped(scope) as tx:
             row = await tx.fetch_row(QUERIES["sources_fingerprint"], *who, self._clock(), self._model)
         fingerprint = tuple((row or {}).values())
         if row is None or not row["sources"]:
-            return []
+            return Fitting([], ())
         shelf = self._shelves.get(who, fingerprint)
         if shelf is None:
             async with self._database.scoped(scope) as tx:
@@ -81,7 +92,7 @@ class SourceService:
             self._shelves.put(who, shelf)
         # Where all of it can be told, words put it in order; else it is searched by meaning, too.
         vector = None if len(shelf.sources) <= TOLD else await self._recall.vector(scope, ASKED + query)
-        return shelf.best(query, vector, TOLD)
+        return Fitting(shelf.best(query, vector, TOLD), shelf.sources[:TOLD])
 
     async def _known(self, scope: Scope) -> list[Source]:
         async with self._database.scoped(scope) as tx:

@@ -43,25 +43,8 @@ RECENCY_DAYS = 30.0
 KEY_WEIGHT = 2.0
 GRAPH_WEIGHT = 0.1
 """For memories that mention the question's entities, where the graph is asked (docs/adr/0013)."""
-RELEVANT_FROM, RELEVANT_TO = 0.2, 0.7
-"""The mean of cosine and late interaction that is no relevance at all, and full relevance. Unrelated English sentences
-lie between 0.2 and 0.35, answers mostly over 0.4."""
-NOTHING_KNOWN_UNDER, OF_THE_WORLD_UNDER, NO_FIGURES_UNDER = 0.15, 0.25, 0.35
-"""Where the best hit is less relevant, nothing is known. A question of which no word was ever said here, and that is
-not about oneself, is one about the world: of 140 that others wrote, what answered such a one had 0.31 at least. A
-question that asks for business figures is answered by what says them
-nearly in its words, or not at all; others may be far from the words that answer them."""
 SAME_TOPIC_SIMILARITY = 0.7
 NEWER_FIRST_MARGIN = 0.1
-
-
-def relevance(similarity: float, tokens: float) -> float | None:
-    """How relevant a hit is, whatever the others are, from 0 to 1; None where nothing was measured."""
-    measured = [each for each in (similarity, tokens) if not np.isnan(each)]
-    if not measured:
-        return None
-    mean = sum(measured) / len(measured)
-    return round(float(min(1.0, max(0.0, (mean - RELEVANT_FROM) / (RELEVANT_TO - RELEVANT_FROM)))), 4)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -20,6 +19,7 @@ from keeps.recall.arms import Arms, Asked
 from keeps.recall.conditions import Selection, select
 from keeps.recall.fusion import Part
 from keeps.recall.measures import measure
+from keeps.recall.relevance import is_nothing_known, nearness, question_of, relevances
 from keeps.recall.store import Candidate
 from keeps.recall.updates import Told, latest_first
 from keeps.scope import Scope
@@ -84,7 +84,7 @@ class RecallService:
             for memory_id, score, position in ranked.hits
             if memory_id in memories
         ]
-        nothing_known = not hits or is_nothing_known(ranked.relevance, request.query, ranked.terms)
+        nothing_known = not hits or is_nothing_known(ranked.nearness, request.query, ranked.terms)
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
         if counted:
@@ -172,10 +172,14 @@ class RecallService:
         )
         hits = [(current[position].memory_id, float(total[position]), position) for position in order[: request.limit]]
         dropped = len(rows) > len(current)
-        relevant = list(map(fusion.relevance, candidates.vector.tolist(), candidates.tokens.tolist()))
-        similar = [None if np.isnan(each) else round(each, 4) for each in candidates.vector.tolist()]
+        measured = (
+            relevances(candidates, question_of(found.total, found.idf)),
+            nearness(candidates),
+            candidates.vector.round(4),
+        )
+        relevant, near, similar = ([None if np.isnan(each) else each for each in of.tolist()] for of in measured)
         terms = found.matched(request.query)
-        return _Ranked(hits, parts, current, past, relevant, similar, dropped=dropped, terms=terms)
+        return _Ranked(hits, parts, current, past, relevant, near, similar, dropped=dropped, terms=terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,7 @@ class _Ranked:
     rows: list[Candidate]
     past: dict[UUID, Memory]
     relevance: list[float | None]
+    nearness: list[float | None]
     similarity: list[float | None]
     dropped: bool
     terms: list[str]
@@ -208,14 +213,3 @@ class _Ranked:
                     )
                 )
         return Explanation(parts=parts, matched_terms=self.terms)
-
-
-def is_nothing_known(relevances: Sequence[float | None], query: str, terms: Sequence[str]) -> bool:
-    """Whether nothing that was looked at speaks of the question, however few of it were asked for. `terms`: words of it
-    that were said. Who asks for advice may be answered by a preference that is far from their words."""
-    known = [each for each in relevances if each is not None]
-    if not relevances or len(known) < len(relevances):
-        return not relevances
-    of_the_world = not terms and not cues.is_personal(query)
-    least = fusion.OF_THE_WORLD_UNDER if of_the_world else fusion.NOTHING_KNOWN_UNDER
-    return max(known) < least and not cues.preferences_behind(query)

@@ -49,6 +49,11 @@ COMMENT ON TABLE keeps.query_audit IS 'What was asked of databases, allowed or n
 ALTER TABLE keeps.documents ADD COLUMN passage_tokens integer;
 COMMENT ON COLUMN keeps.documents.passage_tokens IS 'How long a passage is at most, where that was chosen.';
 
+-- What a context tells whatever is asked.
+CREATE INDEX memories_standing ON keeps.memories (tenant_id, user_id, kind, importance DESC, created_at, memory_id)
+    WHERE (importance >= 0.7 OR kind = 'procedural') AND deleted_at IS NULL AND superseded_by IS NULL
+      AND archived_at IS NULL AND expires_at IS NULL AND valid_to IS NULL;
+
 -- Erasure counts what goes.
 CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, held bigint)
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$

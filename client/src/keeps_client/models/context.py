@@ -70,9 +70,15 @@ class ContextResult(Wire):
     `sources_ms`: how long each source took; `router_ms` the rest. `degraded`: some source failed or was too slow (named
     in `degraded_sources`), so something may be missing. `left_out` (at most 50) is given with `explain`, or where
     something was.
+
+    `stable` and `volatile` say it in two parts, together within the budget: who the user is, what matters most, how to
+    act and what can be looked up, the same to the byte until something is written; and what this question found
+    besides. Put the first before the conversation and the second at its end: what a model's provider has cached stays.
     """
 
     text: str
+    stable: str = ""
+    volatile: str = ""
     tokens: int
     budget_tokens: int
     tokenizer: str

@@ -51,6 +51,10 @@ class RecallRequest(Wire):
     explain: bool = False
 
 
+RELEVANCE_FLOOR = 0.25
+"""What adapters to frameworks ask for as `min_relevance`: two in a hundred of what answers are less relevant."""
+
+
 class Explanation(Wire):
     """Why a hit is where it is: every number that went into its score.
 
