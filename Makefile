@@ -7,7 +7,10 @@ DEV_STAMP := $(VENV)/.installed-dev
 SOURCES := src client/src tests benchmarks tools
 DATA ?= ../shared/bench
 
-.PHONY: install demo test browser check format bench clean
+FRAMEWORKS := .venv-integrations
+FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
+
+.PHONY: install demo test test-integrations browser check format bench clean
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
 
@@ -31,6 +34,17 @@ demo: $(STAMP)  ## three months of conversations: remember, recall, explain, cor
 
 test: $(DEV_STAMP)  ## the whole suite, on a real PostgreSQL, as keeps_app
 	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+
+$(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/integrations/constraints.txt
+	@$(PYTHON) -m venv $(FRAMEWORKS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS) 2>/dev/null || \
+	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints.txt \
+	    --editable client --editable '.[adk]' basedpyright hypothesis pytest pytest-timeout pytest-xdist
+	@touch $@
+
+test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own packages, in an environment of their own
+	$(FRAMEWORKS)/bin/python -m basedpyright -p tests/integrations
+	$(FRAMEWORKS)/bin/python -m pytest -W error tests/integrations $(ARGS)
 
 browser: $(DEV_STAMP)  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
 	@command -v chromium >/dev/null || { \
@@ -59,4 +73,4 @@ bench: $(STAMP)  ## speed beside a floor of the same run; quality where DATA hol
 	@if [ -f $(DATA)/benchlib.py ]; then $(BIN)/keeps bench quality --data $(DATA); else echo "no scorers in DATA=$(DATA): quality left out"; fi
 
 clean:  ## remove what the verbs above made
-	rm -rf $(VENV) .cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(FRAMEWORKS) .cache .ruff_cache .import_linter_cache

@@ -9,6 +9,7 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from uuid import uuid4
 
@@ -26,6 +27,8 @@ from keeps.scope import Scope
 from tests import watchdog
 from tests.serving import JWT_SECRET, serving
 
+collect_ignore = [] if find_spec("google") and find_spec("google.adk") else ["integrations"]
+"""Frameworks have an environment of their own: `make test-integrations`."""
 watchdog.install()
 # How long an example takes on a busy machine says nothing.
 settings.register_profile("keeps", deadline=None, suppress_health_check=[HealthCheck.too_slow])

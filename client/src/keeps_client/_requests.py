@@ -185,3 +185,8 @@ def _text(value: object) -> str:
     if isinstance(value, UUID):
         return str(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def asked(path: str, query: str) -> str:
+    """A path with what every address says besides."""
+    return f"{path}{'&' if '?' in path else '?'}{query}" if query else path

@@ -16,13 +16,16 @@ import numpy as np
 from keeps.recall import cues
 from keeps.recall.fusion import Candidates, Scores
 
-BEST_TOKENS, OWN_TOKENS, OWN_VECTOR, OWN_WORDS, DATE, LENGTH = 22.0, 12.0, 4.0, 4.0, 6.0, 1.0
+BEST_TOKENS, OWN_TOKENS, OWN_VECTOR, OWN_WORDS, DATE, LENGTH = 22.0, 12.0, 4.0, 5.0, 6.0, 1.0
 """Late interaction of the best hit, and of this one or the turn beside it; its cosine; the share of the question's
 words that it holds; its date, where one is asked for; the logarithm of its tokens, up to LONG."""
 WORDS, RARITY, UNHEARD, MEMORIES = 2.5, 5.0, -3.0, -0.7
 """The logarithm of how many words the question has, up to MANY; how rare they are; the share that nobody ever said; the
 logarithm of how many memories there are: of more, the best is nearer by chance."""
 MIDDLE, SLOPE = 28.0, 0.5
+NEAR_ALONE, NEAR_AMONG, NEAR_SLOPE, NEAR_MIDDLE = 0.26, 0.077, 12.0, 1.1
+"""What shares no word with its question is relevant by its nearness: to a single memory from the first, and more for
+each factor e that there are more; there it is as relevant as a floor of 0.25 asks."""
 LONG, MANY = 54.0, 16
 NEAR_FROM, NEAR_TO = 0.2, 0.7
 """The mean of cosine and late interaction that is no nearness at all, and full nearness. Unrelated English sentences
@@ -77,9 +80,11 @@ def relevances(candidates: Candidates, question: Question | None) -> Scores:
         + WORDS * np.log1p(min(question.words, MANY))
         + RARITY * question.rarity
         + UNHEARD * question.unheard
-        + MEMORIES * np.log(max(question.memories, 1))
     )
-    fitted = np.round(1 / (1 + np.exp(-SLOPE * (log_odds - MIDDLE))), 4)
+    log_memories = np.log(max(question.memories, 1))
+    by_words = SLOPE * (log_odds + MEMORIES * log_memories - MIDDLE)
+    by_nearness = NEAR_SLOPE * (near - NEAR_ALONE - NEAR_AMONG * log_memories) - NEAR_MIDDLE
+    fitted = np.round(1 / (1 + np.exp(-np.fmax(by_words, by_nearness))), 4)
     # A preference answers who asks for advice though it shares no word with the question.
     fitted = np.where(candidates.stated > 0, np.fmax(fitted, near), fitted)
     return np.where(known, fitted, near)

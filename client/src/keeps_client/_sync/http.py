@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Self
+from urllib.parse import quote
 
 from keeps_client._requests import Call, EventStreamParser, answer_of, call, call_of, error_of, reconnect_seconds
 from keeps_client._sync.admin import Admin
@@ -87,9 +88,12 @@ class MemoryClient(Memory):
         for name, value in (("X-Tenant-ID", tenant_id), ("X-User-ID", user_id), ("X-Agent-ID", agent_id)):
             if value is not None:
                 headers[name] = named(name, value, 255)
+        query = ""
+        if user_id is not None and not user_id.isascii():  # a header cannot say it
+            query = f"user_id={quote(headers.pop('X-User-ID'), safe='')}"
         if any("\n" in value or "\r" in value or not value.isascii() for value in headers.values()):
             raise ValidationFailedError("tokens and ids in headers must be ASCII without line breaks")
-        self._transport = Transport(base_url.rstrip("/"), headers, timeout_seconds, max_connections)
+        self._transport = Transport(base_url.rstrip("/"), headers, timeout_seconds, max_connections, query)
         self._admin = HttpAdmin(self._transport)
 
     @classmethod

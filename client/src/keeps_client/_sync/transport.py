@@ -11,7 +11,7 @@ from urllib.request import getproxies, proxy_bypass
 import urllib3
 from urllib3.util import parse_url
 
-from keeps_client._requests import Answer, Call, error_of, wait_seconds
+from keeps_client._requests import Answer, Call, asked, error_of, wait_seconds
 from keeps_client.errors import UnavailableError
 
 STREAM_SECONDS = 60.0
@@ -20,9 +20,13 @@ STREAM_SECONDS = 60.0
 class Transport:
     """Sends calls, again where that can help. Proxies and certificates come from the environment, as usual."""
 
-    def __init__(self, base_url: str, headers: dict[str, str], timeout_seconds: float, max_connections: int) -> None:
+    def __init__(
+        self, base_url: str, headers: dict[str, str], timeout_seconds: float, max_connections: int, query: str = ""
+    ) -> None:
+        """`query`: what every address says besides, as it is written in one."""
         self._base_url = base_url
         self._headers = headers
+        self._query = query
         self._timeout = urllib3.Timeout(total=timeout_seconds)
         self._max_connections = max_connections
         self._pool: urllib3.PoolManager | None = None
@@ -55,7 +59,7 @@ class Transport:
         try:
             response = self._opened().request(
                 call.method,
-                self._base_url + call.path,
+                self._base_url + asked(call.path, self._query),
                 headers={**self._headers, **call.headers},
                 retries=False,
                 redirect=False,
@@ -87,7 +91,7 @@ class Transport:
             headers["Content-Type"] = call.media_type
         response = self._opened().request(
             call.method,
-            self._base_url + call.path,
+            self._base_url + asked(call.path, self._query),
             body=call.body,
             headers=headers,
             retries=False,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 from yarl import URL
 
-from keeps_client._requests import Answer, Call, error_of, wait_seconds
+from keeps_client._requests import Answer, Call, asked, error_of, wait_seconds
 from keeps_client.errors import UnavailableError
 
 STREAM_SECONDS = 60.0
@@ -19,9 +19,13 @@ PIECE_BYTES = 1 << 19
 class Transport:
     """Sends calls, again where that can help. Proxies and certificates come from the environment, as usual."""
 
-    def __init__(self, base_url: str, headers: dict[str, str], timeout_seconds: float, max_connections: int) -> None:
+    def __init__(
+        self, base_url: str, headers: dict[str, str], timeout_seconds: float, max_connections: int, query: str = ""
+    ) -> None:
+        """`query`: what every address says besides, as it is written in one."""
         self._base_url = base_url
         self._headers = headers
+        self._query = query
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
         self._max_connections = max_connections
         self._session: aiohttp.ClientSession | None = None
@@ -81,7 +85,7 @@ class Transport:
                 connector=connector, timeout=self._timeout, headers=self._headers, trust_env=True
             )
         headers = {**call.headers, "Content-Type": call.media_type} if call.body is not None else call.headers
-        url = URL(self._base_url + call.path, encoded=True)
+        url = URL(self._base_url + asked(call.path, self._query), encoded=True)
         # A long body goes in pieces: sent as one, it would hold the event loop.
         body = io.BytesIO(call.body) if call.body is not None and len(call.body) > PIECE_BYTES else call.body
         return self._session.request(

@@ -1,0 +1,60 @@
+"""An agent of Google's ADK that remembers, without any service but this process.
+
+    pip install 'keeps[adk]' && GOOGLE_API_KEY=… python examples/adk_agent.py
+
+The first conversation tells it something; the second, days later and with an empty session, is answered from memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.base_llm import BaseLlm
+from google.adk.runners import Runner
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.adk.tools.preload_memory_tool import PreloadMemoryTool
+from google.genai import types
+
+from keeps.integrations.adk import KeepsMemoryService, KeepsTools
+
+APP, USER = "concierge", "alice"
+
+
+async def main(model: str | BaseLlm, memory: KeepsMemoryService, tools: KeepsTools) -> list[str]:
+    """Two conversations; what the agent said in each."""
+    sessions = InMemorySessionService()
+    agent = LlmAgent(
+        name="concierge",
+        model=model,
+        instruction="Help the guest. Store what they prefer with store_memory.",
+        tools=[PreloadMemoryTool(), *tools.tools],
+    )
+    runner = Runner(agent=agent, app_name=APP, session_service=sessions, memory_service=memory)
+    said: list[str] = []
+    for text in ("I'm allergic to peanuts, and I love the sea.", "What should the kitchen know about my allergy?"):
+        session = await sessions.create_session(app_name=APP, user_id=USER)
+        message = types.Content(role="user", parts=[types.Part(text=text)])
+        async for event in runner.run_async(user_id=USER, session_id=session.id, new_message=message):
+            if event.is_final_response() and event.content and event.content.parts:
+                said.append("".join(part.text or "" for part in event.content.parts))
+        over = await sessions.get_session(app_name=APP, user_id=USER, session_id=session.id)
+        if over is not None:
+            await memory.add_session_to_memory(over)  # as an after_agent_callback would
+    await runner.close()
+    return said
+
+
+async def _alone() -> None:
+    memory, tools = KeepsMemoryService(), KeepsTools()
+    try:
+        for line in await main(sys.argv[1] if len(sys.argv) > 1 else "gemini-flash-latest", memory, tools):
+            print(line)
+    finally:
+        await memory.close()
+        await tools.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(_alone())

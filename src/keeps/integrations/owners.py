@@ -1,0 +1,158 @@
+"""Whose memory it is: from a framework's user to their memory, in process or at a server, from any thread and loop.
+
+Frameworks run tools in loops of their own and call some methods without one. What speaks to a database belongs to one
+loop: that of the Keeps which was given, else one in a thread of its own, which all adapters of the process share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from keeps.engine import Keeps
+from keeps.scope import DEFAULT_TENANT_ID, Scope
+from keeps_client import MemoryClient
+from keeps_client.errors import KeepsError, UnavailableError
+from keeps_client.memory.whole import Memory
+
+AnswerT = TypeVar("AnswerT")
+SECONDS = 30.0
+"""So long a framework waits for its memory at most."""
+CLIENTS_KEPT = 100
+log = logging.getLogger("keeps.integrations")
+
+
+class Owners:
+    """Memories of the users of one tenant.
+
+    `keeps`: an open engine, used in the loop that it was opened in; or the address of a server, with its `token`; or
+    None: KEEPS_URL and KEEPS_TOKEN where they are set, else the database under KEEPS_HOME or KEEPS_DATABASE_URL.
+    """
+
+    def __init__(
+        self, keeps: Keeps | str | None = None, *, tenant_id: str | None = None, token: str | None = None
+    ) -> None:
+        self.tenant_id = tenant_id
+        self._token = token or os.environ.get("KEEPS_TOKEN") or None
+        self._url = keeps if isinstance(keeps, str) else os.environ.get("KEEPS_URL") if keeps is None else None
+        self._keeps = keeps if isinstance(keeps, Keeps) else None
+        self._given = self._keeps is not None
+        self._opening = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        if self._given:
+            try:
+                self._loop = asyncio.get_running_loop()
+            except RuntimeError:
+                raise RuntimeError("give an engine where its event loop runs, or none to have one opened") from None
+        self._clients: OrderedDict[tuple[str, str | None], MemoryClient] = OrderedDict()
+        self.failures: Counter[str] = Counter()
+        """How often memory was not there, by what was asked of it."""
+
+    async def ask(
+        self, user_id: str, work: Callable[[Memory], Awaitable[AnswerT]], *, agent_id: str | None = None
+    ) -> AnswerT:
+        """Do something with the memory of a user. Raises KeepsError, and UnavailableError after half a minute."""
+
+        async def done() -> AnswerT:
+            return await work(await self._memory(user_id, agent_id))
+
+        return await self._run(done())
+
+    def ask_now(
+        self, user_id: str, work: Callable[[Memory], Awaitable[AnswerT]], *, agent_id: str | None = None
+    ) -> AnswerT:
+        """The same without `await`, from any thread but that of the loop that the engine was given in."""
+
+        async def done() -> AnswerT:
+            return await work(await self._memory(user_id, agent_id))
+
+        loop = self._home()
+        if _running() is loop:
+            raise RuntimeError("this would wait for itself: use the async method, or give no engine of this loop")
+        try:
+            return asyncio.run_coroutine_threadsafe(done(), loop).result(SECONDS)
+        except TimeoutError:
+            raise UnavailableError(f"memory did not answer within {SECONDS:.0f} s") from None
+
+    async def close(self) -> None:
+        """Let go of what was opened here; an engine that was given stays open."""
+        if self._loop is not None and not self._loop.is_closed():
+            await self._run(self._closed())
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Count and log that memory was not there."""
+        self.failures[what] += 1
+        detail = error.detail if isinstance(error, KeepsError) else type(error).__name__
+        log.warning("%s: %s", what, detail)
+
+    async def _run(self, work: Coroutine[Any, Any, AnswerT]) -> AnswerT:
+        loop = self._home()
+        try:
+            async with asyncio.timeout(SECONDS):
+                if _running() is loop:
+                    return await work
+                return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+        except TimeoutError:
+            raise UnavailableError(f"memory did not answer within {SECONDS:.0f} s") from None
+
+    def _home(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = _background()
+        return self._loop
+
+    async def _memory(self, user_id: str, agent_id: str | None) -> Memory:
+        if self._url is not None:
+            return await self._client(user_id, agent_id)
+        async with self._opening:
+            if self._keeps is None:
+                self._keeps = await Keeps.open()
+        return self._keeps.memory(Scope(self.tenant_id or DEFAULT_TENANT_ID, user_id, agent_id))
+
+    async def _client(self, user_id: str, agent_id: str | None) -> MemoryClient:
+        key = user_id, agent_id
+        client = self._clients.get(key)
+        if client is None:
+            assert self._url is not None
+            client = MemoryClient(
+                self._url, token=self._token, tenant_id=self.tenant_id, user_id=user_id, agent_id=agent_id
+            )
+            self._clients[key] = client
+            while len(self._clients) > CLIENTS_KEPT:
+                _, oldest = self._clients.popitem(last=False)
+                await oldest.close()
+        self._clients.move_to_end(key)
+        return client
+
+    async def _closed(self) -> None:
+        while self._clients:
+            _, client = self._clients.popitem()
+            await client.close()
+        if self._keeps is not None and not self._given:
+            await self._keeps.close()
+            self._keeps = None
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+_LOCK = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def _background() -> asyncio.AbstractEventLoop:
+    """The loop of the process's adapters, in a thread that ends with the process."""
+    global _loop  # noqa: PLW0603  one for the process
+    with _LOCK:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="keeps-integrations", daemon=True).start()
+        return _loop
