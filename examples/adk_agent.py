@@ -36,9 +36,9 @@ async def main(model: str | BaseLlm, memory: KeepsMemoryService, tools: KeepsToo
     for text in ("I'm allergic to peanuts, and I love the sea.", "What should the kitchen know about my allergy?"):
         session = await sessions.create_session(app_name=APP, user_id=USER)
         message = types.Content(role="user", parts=[types.Part(text=text)])
-        async for event in runner.run_async(user_id=USER, session_id=session.id, new_message=message):
-            if event.is_final_response() and event.content and event.content.parts:
-                said.append("".join(part.text or "" for part in event.content.parts))
+        events = [each async for each in runner.run_async(user_id=USER, session_id=session.id, new_message=message)]
+        last = next(each.content for each in reversed(events) if each.is_final_response())
+        said.append("".join(part.text or "" for part in (last.parts if last and last.parts else [])))
         over = await sessions.get_session(app_name=APP, user_id=USER, session_id=session.id)
         if over is not None:
             await memory.add_session_to_memory(over)  # as an after_agent_callback would
