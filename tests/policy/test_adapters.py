@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +12,9 @@ from pathlib import Path
 import pytest
 
 import keeps.integrations
+from keeps.engine import Keeps
+from keeps.integrations.owners import Owners
+from keeps_client.errors import UnavailableError
 
 ADAPTERS = [
     each.stem for each in Path(keeps.integrations.__path__[0]).glob("*.py") if each.stem not in ("__init__", "owners")
@@ -24,3 +29,54 @@ def test_without_its_framework_it_says_which_extra_to_install(name: str, monkeyp
     monkeypatch.delitem(sys.modules, module, raising=False)
     with pytest.raises(ImportError, match=rf"pip install 'keeps\[{name}\]'"):
         import_module(module)
+
+
+def test_adapters_share_an_engine_and_work_from_any_loop(
+    new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEEPS_HOME", str(new_home("adapters")))
+    monkeypatch.setenv("KEEPS_EMBEDDER", "none")
+    for name in ("KEEPS_URL", "KEEPS_DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    one, other = Owners(tenant_id="acme"), Owners(tenant_id="acme")
+
+    async def stored(owners: Owners) -> str:
+        return (await owners.ask("alice", lambda memory: memory.remember("I keep two hens."))).status
+
+    async def found(owners: Owners, user_id: str) -> int:
+        return len((await owners.ask(user_id, lambda memory: memory.recall("hens"))).hits)
+
+    async def both() -> list[str]:
+        return list(await asyncio.gather(stored(one), stored(other)))
+
+    assert sorted(asyncio.run(both())) == ["created", "unchanged"]
+    assert asyncio.run(found(other, "alice")) == 1
+    assert asyncio.run(found(one, "bob")) == 0
+    asyncio.run(one.close())
+    assert asyncio.run(found(other, "alice")) == 1, "the other still has it open"
+    asyncio.run(other.close())
+    asyncio.run(one.close())
+    assert asyncio.run(found(one, "alice")) == 1, "it is opened again"
+    asyncio.run(one.close())
+
+
+async def test_an_engine_that_is_given_stays_open_and_counts_what_failed(keeps: Keeps, tenant: str) -> None:
+    owners = Owners(keeps, tenant_id=tenant)
+    assert (await owners.ask("alice", lambda memory: memory.remember("I keep two hens."))).status == "created"
+
+    def elsewhere() -> int:
+        async def work() -> int:
+            return len((await owners.ask("alice", lambda memory: memory.recall("hens"))).hits)
+
+        return asyncio.run(work())
+
+    assert await asyncio.to_thread(elsewhere) == 1
+    await owners.close()
+    assert (await keeps.status()).model is not None
+    owners.failed("search", UnavailableError("away"))
+    assert owners.failures == {"search": 1}
+
+
+def test_an_engine_is_given_where_its_loop_runs(keeps: Keeps) -> None:
+    with pytest.raises(RuntimeError, match="event loop"):
+        Owners(keeps)

@@ -63,22 +63,6 @@ class Owners:
 
         return await self._run(done())
 
-    def ask_now(
-        self, user_id: str, work: Callable[[Memory], Awaitable[AnswerT]], *, agent_id: str | None = None
-    ) -> AnswerT:
-        """The same without `await`, from any thread but that of the loop that the engine was given in."""
-
-        async def done() -> AnswerT:
-            return await work(await self._memory(user_id, agent_id))
-
-        loop = self._home()
-        if _running() is loop:
-            raise RuntimeError("this would wait for itself: use the async method, or give no engine of this loop")
-        try:
-            return asyncio.run_coroutine_threadsafe(done(), loop).result(SECONDS)
-        except TimeoutError:
-            raise UnavailableError(f"memory did not answer within {SECONDS:.0f} s") from None
-
     async def close(self) -> None:
         """Let go of what was opened here; an engine that was given stays open."""
         if self._loop is not None and not self._loop.is_closed():
@@ -110,7 +94,7 @@ class Owners:
             return await self._client(user_id, agent_id)
         async with self._opening:
             if self._keeps is None:
-                self._keeps = await Keeps.open()
+                self._keeps = await _SHARED.take()
         return self._keeps.memory(Scope(self.tenant_id or DEFAULT_TENANT_ID, user_id, agent_id))
 
     async def _client(self, user_id: str, agent_id: str | None) -> MemoryClient:
@@ -133,8 +117,8 @@ class Owners:
             _, client = self._clients.popitem()
             await client.close()
         if self._keeps is not None and not self._given:
-            await self._keeps.close()
             self._keeps = None
+            await _SHARED.leave()
 
 
 def _running() -> asyncio.AbstractEventLoop | None:
@@ -144,6 +128,30 @@ def _running() -> asyncio.AbstractEventLoop | None:
         return None
 
 
+class _Shared:
+    """The engine of all adapters that were given none: each would load the models again. Of the background loop."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._keeps: Keeps | None = None
+        self._users = 0
+
+    async def take(self) -> Keeps:
+        async with self._lock:
+            if self._keeps is None:
+                self._keeps = await Keeps.open()
+            self._users += 1
+            return self._keeps
+
+    async def leave(self) -> None:
+        async with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._keeps is not None:
+                keeps, self._keeps = self._keeps, None
+                await keeps.close()
+
+
+_SHARED = _Shared()
 _LOCK = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 
