@@ -110,6 +110,7 @@ class ContextRouter:
         self._seconds = seconds
         self._metrics = metrics
         self._answers = AnswerCache()
+        self._lasting = standing.Standing()
         self._texts, self._dates = TextWorker(), TextWorker()
 
     async def close(self) -> None:
@@ -303,7 +304,7 @@ class ContextRouter:
 
     async def _standing(self, asking: _Asking) -> list[Item]:
         async with self._database.scoped(asking.scope) as tx:
-            return await standing.items(tx, asking.request, asking.now)
+            return await self._lasting.items(tx, asking.request, asking.now)
 
     async def _facts(self, asking: _Asking) -> list[Item]:
         scope = asking.scope
@@ -399,13 +400,11 @@ class ContextRouter:
     def _fill(self, asking: _Asking, read: Signals, gathered: Gathered, said: str) -> ContextResult:
         """Choose what fits, render it, and count it: what is told is exact. `said`: what is told before all else."""
         budget = asking.request.budget_tokens
-        lines = [f"- {item.text}" for item in gathered.items]
         headings = [f"## {title}" for title in TITLES.values()]
         begin = f"{BEGIN}\n{said}" if said else BEGIN
-        frame, *counts = self._counter.count([f"{begin}\n{CONTEXT_END}", *lines, *headings])
-        for item, tokens in zip(gathered.items, counts, strict=False):
-            item.tokens = tokens
-        titles = dict(zip(TITLES, counts[len(lines) :], strict=True))
+        frame, *counts = self._counter.count([f"{begin}\n{CONTEXT_END}", *headings])
+        titles = dict(zip(TITLES, counts, strict=True))
+        self._count(gathered.items)
         offers = [
             Offer(item.section, position + (SPARE if item.spare else 0), item.tokens, item.value, item.memory_id)
             for position, item in enumerate(gathered.items)
@@ -453,13 +452,18 @@ class ContextRouter:
         """The same in two parts, within the same budget: what stays the same until something is written, and what this
         question found."""
         budget = asking.request.budget_tokens
-        for item, tokens in zip(offered, self._counter.count([f"- {item.text}" for item in offered]), strict=True):
-            item.tokens = tokens
+        self._count(offered)
         stable, taken, kept = self._fitted(standing.within(offered, budget), budget, BEGIN, always=False)
         gathered = Gathered(standing.rest(found, kept))
         less = _Asking(asking.scope, asking.request.model_copy(update={"budget_tokens": budget - taken}), asking.now)
         volatile = self._fill(less, Signals((), None, None), gathered, said).text
         return result.model_copy(update={"stable": stable, "volatile": volatile})
+
+    def _count(self, items: Sequence[Item]) -> None:
+        """Give items that have none yet their tokens."""
+        new = [item for item in items if not item.tokens]
+        for item, tokens in zip(new, self._counter.count([f"- {item.text}" for item in new]), strict=True):
+            item.tokens = tokens
 
     def _fitted(self, items: list[Item], budget: int, begin: str, *, always: bool) -> tuple[str, int, list[Item]]:
         """The rendered text, its tokens, and its items: while headings of days make it too long, the least of them
