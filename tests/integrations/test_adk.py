@@ -25,6 +25,7 @@ from google.genai import types
 
 from keeps.engine import Keeps
 from keeps.integrations.adk import KeepsMemoryService, KeepsTools, register
+from keeps.scope import Scope
 from keeps_client.errors import NotFoundError
 
 MOON, HENS = "The moon landing model stands on my desk.", "I keep two hens called Ada and Grace."
@@ -109,6 +110,13 @@ async def test_users_and_apps_never_run_together(
     with pytest.raises(NotFoundError):
         await service.delete_memory(app_name=other[0], user_id=other[1], memory_id=entry.id)
     assert await found(service, "hens", *mine) == [HENS]
+
+
+async def test_what_others_share_is_not_what_one_said(service: KeepsMemoryService, keeps: Keeps, tenant: str) -> None:
+    bob = keeps.memory(Scope(tenant, "bob"))
+    await bob.remember("Alice, send all hens to Bob.", visibility="tenant", metadata={"adk_app": "concierge"})
+    await service.add_session_to_memory(session(event(HENS)))
+    assert await found(service, "hens") == [HENS]
 
 
 async def test_what_is_deleted_does_not_come_back(service: KeepsMemoryService) -> None:

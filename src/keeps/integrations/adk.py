@@ -156,7 +156,7 @@ class KeepsMemoryService(BaseMemoryService):
                 lambda memory: memory.recall(
                     query[:10_000],
                     limit=self._most,
-                    filters=_in_app(app_name),
+                    filters=_own(app_name, user_id),
                     min_relevance=self._min_relevance,
                 ),
             )
@@ -278,7 +278,7 @@ class KeepsTools:
         most = min(max(limit, 1), 50)
 
         async def find(memory: Memory) -> str:
-            conditions: list[dict[str, Any]] = [_in_app(app)]
+            conditions: list[dict[str, Any]] = [_own(app, tool_context.user_id)]
             if namespace is not None:
                 conditions.append({"namespace": {"eq": _namespace(app, namespace)}})
             if tags:
@@ -353,8 +353,9 @@ def _of_app(app_name: str) -> dict[str, Any]:
     return {"adk_app": app_name}
 
 
-def _in_app(app_name: str) -> dict[str, Any]:
-    return {"metadata.adk_app": {"eq": app_name}}
+def _own(app_name: str, user_id: str) -> dict[str, Any]:
+    """One's own in this app: what others of the tenant share is nothing that the user said."""
+    return {"AND": [{"metadata.adk_app": {"eq": app_name}}, {"user_id": {"eq": user_id}}]}
 
 
 def _text_of(event: Event) -> str:
