@@ -16,7 +16,7 @@ import numpy as np
 from keeps.recall import cues
 from keeps.recall.fusion import Candidates, Scores
 
-BEST_TOKENS, OWN_TOKENS, OWN_VECTOR, OWN_WORDS, DATE, LENGTH = 22.0, 12.0, 4.0, 5.0, 6.0, 1.0
+BEST_TOKENS, OWN_TOKENS, OWN_VECTOR, OWN_WORDS, DATE, LENGTH = 22.0, 13.0, 3.5, 5.0, 6.0, 1.0
 """Late interaction of the best hit, and of this one or the turn beside it; its cosine; the share of the question's
 words that it holds; its date, where one is asked for; the logarithm of its tokens, up to LONG."""
 WORDS, RARITY, UNHEARD, MEMORIES = 2.5, 5.0, -3.0, -0.7
