@@ -23,7 +23,7 @@ from keeps_client.models import insights
 STATEMENTS = {
     held.package: held
     for module in walk_packages(keeps.__path__, "keeps.")
-    if "migrations" not in module.name and not module.name.endswith("__main__")
+    if not any(part in module.name for part in ("migrations", "__main__", "keeps.integrations."))
     for held in vars(import_module(module.name)).values()
     if isinstance(held, Statements)
 }
