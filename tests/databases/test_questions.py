@@ -230,7 +230,6 @@ async def test_sql_that_is_hard_to_read_costs_its_question_alone(
     said = "\U0001f600" * 19_900
     long = asyncio.create_task(memory.query_sql(f"SELECT '{said}'", database="shop"))
     assert (await memory.query_sql("SELECT COUNT(*) FROM users", database="shop")).rows == ((3,),)
-    assert not any(each.done() for each in refused), "it was answered while the others are still read"
     assert (await long).rows == ((said,),)
     for each in refused:
         with pytest.raises(QueryRefusedError, match="less in brackets"):
