@@ -154,6 +154,17 @@ async def test_where_memory_is_away_the_agent_goes_on(tenant: str) -> None:
     await service.close()
 
 
+async def test_what_cannot_be_stored_costs_no_other(service: KeepsMemoryService) -> None:
+    await service.add_session_to_memory(
+        session(event("x" * 60_000), event("a\x00b"), event("\ud800"), event(HENS), event("", "butler"))
+    )
+    assert await found(service, "hens") == [HENS]
+    assert service.failures["add_events_to_memory"] == 3
+    for query in ("a\x00b", "hens " * 20_000, "\ud800", "🐔", "דג"):
+        await service.search_memory(app_name="concierge", user_id="alice", query=query)
+    assert await found(service, "hens", user="bob") == []
+
+
 class Scripted(BaseLlm):
     """A model that says what it is told to say, and shows what it was asked."""
 
@@ -222,6 +233,8 @@ async def test_tools_store_retrieve_and_delete(service: KeepsMemoryService, plac
             call("delete_memory", namespace="preferences", key="citation_style"),
             call("delete_memory"),
             call("store_memory", content="x", namespace="bad name!", key="k"),
+            call("retrieve_memories", limit="many", min_importance="very"),
+            call("delete_memory", memory_id="../../etc"),
             types.Part(text="Done."),
         ],
         asked=[],
@@ -239,6 +252,8 @@ async def test_tools_store_retrieve_and_delete(service: KeepsMemoryService, plac
     assert "no such memory" in answers[9]
     assert "Say which" in answers[10]
     assert answers[11].startswith("That was not done: ")
+    assert answers[12].startswith("That was not done: ")
+    assert "no such memory" in answers[13]
     await tools.close()
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -30,7 +30,15 @@ from google.adk.sessions.session import Session
 
 from keeps.engine import Keeps
 from keeps.integrations.owners import Owners
-from keeps_client.errors import KeepsError, NotFoundError, UnavailableError, ValidationFailedError
+from keeps_client.checked import validated
+from keeps_client.errors import (
+    ForbiddenError,
+    KeepsError,
+    NotFoundError,
+    UnauthenticatedError,
+    UnavailableError,
+    ValidationFailedError,
+)
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored
 from keeps_client.models import NewMemory
@@ -38,6 +46,8 @@ from keeps_client.models.recall import RELEVANCE_FLOOR
 
 MOST_FOUND, AT_ONCE, INDEXED_AT_ONCE = 10, 200, 32
 _PLAIN = re.compile(r"(?!sha-)[A-Za-z0-9_.:-]{1,40}")
+_NOT_ALLOWED = (ForbiddenError, UnauthenticatedError)
+"""Another user than the token's is an error, and no memory that is away."""
 _EVERY_LIFE = {
     "OR": [{each: {"exists": there}} for each in ("deleted_at", "superseded_by") for there in (True, False)],
 }
@@ -98,24 +108,24 @@ class KeepsMemoryService(BaseMemoryService):
         said = {event.id: (event, text) for event in events if (text := _text_of(event))}
         chosen, rest = _settings(custom_metadata)
 
-        def memory_of(event: Event, text: str) -> NewMemory:
-            return NewMemory(
-                content=text,
-                kind="episodic",
-                content_type="message",
-                namespace=_namespace(app_name),
-                key=event.id,
-                session_id=session_id,
-                role="user" if event.author == "user" else "assistant",
-                valid_from=datetime.fromtimestamp(event.timestamp, UTC),
-                metadata={**rest, **_of_app(app_name), "speaker": (event.author or "")[:80]},
+        def fields_of(event: Event, text: str) -> dict[str, Any]:
+            return {
+                "content": text,
+                "kind": "episodic",
+                "content_type": "message",
+                "namespace": _namespace(app_name),
+                "key": event.id,
+                "session_id": session_id,
+                "role": "user" if event.author == "user" else "assistant",
+                "valid_from": datetime.fromtimestamp(event.timestamp, UTC),
+                "metadata": {**rest, **_of_app(app_name), "speaker": (event.author or "")[:80]},
                 **chosen,
-            )
+            }
 
         async def store(memory: Memory) -> None:
             known = await _known(memory, app_name, user_id, list(said))
-            new = [memory_of(event, text) for event_id, (event, text) in said.items() if event_id not in known]
-            await _store(memory, new)
+            new = (fields_of(event, text) for event_id, (event, text) in said.items() if event_id not in known)
+            await _store(memory, self._valid("add_events_to_memory", new))
 
         await self._written("add_events_to_memory", user_id, store)
 
@@ -128,23 +138,25 @@ class KeepsMemoryService(BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Store memories as they are."""
-        new: list[NewMemory] = []
+        new: list[dict[str, Any]] = []
         for entry in memories:
             text = _said(entry.content)
             if not text:
                 continue
             chosen, rest = _settings({**(custom_metadata or {}), **entry.custom_metadata})
             new.append(
-                NewMemory(
-                    content=text,
-                    namespace=_namespace(app_name),
-                    key=entry.id,
-                    valid_from=None if entry.timestamp is None else _moment(entry.timestamp),
-                    metadata={**rest, **_of_app(app_name)} | ({"speaker": entry.author[:80]} if entry.author else {}),
+                {
+                    "content": text,
+                    "namespace": _namespace(app_name),
+                    "key": entry.id,
+                    "valid_from": None if entry.timestamp is None else _moment(entry.timestamp),
+                    "metadata": {**rest, **_of_app(app_name)}
+                    | ({"speaker": entry.author[:80]} if entry.author else {}),
                     **chosen,
-                )
+                }
             )
-        await self._written("add_memory", user_id, lambda memory: _store(memory, new))
+        valid = self._valid("add_memory", new)
+        await self._written("add_memory", user_id, lambda memory: _store(memory, valid))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """What speaks of the question, best first; nothing where memory is away."""
@@ -160,7 +172,9 @@ class KeepsMemoryService(BaseMemoryService):
                     min_relevance=self._min_relevance,
                 ),
             )
-        except UnavailableError as error:
+        except _NOT_ALLOWED:
+            raise
+        except KeepsError as error:
             self._owners.failed("search_memory", error)
             return SearchMemoryResponse()
         return SearchMemoryResponse(memories=[_entry(hit.memory) for hit in found.hits])
@@ -177,10 +191,22 @@ class KeepsMemoryService(BaseMemoryService):
 
         await self._owners.ask(user_id, forget)
 
+    def _valid(self, what: str, fields: Iterable[dict[str, Any]]) -> list[NewMemory]:
+        """What can be stored; what cannot, such as a text that is too long, is reported, and costs no other."""
+        found: list[NewMemory] = []
+        for each in fields:
+            try:
+                found.append(validated(NewMemory, each))
+            except ValidationFailedError as error:
+                self._owners.failed(what, error)
+        return found
+
     async def _written(self, what: str, user_id: str, work: Any) -> None:
         try:
             await self._owners.ask(user_id, work)
-        except UnavailableError as error:
+        except _NOT_ALLOWED:
+            raise
+        except KeepsError as error:
             self._owners.failed(what, error)
 
 
@@ -275,9 +301,9 @@ class KeepsTools:
           limit: How many at most, 1 to 50.
         """
         app = tool_context.session.app_name
-        most = min(max(limit, 1), 50)
 
         async def find(memory: Memory) -> str:
+            most = min(max(int(limit), 1), 50)
             conditions: list[dict[str, Any]] = [_own(app, tool_context.user_id)]
             if namespace is not None:
                 conditions.append({"namespace": {"eq": _namespace(app, namespace)}})
@@ -340,6 +366,8 @@ class KeepsTools:
             return "There is no such memory. retrieve_memories shows what there is."
         except KeepsError as error:
             return f"That was not done: {error.detail}. Change it and call again."
+        except (TypeError, ValueError):  # a model gives what it likes
+            return "That was not done: an argument is of the wrong type. Change it and call again."
 
 
 def _namespace(app_name: str, namespace: str | None = None) -> str:
