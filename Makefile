@@ -39,12 +39,13 @@ $(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/in
 	@$(PYTHON) -m venv $(FRAMEWORKS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS) 2>/dev/null || \
 	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints.txt \
-	    --editable client --editable '.[adk]' basedpyright hypothesis pytest pytest-timeout pytest-xdist
+	    --editable client --editable '.[adk,claude,langchain,langgraph,mcp]' langgraph langgraph-checkpoint-postgres langmem \
+	    langchain-tests 'psycopg[binary]' basedpyright hypothesis pytest pytest-timeout pytest-xdist
 	@touch $@
 
 test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own packages, in an environment of their own
 	$(FRAMEWORKS)/bin/python -m basedpyright -p tests/integrations
-	$(FRAMEWORKS)/bin/python -m pytest -W error tests/integrations $(ARGS)
+	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio tests/integrations $(ARGS)
 
 browser: $(DEV_STAMP)  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
 	@command -v chromium >/dev/null || { \

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table as Shown
 
 from benchmarks import temporary_folder
-from benchmarks.speed import BATCH, _Table, _vacuum, text_of
+from benchmarks.speed import BATCH, VectorTable, _vacuum, text_of
 from keeps import Keeps, Scope
 from keeps.db.embedded import EmbeddedPostgres
 
@@ -56,7 +56,7 @@ async def _run() -> list[dict[str, str]]:
     with temporary_folder("http") as folder:
         async with await EmbeddedPostgres.open(folder / "home") as server:
             url = server.url("keeps_app", "keeps")
-            embedder = _Table()  # each service has the same
+            embedder = VectorTable()  # each service has the same
             async with Keeps.open(database_url=url, embedder=embedder) as keeps:
                 memory = keeps.memory(Scope("bench", "user"))
                 for start in range(0, MEMORIES, BATCH):
@@ -232,8 +232,8 @@ async def _output(what: str, argument: str) -> str:
     return (await process.communicate())[0].decode()
 
 
-def _made() -> _Table:
-    embedder = _Table()
+def _made() -> VectorTable:
+    embedder = VectorTable()
     texts = [
         text_of(first + number) for first in (61_000_000, 62_000_000, 71_000_000, 72_000_000) for number in range(8_000)
     ]

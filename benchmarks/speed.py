@@ -5,14 +5,12 @@
 Embedding is excluded: vectors come from a table. They have 32 hidden dimensions and noise, a spectrum near that of real
 text;
 each memory brings 25 token vectors. Medians; every ratio compares two things measured in the same minute. `many` is a
-tenant of 20 users, `large` one user with a quarter of the rows; a peer's store is measured at 10,000 rows where it is
-installed.
+tenant of 20 users, `large` one user with a quarter of the rows. Beside LangGraph's store: `keeps bench stores`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import statistics
 import subprocess
@@ -49,7 +47,7 @@ USERS = 20
 WORDS = [f"word{number}" for number in range(20_000)]
 
 
-class _Table:
+class VectorTable:
     """An embedder that makes up the vector of a text from its number: no model, and always the same."""
 
     model = "synthetic"
@@ -95,8 +93,8 @@ def text_of(number: int) -> str:
     return " ".join(WORDS[int(rank)] for rank in np.minimum(random.zipf(1.3, 18), len(WORDS)) - 1) + f" #{number}"
 
 
-def run(sizes: list[int], *, peers: bool, as_json: bool) -> int:
-    rows = asyncio.run(_run(sizes, peers=peers))
+def run(sizes: list[int], *, as_json: bool) -> int:
+    rows = asyncio.run(_run(sizes))
     rows += _process_costs()
     if as_json:
         print(json.dumps(rows))
@@ -108,9 +106,9 @@ def run(sizes: list[int], *, peers: bool, as_json: bool) -> int:
     return 0
 
 
-async def _run(sizes: list[int], *, peers: bool) -> list[dict[str, Any]]:
+async def _run(sizes: list[int]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    embedder = _Table()
+    embedder = VectorTable()
     with temporary_folder("speed") as folder:
         async with await EmbeddedPostgres.open(folder / "home") as server:
             admin = await asyncpg.connect(server.url("postgres", "postgres"))
@@ -124,8 +122,6 @@ async def _run(sizes: list[int], *, peers: bool) -> list[dict[str, Any]]:
                     await _vacuum(server, "ours")
                     rows += await _recalls(size, keeps, server.url("keeps_app", "ours"), embedder)
                     await raw.close()
-                if peers and size == min(sizes):
-                    rows += await _peer(size, server, admin, embedder)
             await admin.close()
     return rows
 
@@ -209,7 +205,7 @@ class _Raw:
         )
 
 
-async def _writes(size: int, keeps: Keeps, raw: _Raw, embedder: _Table) -> list[dict[str, Any]]:
+async def _writes(size: int, keeps: Keeps, raw: _Raw, embedder: VectorTable) -> list[dict[str, Any]]:
     scopes = [Scope("many", f"user-{number}") for number in range(USERS)]
     large = Scope("large", "user")
     for scope in (*scopes, large):
@@ -244,14 +240,14 @@ async def _writes(size: int, keeps: Keeps, raw: _Raw, embedder: _Table) -> list[
         embedder.make(texts)
         owners = [users[number % len(users)] for number in range(count)]
         prepared = [(await _prepared(owner, [text], embedder))[0] for owner, text in zip(owners, texts, strict=True)]
-        ours = await _rate(count, concurrent, lambda n: keeps.memory(owners[n]).remember(texts[n]))
-        floor = await _rate(count, concurrent, lambda n: raw.insert(owners[n], [prepared[n]]))
+        ours = await rate(count, concurrent, lambda n: keeps.memory(owners[n]).remember(texts[n]))
+        floor = await rate(count, concurrent, lambda n: raw.insert(owners[n], [prepared[n]]))
         note = "row, event, words, vector; one commit each for the floor"
         rows.append(_row(size, f"single writes of {who}, {concurrent} at once, /s", ours, floor, note))
     return rows
 
 
-async def _recalls(size: int, keeps: Keeps, url: str, embedder: _Table) -> list[dict[str, Any]]:
+async def _recalls(size: int, keeps: Keeps, url: str, embedder: VectorTable) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     connection = await asyncpg.connect(url)
     await register_vector(connection)
@@ -321,72 +317,10 @@ async def _recalls(size: int, keeps: Keeps, url: str, embedder: _Table) -> list[
                 "note": "words, vector, late interaction, neighbours, rows",
             }
         )
-        rate = await _rate(320, 16, lambda n: memory.recall(queries[n % 40], limit=10))
-        rows.append({"size": f"{size:,}", "what": f"{name}: whole recalls, 16 at once, /s", "keeps": f"{rate:.0f}"})
+        whole = await rate(320, 16, lambda n: memory.recall(queries[n % 40], limit=10))
+        rows.append({"size": f"{size:,}", "what": f"{name}: whole recalls, 16 at once, /s", "keeps": f"{whole:.0f}"})
     await connection.close()
     return rows
-
-
-async def _peer(
-    size: int, server: EmbeddedPostgres, admin: asyncpg.Connection, embedder: _Table
-) -> list[dict[str, Any]]:
-    """LangGraph's AsyncPostgresStore on the same vectors, with the iterative scan that brings its recall near ours."""
-    if importlib.util.find_spec("langgraph.store.postgres") is None:
-        return [{"size": f"{size:,}", "what": "LangGraph's store", "note": "not installed: make bench installs it"}]
-    from langgraph.store.postgres import AsyncPostgresStore
-
-    await admin.execute("DROP DATABASE IF EXISTS peer")
-    await admin.execute("CREATE DATABASE peer")
-
-    async def embed(texts: list[str]) -> list[list[float]]:
-        return [embedder.vector(text).tolist() for text in texts]
-
-    url = server.url("postgres", "peer") + "&options=" + "-c%20hnsw.iterative_scan%3Drelaxed_order"
-    index = {
-        "dims": DIMENSIONS,
-        "embed": embed,
-        "fields": ["text"],
-        "ann_index_config": {"kind": "hnsw", "vector_type": "halfvec"},
-    }
-    async with AsyncPostgresStore.from_conn_string(url, index=index) as store:
-        await store.setup()
-        counted = size // USERS * USERS
-        started = time.perf_counter()
-        for start in range(0, counted, 100):
-            from langgraph.store.base import PutOp
-
-            await store.abatch(
-                [PutOp(("many", f"user-{n % USERS}"), str(n), {"text": text_of(n)}) for n in range(start, start + 100)]
-            )
-        stored = time.perf_counter() - started
-        mine = list(range(3, counted, USERS))
-        matrix = np.stack([embedder.vector(text_of(n)) for n in mine])
-        queries = [text_of(50_000_000 + number) for number in range(40)]
-        embedder.make(queries)
-        found = []
-        for query in queries:
-            truth = {str(mine[n]) for n in np.argsort(-(matrix @ embedder.vector(query)))[:10]}
-            found.append(
-                len(truth & {item.key for item in await store.asearch(("many", "user-3"), query=query, limit=10)}) / 10
-            )
-        median = await _median(40, lambda n: store.asearch(("many", "user-3"), query=queries[n % 40], limit=10))
-        writes = await _rate(
-            200, 1, lambda n: store.aput(("many", "user-3"), f"x{n}", {"text": text_of(20_000_000 + n)})
-        )
-    return [
-        {
-            "size": f"{size:,}",
-            "what": f"LangGraph: nearest 10 of {len(mine):,}, ms",
-            "floor": f"{median:.2f}",
-            "note": f"recall@10 {np.mean(found):.4f}, relaxed iterative scan",
-        },
-        {
-            "size": f"{size:,}",
-            "what": "LangGraph: single writes, /s",
-            "floor": f"{writes:.0f}",
-            "note": f"stored {counted / stored:.0f}/s in batches of 100",
-        },
-    ]
 
 
 def _process_costs() -> list[dict[str, Any]]:
@@ -431,7 +365,7 @@ async def _vacuum(server: EmbeddedPostgres, database: str) -> None:
     await connection.close()
 
 
-async def _prepared(scope: Scope, texts: Sequence[str], embedder: _Table) -> list[Written]:
+async def _prepared(scope: Scope, texts: Sequence[str], embedder: VectorTable) -> list[Written]:
     embeddings = await embedder.embed(texts)
     return [
         written(new_row(NewMemory(content=text), scope, new_id(), utc_now()), embedding)
@@ -463,7 +397,7 @@ async def _medians(*works: Callable[[int], Awaitable[Any]]) -> list[float]:
     return [1e3 * statistics.median(each) for each in times]
 
 
-async def _rate(count: int, concurrent: int, work: Callable[[int], Awaitable[Any]]) -> float:
+async def rate(count: int, concurrent: int, work: Callable[[int], Awaitable[Any]]) -> float:
     """How many a second, `concurrent` at a time."""
     numbers = iter(range(count))
 

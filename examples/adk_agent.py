@@ -13,18 +13,18 @@ import sys
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.runners import Runner
-from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.preload_memory_tool import PreloadMemoryTool
 from google.genai import types
 
-from keeps.integrations.adk import KeepsMemoryService, KeepsTools
+from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService, KeepsTools
 
 APP, USER = "concierge", "alice"
 
 
-async def main(model: str | BaseLlm, memory: KeepsMemoryService, tools: KeepsTools) -> list[str]:
+async def main(
+    model: str | BaseLlm, memory: KeepsMemoryService, tools: KeepsTools, sessions: KeepsSessionService
+) -> list[str]:
     """Two conversations; what the agent said in each."""
-    sessions = InMemorySessionService()
     agent = LlmAgent(
         name="concierge",
         model=model,
@@ -47,13 +47,14 @@ async def main(model: str | BaseLlm, memory: KeepsMemoryService, tools: KeepsToo
 
 
 async def _alone() -> None:
-    memory, tools = KeepsMemoryService(), KeepsTools()
+    memory, tools, sessions = KeepsMemoryService(), KeepsTools(), KeepsSessionService()
     try:
-        for line in await main(sys.argv[1] if len(sys.argv) > 1 else "gemini-flash-latest", memory, tools):
+        for line in await main(sys.argv[1] if len(sys.argv) > 1 else "gemini-flash-latest", memory, tools, sessions):
             print(line)
     finally:
         await memory.close()
         await tools.close()
+        await sessions.close()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import structlog
 import uvicorn
 
 from keeps.access.tokens import make_token
+from keeps.cli.serving import other_protocols
 from keeps.clock import utc_now
 from keeps.engine import Keeps
 from keeps.server.app import create_app
@@ -43,7 +44,8 @@ async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncG
     # acknowledgement.
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
-    app = create_app(Settings(home=Path("unused"), **settings), opening, clock=clock)
+    made = Settings(home=Path("unused"), **settings)
+    app = create_app(made, opening, clock=clock, mounted=other_protocols(made))
     config = uvicorn.Config(app, http=GuardedProtocol, log_config=None, access_log=False, ws="none")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve([listener]))
@@ -55,6 +57,8 @@ async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncG
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         keeps.events.end_subscriptions()
+        for each in app.state.mounted:
+            each.end()
         server.should_exit = True
         await task
         listener.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -37,9 +38,12 @@ from keeps.graph.service import GraphService
 from keeps.handlers import handlers_of
 from keeps.indexing.service import Indexer
 from keeps.insights.service import InsightService
+from keeps.items.service import ItemService
 from keeps.jobs.worker import JobQueue, Worker
 from keeps.knowledge.service import KnowledgeService
 from keeps.lifecycle.service import Lifecycle, UserJob
+from keeps.memories.census import Census
+from keeps.memories.keys import MemoryKeys
 from keeps.memories.service import MemoryService
 from keeps.operations.service import OperationService, Run
 from keeps.plans.service import PlanService
@@ -58,6 +62,7 @@ from keeps.tasks.service import TaskService
 from keeps.telemetry.metrics import Metrics
 from keeps.tenants.service import Introducer
 from keeps.tools.service import ToolService
+from keeps.transcripts.service import TranscriptService
 from keeps.transfer.erasure import TenantService
 from keeps.transfer.service import TransferService
 from keeps.webhooks.service import WebhookService
@@ -143,8 +148,10 @@ async def open_keeps(
         summing = SessionConsolidation(
             database, conversations, memories, counted_chat(chat, metrics, "sessions"), settings.llm_tokens_per_day
         )
+        items = ItemService(database, introducer, chosen, clock)
         jobs: dict[str, UserJob] = {"index": partial(_index, indexer), "sessions": summing.consolidate_user}
-        lifecycle = Lifecycle(database, operations, clock, jobs, metrics, settings.cleanup_interval_hours)
+        cleanup_hours = settings.cleanup_interval_hours
+        lifecycle = Lifecycle(database, operations, clock, jobs, metrics, items.sweep_user, cleanup_hours)
         sources = SourceService(database, memories, recall, clock)
         router = opened(
             ContextRouter(database, asked, conversations, sources, choose_counter(), access, clock, metrics)
@@ -178,12 +185,16 @@ async def open_keeps(
             admin_url=server.url("postgres") if server else None,
             access=access,
             memories=memories,
+            memory_keys=MemoryKeys(database, clock),
+            census=Census(database, clock),
             forgetting=Forgetting(database, memories, conversations, graph, asked),
             recall=recall,
             knowledge=KnowledgeService(memories, recall),
             indexer=indexer,
             working=WorkingService(database, introducer, clock),
             sessions=sessions,
+            transcripts=TranscriptService(database, introducer, clock),
+            items=items,
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
             providers=asked,
@@ -205,6 +216,7 @@ async def open_keeps(
             lifecycle=lifecycle,
             worker=worker,
             queue=JobQueue(database),
+            loop=asyncio.get_running_loop(),
             stack=stack.pop_all(),
         )
         keeps.handlers = handlers_of(keeps)

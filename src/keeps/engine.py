@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -23,9 +24,12 @@ from keeps.graph.reading import Reader
 from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer, IndexStatus
 from keeps.insights.service import InsightService
+from keeps.items.service import ItemService
 from keeps.jobs.worker import JobQueue, Worker
 from keeps.knowledge.service import KnowledgeService
 from keeps.lifecycle.service import Lifecycle
+from keeps.memories.census import Census
+from keeps.memories.keys import MemoryKeys
 from keeps.memories.service import MemoryService
 from keeps.operations.service import OperationService
 from keeps.plans.service import PlanService
@@ -38,6 +42,7 @@ from keeps.sessions.service import SessionService
 from keeps.tasks.service import TaskService
 from keeps.telemetry.metrics import Metrics
 from keeps.tools.service import ToolService
+from keeps.transcripts.service import TranscriptService
 from keeps.transfer.erasure import TenantService
 from keeps.transfer.service import TransferService
 from keeps.webhooks.service import WebhookService
@@ -69,12 +74,16 @@ class Keeps:
     """PostgreSQL's administrator, of an embedded database only."""
     access: AccessBuffer
     memories: MemoryService
+    memory_keys: MemoryKeys
+    census: Census
     forgetting: Forgetting
     recall: RecallService
     knowledge: KnowledgeService
     indexer: Indexer
     working: WorkingService
     sessions: SessionService
+    transcripts: TranscriptService
+    items: ItemService
     plans: PlanService
     tasks: TaskService
     providers: ProviderService
@@ -96,6 +105,8 @@ class Keeps:
     lifecycle: Lifecycle
     worker: Worker
     queue: JobQueue
+    loop: asyncio.AbstractEventLoop
+    """Where it was opened, and is used."""
     stack: AsyncExitStack
     """What was opened, and is closed again in turn."""
     handlers: Mapping[Endpoint[Any], Handler] = field(default_factory=dict[Endpoint[Any], Handler])

@@ -11,13 +11,15 @@ from uuid import UUID
 from keeps.conversations.service import ConversationService
 from keeps.db.session import Database, Tx
 from keeps.graph.service import GraphService
+from keeps.memories import store
 from keeps.memories.answers import RECEIPT
+from keeps.memories.keys import COUNT, below
 from keeps.memories.service import MemoryService
 from keeps.providers.builtin import joined_key
 from keeps.providers.service import ProviderService, id_of
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError
-from keeps_client.models import Receipt
+from keeps_client.models import KeysChanged, Receipt
 
 
 class Forgetting:
@@ -67,6 +69,25 @@ class Forgetting:
         if known is not None and known.session_id is not None:
             await self._exchanges.drop_copies(scope, known.session_id)
         return receipt.model_copy(update={"providers": ("postgres", *others)})
+
+    async def forget_keys(self, scope: Scope, namespace: str, key: str, *, hard: bool) -> KeysChanged:
+        """Forget what is stored under a key and all keys below it: all of it, or none. Raises NotFoundError."""
+        async with self._database.scoped(scope) as tx:
+            names = await store.keys_below(tx, namespace, key)
+        for each in names:
+            await self._providers.forget(scope, f"{namespace}/{each}")
+
+        async def work(tx: Tx) -> int:
+            rows = await below(tx, namespace, key)
+            for row in rows:
+                await self._memories.forget_stored(tx, row, hard=hard)
+                if row.kind == "episodic":
+                    await self._exchanges.forget_what_was_made(tx, row, hard=hard)
+            if hard:
+                await self._graph.forget_unspoken(tx)
+            return len(rows)
+
+        return KeysChanged(changed=await self._database.write(scope, work, answer=COUNT))
 
 
 def _named(namespace: str | None, key: str | None) -> str | None:

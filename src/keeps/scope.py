@@ -33,6 +33,7 @@ class Scope:
 
     `tenant_id` is the hard wall, `user_id` owns what is written. Both are text ids; a UUID works as its text. With
     `agent_bound`, as tokens of agents are, the experiences and skills of other agents of the user are out of reach.
+    `any_user`: whoever asks may act for other users of the tenant, too.
     """
 
     tenant_id: str = DEFAULT_TENANT_ID
@@ -41,6 +42,7 @@ class Scope:
     session_id: str | None = None
     roles: frozenset[str] = field(default=frozenset({"writer"}))
     agent_bound: bool = False
+    any_user: bool = False
 
     def __post_init__(self) -> None:
         check_id("tenant_id", self.tenant_id)

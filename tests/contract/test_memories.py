@@ -157,3 +157,31 @@ async def test_memories_are_listed_by_importance_recency_and_name(memory: Any, k
             await memory.list(order=order, cursor=cursor)
     with pytest.raises(ValidationFailedError, match="importance"):
         await memory.list(order="size")
+
+
+async def test_keys_below_a_key_move_together(memory: Any) -> None:
+    for key in ("a", "a/x", "a/y/z", "ab", "a0", "b"):
+        await memory.remember(f"This is {key}.", namespace="n", key=key)
+    await memory.remember("This is a/x, anew.", namespace="n", key="a/x")
+    old = await memory.find("n", "a/x")
+    with pytest.raises(ConflictError):
+        await memory.move_keys("n", "a", "b")
+    with pytest.raises(ValidationFailedError):
+        await memory.move_keys("n", "a", "a/below")
+    with pytest.raises(NotFoundError):
+        await memory.move_keys("n", "none", "other")
+    with pytest.raises(ValidationFailedError):
+        await memory.move_keys("n", "a", "c" * 254)
+    assert (await memory.move_keys("n", "a", "c/d")).changed == 3
+    assert {each.key for each in await memory.list()} == {"c/d", "c/d/x", "c/d/y/z", "ab", "a0", "b"}
+    moved = await memory.find("n", "c/d/x")
+    assert (moved.memory_id, moved.content) == (old.memory_id, "This is a/x, anew.")
+    assert (await memory.recall("anew")).hits[0].memory.key == "c/d/x"
+    assert (await memory.forget_keys("n", "c")).changed == 3
+    assert {each.key for each in await memory.list()} == {"ab", "a0", "b"}
+    assert (await memory.restore(moved.memory_id)).status == "restored"
+    assert (await memory.forget_keys("n", "c/d/x", hard=True)).changed == 1
+    with pytest.raises(NotFoundError):
+        await memory.restore(moved.memory_id)
+    with pytest.raises(NotFoundError):
+        await memory.forget_keys("n", "c")

@@ -157,19 +157,46 @@ async def test_many_threads_and_processes_share_one_server(new_home: Callable[..
     await until(lambda: inspect_home(home).running_pid is None, "the server stops")
 
 
-async def test_a_killed_owners_server_is_adopted_with_its_rows(new_home: Callable[..., Path]) -> None:
+def processes_of(home: Path) -> list[list[str]]:
+    """What runs for a home: its server, its guard."""
+    found = (each.info["cmdline"] or [] for each in psutil.process_iter(["cmdline"]))
+    return [command for command in found if any(str(home) in part for part in command) and "-c" not in command[:2]]
+
+
+async def test_when_all_users_were_killed_nothing_is_left_but_the_rows(new_home: Callable[..., Path]) -> None:
     home = new_home()
-    owner = opener(home)
-    await asyncio.to_thread(ready, owner)
+    owners = [opener(home) for _ in range(3)]
+    for owner in owners:
+        await asyncio.to_thread(ready, owner)
     pid = inspect_home(home).running_pid
-    kill(owner)
+    kill(owners[0])
+    kill(owners[1])
+    assert inspect_home(home).lease_pids == [owners[2].pid]
+    assert len([each for each in processes_of(home) if "guard.py" in " ".join(each)]) == 1
     assert inspect_home(home).running_pid == pid
-    assert inspect_home(home).lease_pids == []
+    kill(owners[2])
+    await until(lambda: not processes_of(home), "server and guard end", seconds=10)
     opened = await EmbeddedPostgres.open(home)
-    assert inspect_home(home).running_pid == pid
-    assert await marks(opened) == 1
+    assert await marks(opened) == 3
     await opened.close()
-    assert inspect_home(home).running_pid is None
+    await until(lambda: not processes_of(home), "the next guard ends, too", seconds=10)
+
+
+async def test_a_guard_that_was_killed_is_replaced_by_the_next_user(new_home: Callable[..., Path]) -> None:
+    home = new_home()
+    async with await EmbeddedPostgres.open(home):
+        (guard,) = [each for each in psutil.process_iter(["cmdline"]) if is_guard(each, home)]
+        guard.kill()
+        await until(lambda: not guard.is_running() or guard.status() == psutil.STATUS_ZOMBIE, "the guard is gone")
+        owner = opener(home)
+        await asyncio.to_thread(ready, owner)
+    kill(owner)
+    await until(lambda: inspect_home(home).running_pid is None, "the server stops", seconds=10)
+
+
+def is_guard(process: psutil.Process, home: Path) -> bool:
+    command = process.info["cmdline"] or []
+    return command[-1:] == [str(home)] and command[-2].endswith("guard.py")
 
 
 async def test_a_killed_server_comes_back_with_every_committed_row(new_home: Callable[..., Path]) -> None:

@@ -24,7 +24,7 @@ from google.adk.tools.preload_memory_tool import PreloadMemoryTool
 from google.genai import types
 
 from keeps.engine import Keeps
-from keeps.integrations.adk import KeepsMemoryService, KeepsTools, register
+from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService, KeepsTools, register
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError
 
@@ -275,6 +275,11 @@ async def test_a_uri_names_it(server_url: str, tenant: str) -> None:
     await made.add_session_to_memory(session(event(HENS)))
     assert await found(made, "hens") == [HENS]
     await made.close()
+    sessions = get_service_registry().create_session_service(f"keeps:{server_url}", agents_dir=".", tenant_id=tenant)
+    assert isinstance(sessions, KeepsSessionService)
+    begun = await sessions.create_session(app_name="concierge", user_id="alice")
+    assert (await sessions.list_sessions(app_name="concierge", user_id="alice")).sessions == [begun]
+    await sessions.close()
 
 
 async def test_a_loop_of_its_own(server_url: str, tenant: str) -> None:
@@ -319,7 +324,7 @@ async def test_a_file_of_services_names_it(server_url: str, tmp_path: Path, monk
 
 @pytest.mark.slow_step("ADK imports its parts when a runner first runs")
 async def test_the_example(place: dict[str, Any]) -> None:
-    memory, tools = KeepsMemoryService(**place), KeepsTools(**place)
+    memory, tools, sessions = KeepsMemoryService(**place), KeepsTools(**place), KeepsSessionService(**place)
     model = Scripted(
         answers=[
             call("store_memory", content="Loves the sea.", namespace="preferences", key="sea"),
@@ -328,7 +333,7 @@ async def test_the_example(place: dict[str, Any]) -> None:
         ],
         asked=[],
     )
-    assert await main(model, memory, tools) == ["Noted.", "No peanuts."]
+    assert await main(model, memory, tools, sessions) == ["Noted.", "No peanuts."]
     assert "I'm allergic to peanuts" in model.asked[-1], "the second conversation begins with what the first said"
-    await memory.close()
-    await tools.close()
+    for each in (memory, tools, sessions):
+        await each.close()

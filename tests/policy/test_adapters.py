@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
@@ -16,9 +17,7 @@ from keeps.engine import Keeps
 from keeps.integrations.owners import Owners
 from keeps_client.errors import UnavailableError
 
-ADAPTERS = [
-    each.stem for each in Path(keeps.integrations.__path__[0]).glob("*.py") if each.stem not in ("__init__", "owners")
-]
+ADAPTERS = [each.name for each in iter_modules(keeps.integrations.__path__) if each.name != "owners"]
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
@@ -77,6 +76,13 @@ async def test_an_engine_that_is_given_stays_open_and_counts_what_failed(keeps: 
     assert owners.failures == {"search": 1}
 
 
-def test_an_engine_is_given_where_its_loop_runs(keeps: Keeps) -> None:
-    with pytest.raises(RuntimeError, match="event loop"):
-        Owners(keeps)
+async def test_a_sync_call_never_waits_for_itself(keeps: Keeps) -> None:
+    owners = Owners(keeps)
+    with pytest.raises(asyncio.InvalidStateError, match="event loop"):
+        owners.now(owners.ask("alice", lambda memory: memory.recall("hens")))
+
+
+def test_a_sync_call_never_waits_for_a_loop_that_does_not_run(keeps: Keeps) -> None:
+    owners = Owners(keeps)
+    with pytest.raises(asyncio.InvalidStateError, match="does not run"):
+        owners.now(owners.ask("alice", lambda memory: memory.recall("hens")))

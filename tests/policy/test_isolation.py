@@ -19,6 +19,7 @@ from keeps.memories.types import MemoryRow
 from keeps.operations.service import Change, Run, record
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError, NotFoundError, UnavailableError
+from keeps_client.models import NewTranscriptEntry
 from tests.schema.test_catalogue import STATEMENTS, TABLES
 
 SOURCE = Path(__file__).parents[2] / "src" / "keeps"
@@ -41,6 +42,12 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
     await alice.read_entities()
     await alice.add_document("The spare key is in the shed.", source="keys", visibility="private")
     await alice.store_exchange([{"role": "user", "content": "The spare key lies under the mat."}], session_id="talk")
+    await alice.create_transcript("app", transcript_id="talk", state={"a": 1}, user_state={"b": 2})
+    await alice.append_to_transcript(
+        "app", "talk", [NewTranscriptEntry(entry_id="1", entry="The key is under the mat")]
+    )
+    await alice.put_item(("notes",), "key", {"text": "The key is under the mat."}, ttl_minutes=60)
+    await alice.get_item(("notes",), "key", refresh_ttl=True)
     run = Run(new_id(), tenant, "promotion", utc_now())
     row = MemoryRow.of(await alice.get(private.memory_id))
     await keeps.database.write(alice.scope, lambda tx: record(tx, run, [Change(None, row)]))
@@ -177,6 +184,12 @@ async def test_another_user_of_the_tenant_sees_only_what_is_shared(
             "memory_readings",
             "documents",
             "document_passages",
+            "transcripts",
+            "transcript_entries",
+            "transcript_values",
+            "items",
+            "item_refreshes",
+            "item_vectors",
         ):
             assert await raw.fetch(f"SELECT * FROM keeps.{table}") == [], table
         # Working memory is the tenant's, by design; keys of access are the tenant administrators' to manage.
@@ -184,6 +197,30 @@ async def test_another_user_of_the_tenant_sees_only_what_is_shared(
 
 
 INSERTS = {
+    "items": (
+        "INSERT INTO keeps.items (tenant_id, user_id, namespace, key, row_id, value, version, created_at, updated_at)"
+        " VALUES ($1, $2, 'notes.', 'forged', gen_random_uuid(), '{}', 1, now(), now())"
+    ),
+    "item_refreshes": (
+        "INSERT INTO keeps.item_refreshes (tenant_id, user_id, row_id, ends_at) VALUES ($1, $2, gen_random_uuid(),"
+        " now())"
+    ),
+    "item_vectors": (
+        "INSERT INTO keeps.item_vectors (tenant_id, user_id, namespace, row_id, field, model, embedding, bits) VALUES"
+        " ($1, $2, 'notes.', gen_random_uuid(), '$', 'm', '[1]', B'1')"
+    ),
+    "transcripts": (
+        "INSERT INTO keeps.transcripts (tenant_id, user_id, app, transcript_id, row_id, entry_count, version,"
+        " created_at, updated_at) VALUES ($1, $2, 'app', 'forged', gen_random_uuid(), 0, 1, now(), now())"
+    ),
+    "transcript_entries": (
+        "INSERT INTO keeps.transcript_entries (tenant_id, user_id, app, transcript_id, position, row_id, entry_id, at,"
+        " entry, bytes) VALUES ($1, $2, 'app', 'talk', 2, gen_random_uuid(), 'forged', now(), '{}', 2)"
+    ),
+    "transcript_values": (
+        "INSERT INTO keeps.transcript_values (tenant_id, user_id, app, transcript_id, key, row_id, value, updated_at)"
+        " VALUES ($1, $2, 'app', '', 'forged', gen_random_uuid(), '1', now())"
+    ),
     "documents": (
         "INSERT INTO keeps.documents (tenant_id, document_id, user_id, title, format, file_hash, metadata, tags,"
         " visibility, pages, pages_without_text, characters, tail, version, created_at, updated_at) VALUES ($1,"

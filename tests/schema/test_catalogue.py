@@ -16,7 +16,9 @@ import pytest
 import keeps
 from keeps.db.statements import Statements
 from keeps.events.store import Reach
+from keeps.items.store import ItemRow
 from keeps.memories.types import MEMORY
+from keeps.transcripts.store import TranscriptRow
 from keeps_client import models
 from keeps_client.models import insights
 
@@ -37,6 +39,9 @@ TABLES = [
     "entity_names",
     "events",
     "idempotency_keys",
+    "item_refreshes",
+    "item_vectors",
+    "items",
     "llm_usage",
     "memories",
     "memory_access",
@@ -59,6 +64,9 @@ TABLES = [
     "task_subtasks",
     "tenant_jobs",
     "tenants",
+    "transcript_entries",
+    "transcript_values",
+    "transcripts",
     "users",
     "webhook_failures",
     "webhooks",
@@ -158,17 +166,22 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "list_tenants",
         "log_cascade",
         "last_sequences",
+        "item_owners",
         "make_event_partitions",
+        "memory_owners",
+        "memory_subjects",
         "redact_events",
         "redact_graph_events",
         "redact_memory_events",
         "redact_own_events",
         "redact_plan_events",
+        "redact_rows",
         "replay_counts",
         "replay_differences",
         "retire_events",
         "schedule_tenant",
         "take_due_jobs",
+        "transcript_owners",
         "users_due",
         "users_of_tenant",
         "users_to_index",
@@ -195,7 +208,11 @@ async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, package:
 
 
 def fields_of(name: str) -> set[str]:
-    kind: Any = {"Reach": Reach}.get(name) or getattr(models, name, None) or getattr(insights, name)
+    kind: Any = (
+        {"Reach": Reach, "TranscriptRow": TranscriptRow, "ItemRow": ItemRow}.get(name)
+        or getattr(models, name, None)
+        or getattr(insights, name)
+    )
     return set(kind.model_fields) if hasattr(kind, "model_fields") else {field.name for field in fields(kind)}
 
 

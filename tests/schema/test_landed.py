@@ -15,6 +15,7 @@ LANDED = {
     "0005.sql": "7eb70a5c4f0b3699a87d7c7d100484cc79a69798126227cadf70598275a04301",
     "0006.sql": "765f7d38dd04156a4b89e35fe320fa144840b77832b6756738f6aef6a6c763d6",
     "0007.sql": "8f2da64d4128aa7c0720137a1881ff93125dd6915d7c962976bac1e2e425a19a",
+    "0008.sql": "b2a087b2343fa0513b0e5fe215819cef2d8ee206cd5264ed43be9cd731f917fd",
 }
 """What each revision says. Add a line when one lands on main; never change one."""
 

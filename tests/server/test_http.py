@@ -317,3 +317,10 @@ async def test_a_text_that_is_too_long_has_characters_and_a_list_has_items(http:
         http, "POST", "/v1/memories", json={"content": "x", "tags": [f"t{n}" for n in range(51)]}
     )
     assert "at most 50 items" in problem["detail"]
+
+
+async def test_of_a_thousand_findings_the_first_are_told(http: Any) -> None:
+    status, problem, _ = await asked(http, "POST", "/v1/items/read", json={"operations": [{"op": "none"}] * 1_000})
+    assert (status, len(problem["errors"])) == (422, 100)
+    assert problem["detail"].endswith("; and 900 more")
+    assert problem["errors"][99]["field"] == "operations.99"

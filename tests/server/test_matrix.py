@@ -26,7 +26,7 @@ from keeps.operations.service import Run
 from keeps.scope import Scope
 from keeps.server.app import create_app
 from keeps.settings import Settings
-from keeps_client.models import NewDatabase, NewWebhook, QueryAudit
+from keeps_client.models import NewDatabase, NewTranscriptEntry, NewWebhook, QueryAudit
 from tests.serving import token
 
 MARK = "swordfish"
@@ -54,6 +54,11 @@ STATE_TABLES = (
     "document_passages",
     "databases",
     "query_audit",
+    "transcripts",
+    "transcript_entries",
+    "transcript_values",
+    "items",
+    "item_vectors",
 )
 OWN = {200, 201, 403}
 """The stranger works on rows of their own, or may not for want of a role."""
@@ -85,6 +90,8 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "delete /v1/memories": ({"params": {"namespace": "n", "key": "only-alices"}}, HIDDEN, False),
     "post /v1/memories/{memory_id}/restore": ({}, HIDDEN, False),
     "get /v1/memories/{memory_id}/history": ({}, HIDDEN, False),
+    "post /v1/memories/move": ({"json": {"namespace": "n", "key": "only-alices", "to": "mine"}}, HIDDEN, False),
+    "post /v1/memories/forget": ({"json": {"namespace": "n", "key": "only-alices", "hard": True}}, HIDDEN, False),
     "post /v1/recall": ({"json": {"query": MARK, "limit": 200, "include_superseded": True}}, OWN, False),
     "post /v1/memory/semantic": ({"json": {"content": "mine", "external_id": "alices"}}, OWN, False),
     "post /v1/memory/semantic/upsert": (
@@ -192,6 +199,32 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/tools": ({"params": {"query": "a tool"}}, OWN, False),
     "delete /v1/tools/{name}": ({}, HIDDEN, False),
     "post /v1/sources": ({"json": {"name": "alices", "kind": "api", "purpose": "mine"}}, OWN, False),
+    "post /v1/transcripts/{app}": ({"json": {"state": {"mine": 1}}}, OWN, False),
+    "get /v1/transcripts/{app}": ({}, OWN, False),
+    "get /v1/transcripts/{app}/{transcript_id}": ({}, HIDDEN, False),
+    "post /v1/transcripts/{app}/{transcript_id}/entries": ({"json": {"state": {"defaced": 1}}}, HIDDEN, False),
+    "delete /v1/transcripts/{app}/{transcript_id}": ({}, HIDDEN, False),
+    "get /v1/apps/{app}/state": ({}, OWN, False),
+    "get /v1/admin/transcripts/{app}": ({}, OWN, True),
+    "post /v1/items": (
+        {
+            "json": {
+                "operations": [
+                    {"op": "delete", "namespace": ["alices"], "key": "alices"},
+                    {"op": "search", "query": "Alice's item"},
+                    {"op": "sweep"},
+                ]
+            }
+        },
+        OWN,
+        False,
+    ),
+    "post /v1/items/read": (
+        {"json": {"operations": [{"op": "search", "refresh_ttl": True}, {"op": "namespaces"}]}},
+        OWN,
+        False,
+    ),
+    "get /v1/admin/items/namespaces": ({}, OWN, True),
     "get /v1/sources": ({}, OWN, False),
     "delete /v1/sources/{name}": ({}, HIDDEN, False),
     "post /v1/exchanges": (
@@ -266,6 +299,9 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     await alice.store_exchange([{"role": "user", "content": f"My password is {MARK}."}], session_id="alices")
     await alice.add_source("the-source", kind="api", purpose=f"{MARK} by day", visibility="private")
     await alice.add_tool("the-source", purpose=f"{MARK} by night", visibility="private")
+    await alice.create_transcript("alices", transcript_id="only-alices", state={"a": MARK}, user_state={"b": MARK})
+    await alice.append_to_transcript("alices", "only-alices", [NewTranscriptEntry(entry_id="1", entry={"text": MARK})])
+    await alice.put_item(("alices",), "alices", {"text": f"Alice's item is {MARK}."}, ttl_minutes=60)
     document = await alice.add_document(f"Alice's document is {MARK}.", source="alices", visibility="private")
     await keeps.database.write(alice.scope, _with_a_database)
     operation = await _promoted(keeps, alice)
@@ -275,6 +311,8 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     await alice.add_mention(memory.memory_id, anna.entity_id)
     await keeps.indexer.settle()  # or a vector comes while strangers ask
     return {
+        "app": "alices",
+        "transcript_id": "only-alices",
         "provider_id": "working",
         "entry_key": "alices",
         "operation_id": str(operation),

@@ -12,7 +12,7 @@ from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, NotFoundError
-from keeps_client.models import NewKey, Quota
+from keeps_client.models import NewKey, NewTranscriptEntry, Quota
 from tests.serving import token
 
 TABLES = (
@@ -36,6 +36,12 @@ TABLES = (
     "api_keys",
     "documents",
     "document_passages",
+    "transcripts",
+    "transcript_entries",
+    "transcript_values",
+    "items",
+    "item_refreshes",
+    "item_vectors",
     "events",
 )
 
@@ -69,6 +75,14 @@ async def filled(keeps: Keeps, tenant: str, user: str) -> Any:
     for provider in ("working", "markdown"):
         await memory.write_entry(provider, "swordfish", "The swordfish swims.", metadata={"content_type": "event"})
     await memory.add_document("# Of the swordfish\n\nThe swordfish swims.", source=f"{user}-swordfish.md")
+    await memory.create_transcript(
+        "swordfish-app", transcript_id="t", state={"x": "swordfish"}, user_state={"y": "swordfish", "z": None}
+    )
+    await memory.put_item(("swordfish",), "k", {"x": "swordfish"}, ttl_minutes=60)
+    await memory.put_item(("swordfish", "below"), "swordfish", {"x": None}, texts={"x": "a swordfish"})
+    await memory.get_item(("swordfish",), "k", refresh_ttl=True)
+    said = [NewTranscriptEntry(entry_id=str(number), entry={"text": "swordfish"}) for number in range(3)]
+    await memory.append_to_transcript("swordfish-app", "t", said, state={"x": "a swordfish"})
     await memory.keeps.keys.make(memory.scope, NewKey(name="k", user_id=user))
     return memory
 
@@ -166,7 +180,10 @@ async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuse
         "entity_names",
         "relations",
         "mentions",
+        "transcripts",
     )
+    talk = await alice.get_transcript("swordfish-app", "t")
+    items = await alice.search_items(("swordfish",))
     before = await dump(superuser, tenant)
     again = await alice.keeps.transfer.import_lines(alice.scope, lines)
     assert (again.stored, again.unchanged, again.failed) == (0, len(lines), 0)
@@ -177,6 +194,10 @@ async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuse
     before["mentions"] = [row for row in before["mentions"] if ",user," in row]  # what reading found is found again
     assert {name: after[name] for name in tables} == {name: before[name] for name in tables}
     assert (await keeps.events.verify(alice.scope)).differences == []
+    assert await alice.get_transcript("swordfish-app", "t") == talk
+    assert await alice.search_items(("swordfish",)) == items
+    await keeps.indexer.settle()
+    assert (await alice.search_items(query="a swordfish"))[0].key == "swordfish", "vectors are made again"
     assert (await alice.recall("password")).hits[0].memory.content == "My password is swordfish no more."
 
 

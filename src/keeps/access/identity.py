@@ -32,12 +32,13 @@ class Authenticator:
         self._tokens = tokens
         self._keys: dict[bytes, tuple[float, Row | None]] = {}
 
-    async def scope_of(self, headers: Mapping[str, str]) -> Scope:
-        """Raises UnauthenticatedError, ForbiddenError; ValidationFailedError for a header that is no id."""
+    async def scope_of(self, headers: Mapping[str, str], *, some_user: str | None = None) -> Scope:
+        """`some_user`: for whom credentials act that may act for any user, where no header says so; without it they
+        must say. Raises UnauthenticatedError, ForbiddenError; ValidationFailedError for a header that is no id."""
         if self.mode == "none":
             return _believed(headers.get("x-tenant-id"), headers.get("x-user-id"), headers.get("x-agent-id"))
         scheme, _, credential = headers.get("authorization", "").partition(" ")
-        if scheme and scheme.lower() != "bearer":
+        if scheme and scheme.lower() not in ("bearer", "token"):
             raise UnauthenticatedError("the Authorization header must be: Bearer <token or key>")
         secret = credential.strip() or headers.get("x-api-key", "")
         if not secret:
@@ -45,7 +46,7 @@ class Authenticator:
         if secret.startswith(PREFIX):
             if "keys" not in self.mode:
                 raise UnauthenticatedError("API keys are not accepted here (KEEPS_AUTH)")
-            return await self._scope_of_key(secret, headers)
+            return await self._scope_of_key(secret, headers, some_user)
         if self._tokens is None:
             raise UnauthenticatedError("only API keys are accepted here (KEEPS_AUTH)")
         return _agreed(await self._tokens.scope_of(secret), headers)
@@ -54,7 +55,7 @@ class Authenticator:
         """After a key was revoked here: ask again at once."""
         self._keys.clear()
 
-    async def _scope_of_key(self, secret: str, headers: Mapping[str, str]) -> Scope:
+    async def _scope_of_key(self, secret: str, headers: Mapping[str, str], some_user: str | None) -> Scope:
         key_hash = hash_of(secret)
         known = self._keys.get(key_hash)
         if known is None or time.monotonic() > known[0]:
@@ -66,14 +67,16 @@ class Authenticator:
         now = self._clock()
         if row is None or row["revoked_at"] is not None or (row["expires_at"] is not None and row["expires_at"] <= now):
             raise UnauthenticatedError("the API key is unknown, expired or revoked")
-        user_id = row["user_id"] or headers.get("x-user-id")
+        user_id = row["user_id"] or headers.get("x-user-id", some_user)
         if user_id is None:
             raise ValidationFailedError(
                 "this API key may act for any user; say for which: --user, user_id=… or the header X-User-ID"
             )
         agent_id = row["agent_id"] or headers.get("x-agent-id")
-        scope = Scope(row["tenant_id"], user_id, agent_id, None, known_roles(row["roles"]), row["agent_id"] is not None)
-        return _agreed(scope, headers)
+        roles, bound = known_roles(row["roles"]), row["agent_id"] is not None
+        return _agreed(
+            Scope(row["tenant_id"], user_id, agent_id, None, roles, bound, any_user=row["user_id"] is None), headers
+        )
 
 
 def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:
@@ -91,4 +94,6 @@ def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _believed(tenant_id: str | None, user_id: str | None, agent_id: str | None) -> Scope:
-    return Scope(tenant_id or DEFAULT_TENANT_ID, user_id or DEFAULT_USER_ID, agent_id or None, None, EVERY_ROLE)
+    return Scope(
+        tenant_id or DEFAULT_TENANT_ID, user_id or DEFAULT_USER_ID, agent_id or None, None, EVERY_ROLE, any_user=True
+    )

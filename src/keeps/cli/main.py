@@ -22,6 +22,7 @@ from keeps.cli import (
     importing,
     jobs,
     log,
+    mcp,
     memories,
     providers,
     running,
@@ -60,6 +61,7 @@ def common(
 for module in (
     demo,
     serving,
+    mcp,
     memories,
     documents,
     databases,

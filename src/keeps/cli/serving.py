@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,8 @@ from keeps_client.errors import UnavailableError, ValidationFailedError
 
 if TYPE_CHECKING:
     import uvicorn
+
+    from keeps.server.mounting import Mounted
 
 
 Roles = Annotated[list[str] | None, typer.Option("--role", help="reader, writer, admin or operator; several times.")]
@@ -70,7 +73,10 @@ def serve(
     configure_traces(settings.otlp_endpoint, __version__)
     listener = _listen(settings.host, settings.port)
     app = create_app(
-        settings, lambda: Keeps.open(settings.home, database_url=settings.database_url), work=not no_worker
+        settings,
+        lambda: Keeps.open(settings.home, database_url=settings.database_url),
+        work=not no_worker,
+        mounted=other_protocols(settings),
     )
     config = uvicorn.Config(
         app,
@@ -95,6 +101,8 @@ def serve(
             # Streams have no end of their own: they are ended, and their readers go on at another server or later.
             if self.started:
                 app.state.keeps.events.end_subscriptions()
+                for each in app.state.mounted:
+                    each.end()
             await super().shutdown(sockets)
 
     started = time.monotonic()
@@ -103,6 +111,18 @@ def serve(
     err.print("Keeps has stopped" if server.started else "")
     if not server.started:
         raise UnavailableError(f"the server did not start ({time.monotonic() - started:.0f} s); the log above says why")
+
+
+def other_protocols(settings: Settings) -> list[Mounted]:
+    """mem0's API, and the other protocols whose extras are installed."""
+    from keeps.integrations.mem0 import Mem0Mount
+
+    found: list[Mounted] = [Mem0Mount()]
+    if find_spec("mcp") is not None:
+        from keeps.integrations.mcp.http import McpMount
+
+        found.append(McpMount(settings.secret_keys))
+    return found
 
 
 def _serve(server: uvicorn.Server, listener: socket.socket) -> None:

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from keeps.ai.embedder import Embedder
+from keeps.ai.embedder import Embedder, Embedding
 from keeps.clock import Clock
 from keeps.db.session import Database, taking_long
 from keeps.indexing import store
 from keeps.indexing.store import Counts, PendingUser
+from keeps.items import store as items
 from keeps.scope import Scope
 from keeps.turns import acting_for
 from keeps_client.errors import KeepsError
@@ -80,12 +81,26 @@ class Indexer:
             async with self._database.scoped(scope) as tx:
                 memories = await store.memories_to_index(tx, embedder.model, BATCH)
             if not memories:
-                return None
+                return await self._index_items(scope, embedder)
             with acting_for(scope.tenant_id):
                 embeddings = await embedder.embed([memory.text for memory in memories])
             return await self._database.write(
                 scope, lambda tx: store.insert_vectors(tx, embedder.model, memories, embeddings, self._clock())
             )
+
+    async def _index_items(self, scope: Scope, embedder: Embedder) -> int | None:
+        """The same for items, each by all of its texts."""
+        async with self._database.scoped(scope) as tx:
+            waiting = await items.to_index(tx, embedder.model, BATCH)
+        if not waiting:
+            return None
+        texts = [(number, field, text) for number, each in enumerate(waiting) for field, text in each.texts.items()]
+        with acting_for(scope.tenant_id):
+            embeddings = await embedder.embed([text for _, _, text in texts])
+        found: list[dict[str, Embedding]] = [{} for _ in waiting]
+        for (number, field, _), embedding in zip(texts, embeddings, strict=True):
+            found[number][field] = embedding
+        return await self._database.write(scope, lambda tx: items.insert_vectors(tx, embedder.model, waiting, found))
 
     async def users_to_index(self) -> list[PendingUser]:
         return [] if self._embedder is None else await store.users_to_index(self._database, self._embedder.model)
@@ -97,6 +112,7 @@ class Indexer:
         model = self._embedder.model
         for tenant_id, user_id in await store.users_with_other_models(self._database, model):
             await self._database.write(Scope(tenant_id, user_id), lambda tx: store.delete_other_models(tx, model))
+            await self._database.write(Scope(tenant_id, user_id), lambda tx: items.delete_other_models(tx, model))
 
     async def status(self) -> IndexStatus:
         waiting = await self.users_to_index()

@@ -12,26 +12,39 @@ import os
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from keeps.engine import Keeps
-from keeps.scope import DEFAULT_TENANT_ID, Scope
+from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
 from keeps_client import MemoryClient
-from keeps_client.errors import KeepsError, UnavailableError
+from keeps_client.errors import ForbiddenError, KeepsError, UnauthenticatedError, UnavailableError
 from keeps_client.memory.whole import Memory
 
 AnswerT = TypeVar("AnswerT")
 SECONDS = 30.0
 """So long a framework waits for its memory at most."""
 CLIENTS_KEPT = 100
+NOT_ALLOWED = (ForbiddenError, UnauthenticatedError)
+"""Another user than the token's is an error, and no memory that is away."""
 log = logging.getLogger("keeps.integrations")
+
+
+def place_of(keeps: Keeps | str | None, uri: str | None) -> Keeps | str | None:
+    """Where memories are; a URI such as `keeps:` or `keeps:http://host:8765`, as command lines give it, says it behind
+    its scheme."""
+    if uri is None:
+        return keeps
+    place = uri.partition(":")[2]
+    return None if place in ("", "//") else place
 
 
 class Owners:
     """Memories of the users of one tenant.
 
-    `keeps`: an open engine, used in the loop that it was opened in; or the address of a server, with its `token`; or
-    None: KEEPS_URL and KEEPS_TOKEN where they are set, else the database under KEEPS_HOME or KEEPS_DATABASE_URL.
+    `keeps`: an open engine, which is used in the loop that it was opened in; or the address of a server, with its
+    `token`; or None: KEEPS_URL and KEEPS_TOKEN where they are set, else the database under KEEPS_HOME or
+    KEEPS_DATABASE_URL.
     """
 
     def __init__(
@@ -39,34 +52,54 @@ class Owners:
     ) -> None:
         self.tenant_id = tenant_id
         self._token = token or os.environ.get("KEEPS_TOKEN") or None
-        self._url = keeps if isinstance(keeps, str) else os.environ.get("KEEPS_URL") if keeps is None else None
+        self._url = keeps if isinstance(keeps, str) else os.environ.get("KEEPS_URL") or None if keeps is None else None
         self._keeps = keeps if isinstance(keeps, Keeps) else None
         self._given = self._keeps is not None
         self._opening = asyncio.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        if self._given:
-            try:
-                self._loop = asyncio.get_running_loop()
-            except RuntimeError:
-                raise RuntimeError("give an engine where its event loop runs, or none to have one opened") from None
-        self._clients: OrderedDict[tuple[str, str | None], MemoryClient] = OrderedDict()
+        self._loop = None if self._keeps is None else self._keeps.loop
+        self._clients: OrderedDict[tuple[str | None, str | None], MemoryClient] = OrderedDict()
         self.failures: Counter[str] = Counter()
         """How often memory was not there, by what was asked of it."""
 
     async def ask(
-        self, user_id: str, work: Callable[[Memory], Awaitable[AnswerT]], *, agent_id: str | None = None
+        self, user_id: str | None, work: Callable[[Memory], Awaitable[AnswerT]], *, agent_id: str | None = None
     ) -> AnswerT:
-        """Do something with the memory of a user. Raises KeepsError, and UnavailableError after half a minute."""
+        """Do something with the memory of a user, or, without one, as whoever the token is. Raises KeepsError, and
+        UnavailableError after half a minute."""
 
         async def done() -> AnswerT:
             return await work(await self._memory(user_id, agent_id))
 
-        return await self._run(done())
+        return await self._bounded(done())
+
+    async def run(self, work: Coroutine[Any, Any, AnswerT]) -> AnswerT:
+        """Work in the loop where memory is, from whichever loop this is."""
+        loop = self._home()
+        if _running() is loop:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+    def now(self, work: Coroutine[Any, Any, AnswerT]) -> AnswerT:
+        """The same without await, also inside a running loop, but for that of an engine that was given: it would wait
+        for itself. Raises asyncio.InvalidStateError there."""
+        loop = self._home()
+        if _running() is loop or not loop.is_running():
+            work.close()
+            raise asyncio.InvalidStateError(
+                "a sync method cannot wait for the event loop of the Keeps that was given: it runs this very call, or"
+                " does not run. Use the async method, or give an address, or nothing, to have one opened"
+            )
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
 
     async def close(self) -> None:
         """Let go of what was opened here; an engine that was given stays open."""
         if self._loop is not None and not self._loop.is_closed():
-            await self._run(self._closed())
+            await self._bounded(self._closed())
+
+    def close_now(self) -> None:
+        """The same without await."""
+        if self._loop is not None and not self._loop.is_closed():
+            self.now(self._closed())
 
     def failed(self, what: str, error: Exception) -> None:
         """Count and log that memory was not there."""
@@ -74,13 +107,10 @@ class Owners:
         detail = error.detail if isinstance(error, KeepsError) else type(error).__name__
         log.warning("%s: %s", what, detail)
 
-    async def _run(self, work: Coroutine[Any, Any, AnswerT]) -> AnswerT:
-        loop = self._home()
+    async def _bounded(self, work: Coroutine[Any, Any, AnswerT]) -> AnswerT:
         try:
             async with asyncio.timeout(SECONDS):
-                if _running() is loop:
-                    return await work
-                return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+                return await self.run(work)
         except TimeoutError:
             raise UnavailableError(f"memory did not answer within {SECONDS:.0f} s") from None
 
@@ -89,15 +119,16 @@ class Owners:
             self._loop = _background()
         return self._loop
 
-    async def _memory(self, user_id: str, agent_id: str | None) -> Memory:
+    async def _memory(self, user_id: str | None, agent_id: str | None) -> Memory:
         if self._url is not None:
             return await self._client(user_id, agent_id)
-        async with self._opening:
-            if self._keeps is None:
-                self._keeps = await _SHARED.take()
-        return self._keeps.memory(Scope(self.tenant_id or DEFAULT_TENANT_ID, user_id, agent_id))
+        if self._keeps is None:
+            async with self._opening:
+                if self._keeps is None:
+                    self._keeps = await _SHARED.take()
+        return self._keeps.memory(_scope(self.tenant_id or DEFAULT_TENANT_ID, user_id or DEFAULT_USER_ID, agent_id))
 
-    async def _client(self, user_id: str, agent_id: str | None) -> MemoryClient:
+    async def _client(self, user_id: str | None, agent_id: str | None) -> MemoryClient:
         key = user_id, agent_id
         client = self._clients.get(key)
         if client is None:
@@ -119,6 +150,11 @@ class Owners:
         if self._keeps is not None and not self._given:
             self._keeps = None
             await _SHARED.leave()
+
+
+@lru_cache(maxsize=1_000)
+def _scope(tenant_id: str, user_id: str, agent_id: str | None) -> Scope:
+    return Scope(tenant_id, user_id, agent_id)
 
 
 def _running() -> asyncio.AbstractEventLoop | None:

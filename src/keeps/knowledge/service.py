@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from keeps.knowledge.items import EXTERNAL, episodic_item, procedural_item, semantic_item
-from keeps.lifecycle.duplicates import canonical, same_words
+from keeps.lifecycle.duplicates import same_fact
 from keeps.memories.service import MemoryService
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
@@ -55,11 +55,7 @@ class KnowledgeService:
         """Store a fact, or put it in place of one's own nearest that is similar enough and says the same."""
         _check_owner(scope, new.user_id)
         nearest = await self._recall.most_similar(scope, new.content)
-        if (
-            nearest is not None
-            and nearest[1] >= new.dedupe_threshold
-            and same_words(canonical(nearest[0].content), canonical(new.content))
-        ):
+        if nearest is not None and same_fact(nearest[0].content, new.content, nearest[1], new.dedupe_threshold):
             changed: dict[str, Any] = {"content": new.content} | ({"metadata": new.metadata} if new.metadata else {})
             receipt = await self._memories.update(
                 scope, nearest[0].memory_id, validated(MemoryChange, changed), if_version=None, index_now=True

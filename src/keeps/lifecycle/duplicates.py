@@ -128,10 +128,12 @@ _MOVABLE = frozenset(
 )
 
 
-def same_fact(one: str, other: str, similarity: float) -> bool:
-    """Whether one of the two is enough."""
-    if similarity < LEAST_SIMILARITY or max(len(one), len(other)) > MOST_CHARACTERS:
+def same_fact(one: str, other: str, similarity: float, least_similarity: float = LEAST_SIMILARITY) -> bool:
+    """Whether one of the two is enough. Long texts are not taken apart: theirs must be the same words as written."""
+    if similarity < least_similarity:
         return False
+    if max(len(one), len(other)) > MOST_CHARACTERS:
+        return one.casefold().split() == other.casefold().split()
     return same_words(canonical(one), canonical(other))
 
 
@@ -142,10 +144,9 @@ def same_words(one: list[str], other: list[str]) -> bool:
         return True
     if sorted(one) != sorted(other):
         return False
-    return any(
-        one[place:] + one[:place] == other and (one[0] in _MOVABLE or one[place] in _MOVABLE)
-        for place in range(1, len(one))
-    )
+    if one[0] not in _MOVABLE and other[0] not in _MOVABLE:
+        return False
+    return "".join(f" {word}" for word in other) + " " in "".join(f" {word}" for word in one + one) + " "
 
 
 def canonical(text: str) -> list[str]:

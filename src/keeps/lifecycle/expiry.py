@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from keeps.databases import store as databases
@@ -18,7 +19,9 @@ from keeps.scope import Scope
 RECEIPTS_KEPT = timedelta(days=90)
 
 
-async def expire_user(database: Database, changes: Changes, scope: Scope, run: Run) -> None:
+async def expire_user(
+    database: Database, changes: Changes, scope: Scope, run: Run, sweep: Callable[[Scope], Awaitable[int]]
+) -> None:
     """All that is overdue of one user."""
 
     async def forget(tx: Tx) -> int:
@@ -48,5 +51,7 @@ async def expire_user(database: Database, changes: Changes, scope: Scope, run: R
     while done := await database.write(scope, changes.remove_overdue):
         run.counts["removed"] += done
     while done := await database.write(scope, remove_documents):
+        run.counts["removed"] += done
+    if done := await sweep(scope):
         run.counts["removed"] += done
     await database.write(scope, tidy)

@@ -31,6 +31,8 @@ from keeps_client.models.operations import JobName
 USERS_AT_ONCE = 500
 Progress = Callable[[int], None]
 UserJob = Callable[[Scope, Run], Awaitable[None]]
+Sweep = Callable[[Scope], Awaitable[int]]
+"""Removes the items of a user that are over; how many."""
 
 CLEANUP_HOURS = 24
 
@@ -45,6 +47,7 @@ class Lifecycle:
         clock: Clock,
         more: dict[str, UserJob],
         metrics: Metrics,
+        sweep: Sweep,
         cleanup_hours: int = CLEANUP_HOURS,
     ) -> None:
         self._database = database
@@ -56,7 +59,7 @@ class Lifecycle:
         self._jobs: dict[str, UserJob] = {
             "decay": lambda scope, run: decay.decay_user(self._database, scope, run),
             "promotion": lambda scope, run: promotion.promote_user(self._database, scope, run),
-            "expiry": lambda scope, run: expiry.expire_user(self._database, changes, scope, run),
+            "expiry": lambda scope, run: expiry.expire_user(self._database, changes, scope, run, sweep),
             "consolidation": lambda scope, run: consolidation.consolidate_user(self._database, changes, scope, run),
             **more,
         }

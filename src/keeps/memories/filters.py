@@ -24,8 +24,9 @@ from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Filters
 from keeps_client.models.common import UtcTime
 
-OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "exists")
+OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "substring", "isubstring", "exists")
 _COMPARISONS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+_SUBSTRINGS = ("substring", "isubstring")
 _MAX_DEPTH = 10
 _MAX_CONDITIONS = 100
 
@@ -135,10 +136,10 @@ class _Compiler:
             return self.tags(column, operator, value)
         if kind == _JSON:
             return self.json(column, name, operator, value)
-        if operator == "contains":
+        if operator in ("contains", *_SUBSTRINGS):
             if kind != _TEXT:
-                raise ValidationFailedError(f"contains does not apply to {name!r}")
-            return f"position(lower({self.bind(_text(name, value), _TEXT)}) IN lower({column})) > 0"
+                raise ValidationFailedError(f"{operator} does not apply to {name!r}")
+            return self.within(column, "isubstring" if operator == "contains" else operator, _text(name, value))
         read = _READERS[kind]
         if operator in ("in", "nin"):
             found = f"{column} = ANY ({self.bind([read(name, each) for each in _list(name, value)], kind + '[]')})"
@@ -150,7 +151,8 @@ class _Compiler:
             return f"{column} = {bound}"
         if operator == "ne":
             return f"{column} IS DISTINCT FROM {bound}"
-        return f"{column} {_COMPARISONS[operator]} {bound}"
+        order = ' COLLATE "C"' if kind == _TEXT else ""  # the same order in every database: that of the characters
+        return f"{column} {_COMPARISONS[operator]} {bound}{order}"
 
     def tags(self, column: str, operator: str, value: JsonValue) -> str:
         wanted = [_text("tags", each) for each in (value if isinstance(value, list) else [value])]
@@ -185,6 +187,15 @@ class _Compiler:
                     f"{operator} does not apply to {name!r}; use eq, ne, contains or exists, or metadata.<path>"
                 )
 
+    def within(self, text: str, operator: str, value: str) -> str:
+        """Whether a text holds another: as it is written, or in any case."""
+        bound = self.bind(value, _TEXT)
+        return (
+            f"position({bound} IN {text}) > 0"
+            if operator == "substring"
+            else (f"position(lower({bound}) IN lower({text})) > 0")
+        )
+
     def path(self, path: list[str], operator: str, value: JsonValue) -> str:
         for part in path:
             _text("metadata", part)
@@ -201,6 +212,9 @@ class _Compiler:
             return inside if operator == "in" else f"({inside}) IS NOT TRUE"
         if operator in ("eq", "ne", "contains"):
             return self.json(found, ".".join(["metadata", *path]), operator, value)
+        if operator in _SUBSTRINGS:
+            inside = self.within(f"({found} #>> '{{}}')", operator, _text("metadata", value))
+            return f"(jsonb_typeof({found}) = 'string' AND {inside})"
         # Only values of one type compare: a number with numbers, a text with texts.
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValidationFailedError(f"{operator} compares numbers or texts")

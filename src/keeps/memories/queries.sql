@@ -169,6 +169,20 @@ FROM keeps.memories
 WHERE tenant_id = $1 AND memory_id = $2 AND user_id = $3
 FOR UPDATE
 
+-- name: memories_lock_below
+-- One's own current memories of a key ($4) and of all keys below it, as below a folder; at most $5.
+SELECT /*:memory*/ FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND namespace = $3 AND deleted_at IS NULL AND superseded_by IS NULL
+  AND (key = $4 OR (key COLLATE "C" >= $4 || '/' AND key COLLATE "C" < $4 || '0'))
+ORDER BY key LIMIT $5 FOR UPDATE
+
+-- name: keys_below
+-- The same, their keys alone.
+SELECT key FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND namespace = $3 AND deleted_at IS NULL AND superseded_by IS NULL
+  AND (key = $4 OR (key COLLATE "C" >= $4 || '/' AND key COLLATE "C" < $4 || '0'))
+ORDER BY key LIMIT $5
+
 -- name: memory_lock_by_key
 -- The current holder of a key.
 SELECT /*:memory*/
@@ -243,6 +257,45 @@ ORDER BY created_at DESC, memory_id DESC
 LIMIT $5
 ) AS page LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = page.memory_id
 ORDER BY page.created_at DESC, page.memory_id DESC
+
+-- name: memories_count
+-- How many of one's own there are. $2 user · $3 now
+SELECT count(*) AS held
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2
+  AND deleted_at IS NULL AND superseded_by IS NULL
+  AND (expires_at IS NULL OR expires_at > $3)
+  AND /*:condition*/ true
+
+-- name: memories_window
+-- One's own, newest first. $2 user · $3 now · $4 how many are left out · $5 limit
+SELECT page.*, memory_access.access_count, memory_access.last_accessed_at
+FROM (SELECT /*:memory*/
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2
+  AND deleted_at IS NULL AND superseded_by IS NULL
+  AND (expires_at IS NULL OR expires_at > $3)
+  AND /*:condition*/ true
+ORDER BY created_at DESC, memory_id DESC
+OFFSET $4 LIMIT $5
+) AS page LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = page.memory_id
+ORDER BY page.created_at DESC, page.memory_id DESC
+
+-- name: memory_owners
+SELECT memory_id, user_id FROM keeps.memory_owners($1)
+
+-- name: memory_subjects
+-- Of one's own. $2 user · $3 limit
+SELECT told.type, told.name, count(*) AS total, min(created_at) AS first_at, max(updated_at) AS last_at
+FROM keeps.memories, LATERAL (VALUES ('user', user_id), ('agent', agent_id), ('app', metadata ->> 'app_id'),
+                                  ('run', session_id)) AS told(type, name)
+WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NULL AND superseded_by IS NULL AND told.name IS NOT NULL
+GROUP BY told.type, told.name
+ORDER BY max(updated_at) DESC
+LIMIT $3
+
+-- name: memory_subjects_of_tenant
+SELECT type, name, total, first_at, last_at FROM keeps.memory_subjects($1)
 
 -- name: memories_in_order
 -- One keyset page in the order $3: by importance, by recency, or by name. Its place is (rank, age, words, id),

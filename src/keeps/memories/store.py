@@ -21,6 +21,7 @@ from keeps.memories.types import MEMORY, MemoryRow, searched_terms
 from keeps.text.packing import EVERY_MEMORY, hash_term, pack, salt_of
 from keeps_client.errors import PayloadTooLargeError
 from keeps_client.models import Memory
+from keeps_client.models.common import MAX_BATCH_ITEMS
 from keeps_client.models.events import EventType
 from keeps_client.models.memories import Life
 
@@ -169,6 +170,20 @@ async def lock_key(tx: Tx, namespace: str | None, key: str) -> MemoryRow | None:
     """One's own current row of a key."""
     row = await tx.fetch_row(QUERIES["memory_lock_by_key"], tx.scope.tenant_id, tx.scope.user_id, namespace, key)
     return None if row is None else MemoryRow.read(row)
+
+
+async def lock_below(tx: Tx, namespace: str, key: str, limit: int) -> list[MemoryRow]:
+    """One's own current rows of a key, and of the keys below it."""
+    who = tx.scope.tenant_id, tx.scope.user_id
+    rows = await tx.fetch(QUERIES["memories_lock_below"], *who, namespace, key, limit)
+    return [MemoryRow.read(row) for row in rows]
+
+
+async def keys_below(tx: Tx, namespace: str, key: str) -> list[str]:
+    """One's own keys: this one, and those below it."""
+    who = tx.scope.tenant_id, tx.scope.user_id
+    rows = await tx.fetch(QUERIES["keys_below"], *who, namespace, key, MAX_BATCH_ITEMS + 1)
+    return [row["key"] for row in rows]
 
 
 async def lock_content(tx: Tx, content_hash: bytes) -> MemoryRow | None:

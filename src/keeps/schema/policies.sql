@@ -42,7 +42,8 @@ BEGIN
         ('SELECT, INSERT, UPDATE, DELETE',
          'memories memory_terms memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
          ' task_subtasks idempotency_keys working_memory entities entity_names relations mentions memory_readings'
-         ' session_notes operation_changes operations storage_samples llm_usage documents document_passages databases query_audit')
+         ' session_notes operation_changes operations storage_samples llm_usage documents document_passages databases query_audit'
+         ' transcripts transcript_entries transcript_values items item_refreshes item_vectors')
     ) AS granted(rights, tables) LOOP
         EXECUTE format('GRANT %s ON %s TO keeps_app', each.rights, 'keeps.' || replace(each.tables, ' ', ', keeps.'));
     END LOOP;
@@ -50,7 +51,7 @@ BEGIN
     FOR each IN SELECT rule.*, name FROM (VALUES
         -- What belongs to one user: theirs alone.
         ('users sessions plans plan_correlations task_contexts task_subtasks idempotency_keys session_notes memory_pending'
-         ' operation_changes query_audit', 'own', 'ALL', 'keeps_app', '{own}', NULL),
+         ' operation_changes query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors', 'own', 'ALL', 'keeps_app', '{own}', NULL),
         -- What belongs to the tenant: any user of it. Names and counts, no content of users.
         ('webhooks webhook_failures providers operations tenant_jobs storage_samples llm_usage api_keys databases',
          'tenant', 'ALL', 'keeps_app', '{named}', NULL),
@@ -115,11 +116,13 @@ BEGIN
         -- Of the graph what users said of it: what was found in texts may be of another agent's experiences.
         ('memories', 'agent', 'ALL', 'restrictive', $${agent} OR kind = 'semantic' OR agent_id = {bound}$$, NULL),
         ('events', 'agent', 'SELECT', 'restrictive',
-         $${agent} OR type NOT LIKE 'memory.%'
+         $${agent} OR (type NOT LIKE 'memory.%' AND type NOT LIKE 'transcript.%')
            OR data #>> '{entity,source}' = 'user' OR (data ? 'edge' AND NOT data #> '{edge,properties}' ? 'found_by')
            OR data #>> '{memory,kind}' = 'semantic' OR agent_id = {bound}$$, NULL),
         ('entities', 'agent', 'ALL', 'restrictive', $${agent} OR source = 'user'$$, NULL),
         ('relations', 'agent', 'ALL', 'restrictive', $${agent} OR NOT properties ? 'found_by'$$, NULL),
+        ('transcripts transcript_entries', 'agent', 'ALL', 'restrictive', '{agent} OR agent_id = {bound}', NULL),
+        ('transcript_values', 'agent', 'ALL', 'restrictive', $${agent} OR transcript_id = '' OR agent_id = {bound}$$, NULL),
         ('session_notes', 'agent', 'ALL', 'restrictive', '{agent} OR agent_id = {bound}', NULL),
         ('operation_changes', 'agent', 'ALL', 'restrictive',
          '{agent} OR EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = operation_changes.tenant_id'
@@ -129,13 +132,13 @@ BEGIN
         ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_terms'
          ' memory_vectors memory_readings memory_pending entities entity_names relations mentions session_notes'
          ' operation_changes operations storage_samples llm_usage tenant_jobs documents document_passages databases'
-         ' query_audit', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
+         ' query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('users', 'erased', 'DELETE', 'keeps_owner', '{own}', NULL),
         ('events', 'redact', 'ALL', 'keeps_owner', $${tenant} AND ({user} OR type LIKE 'plan.state.%')$$, '{tenant}'),
         -- what is counted over all tenants (ids and counts alone leave the function),
-        ('tenants users memories memory_vectors events', 'count', 'SELECT', 'keeps_owner', 'true', NULL),
+        ('tenants users memories memory_vectors items item_vectors events', 'count', 'SELECT', 'keeps_owner', 'true', NULL),
         ('memory_access', 'count', 'SELECT', 'keeps_owner', '{tenant}', NULL),
         -- what is due, or found before a tenant is known,
         ('memory_pending tenant_jobs', 'due', 'SELECT', 'keeps_owner', 'true', NULL),
@@ -174,6 +177,9 @@ GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[])
     jsonb), keeps.json_add(jsonb, text[], numeric) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_plan_events(text, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_own_events(text, text[]) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.redact_rows(text[], uuid[]), keeps.transcript_owners(text, text, integer),
+    keeps.item_owners(text, integer), keeps.memory_owners(uuid[]), keeps.memory_subjects(integer)
+    TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_user() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_tenant() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.count_rows(text) TO keeps_app;

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
@@ -23,6 +23,7 @@ from keeps.server.edge import LOOPBACK, Edge
 from keeps.server.gauges import Gauges
 from keeps.server.lean import AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE, AT_ONCE_REMOTE, LeanRoute
 from keeps.server.mount import ROUTER
+from keeps.server.mounting import Mounted
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
 from keeps.server.special import health, router
@@ -50,10 +51,17 @@ def auth_of(settings: Settings) -> AuthMode:
     return mode
 
 
-def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, work: bool = False) -> FastAPI:
+def create_app(
+    settings: Settings,
+    opening: Opening,
+    *,
+    clock: Clock = utc_now,
+    work: bool = False,
+    mounted: Sequence[Mounted] = (),
+) -> FastAPI:
     """The application. `opening` opens the engine when the server starts, and closes it when it has drained.
 
-    `work`: run background jobs as well.
+    `work`: run background jobs as well. `mounted`: other protocols beside Keeps' own.
     """
     mode = auth_of(settings)
     tokens = (
@@ -75,7 +83,10 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
             keeps.webhooks.start()
             if work:
                 keeps.worker.start()
-            yield
+            async with AsyncExitStack() as running:
+                for each in mounted:
+                    await running.enter_async_context(each.running(keeps, app.state.rates))
+                yield
             keeps.keys.listeners.remove(forget_keys)
             await keeps.worker.close()
             await keeps.webhooks.close()
@@ -95,6 +106,7 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.metrics = HttpMetrics()
+    app.state.mounted = mounted
     beside = AT_ONCE_REMOTE if settings.embedder == "openai" else AT_ONCE_BESIDE
     app.state.turns = FairSlots(AT_ONCE, alone=AT_ONCE_ALONE, beside=beside)
     app.state.rates = (
@@ -118,6 +130,8 @@ def create_app(settings: Settings, opening: Opening, *, clock: Clock = utc_now, 
         traced=settings.otlp_endpoint is not None,
         log_requests=settings.log_level == "debug",
         allowed_origins=settings.cors_origins,
+        settings=settings,
+        mounted=mounted,
     )
     if settings.cors_origins:
         app.add_middleware(

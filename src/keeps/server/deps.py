@@ -9,10 +9,9 @@ from typing import Any
 from fastapi import Request
 
 from keeps.access.rates import TooManyError
-from keeps.access.roles import require
 from keeps.engine import Keeps
 from keeps.scope import Scope
-from keeps_client.errors import ForbiddenError
+from keeps.server.served import admitted
 from keeps_client.models import RoleName
 
 
@@ -27,18 +26,13 @@ class Caller:
 def _needing(role: RoleName) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
     async def admit(request: Request) -> Caller:
         scope: Scope = request.scope["keeps.scope"]
-        require(scope.roles, role)
-        if scope.agent_bound and role in ("admin", "operator"):
-            raise ForbiddenError("an agent's token cannot administer, whatever its roles")
         state = request.app.state
-        if state.rates is not None:
-            kind = "read" if request.method == "GET" or role == "reader" else "write"
-            try:
-                allowance = await state.rates.take(scope, kind)
-            except TooManyError as error:
-                request.scope["keeps.allowance"] = error.allowance
-                raise
-            request.scope["keeps.allowance"] = allowance
+        try:
+            reads = request.method == "GET" or role == "reader"
+            request.scope["keeps.allowance"] = await admitted(state.rates, scope, role, reads=reads)
+        except TooManyError as error:
+            request.scope["keeps.allowance"] = error.allowance
+            raise
         return Caller(state.keeps, scope)
 
     return admit

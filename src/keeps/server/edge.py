@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
@@ -28,8 +29,10 @@ from keeps.db.repeats import Request, repeatable
 from keeps.db.session import traced
 from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
+from keeps.server.mounting import Mounted
 from keeps.server.origins import check_origin
 from keeps.server.problems import Problem, encode, internal_problem, problem_of
+from keeps.settings import Settings
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import HttpMetrics
 from keeps.telemetry.traces import tracer
@@ -57,6 +60,7 @@ SLASH = "\x1f"
 """Stands for a slash inside a path segment (%2F), so that any id can be a segment; parameters turn it back."""
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_HOST = re.compile(r"[A-Za-z0-9._\-\[\]:]{1,255}")
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -74,6 +78,8 @@ class Edge:
         traced: bool,
         log_requests: bool,
         allowed_origins: Sequence[str] = (),
+        settings: Settings | None = None,
+        mounted: Sequence[Mounted] = (),
     ) -> None:
         self._app = app
         self._routes = routes
@@ -83,6 +89,8 @@ class Edge:
         self._traced = traced
         self._log_requests = log_requests
         self._allowed_origins = frozenset(allowed_origins)
+        self._settings = settings
+        self._mounted = mounted
         self._wrong = WrongCredentials()
         self._in_flight = 0
         metrics.in_flight.set_function(lambda: self._in_flight)
@@ -117,7 +125,7 @@ class Edge:
         try:
             await self._run(scope, headers, receive, answer)
         except KeepsError as error:
-            await answer.problem(problem_of(error, answer.request_id))
+            await answer.problem(problem_of(error, answer.request_id), self._challenge(scope, headers))
         except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001  the last resort: a defect is an answer and a line in the log
@@ -137,6 +145,9 @@ class Edge:
         if scope["path"] in PUBLIC:
             await app(scope, receive, answer.send)
             return
+        if scope["method"] == "GET" and (document := self._document(scope, headers)) is not None:
+            await answer.json(document)
+            return
         authenticator: Authenticator = self._state.authenticator
         if authenticator.mode == "none" and _host(headers.get("host", "")) not in LOOPBACK:
             # Without credentials, a web page that resolves its own name to this machine must not get through.
@@ -148,7 +159,8 @@ class Edge:
         address = (scope.get("client") or ("", 0))[0]
         self._wrong.check(address)
         try:
-            scope["keeps.scope"] = await authenticator.scope_of(headers)
+            other = self._other(scope["path"]) if "keeps.mounted" in scope else None
+            scope["keeps.scope"] = await authenticator.scope_of(headers, some_user=other.some_user if other else None)
         except UnauthenticatedError:
             if "authorization" in headers or "x-api-key" in headers:
                 self._wrong.count(address)
@@ -187,7 +199,31 @@ class Edge:
             if match is Match.FULL:
                 scope.update(found)
                 return route.app
-        return self._app
+        other = self._other(scope["path"])
+        if other is not None:
+            scope["keeps.mounted"] = other.paths[0]
+        return other or self._app
+
+    def _other(self, path: str) -> Mounted | None:
+        """The other protocol that answers a path."""
+        for each in self._mounted:
+            if any(path == known or (known.endswith("/") and path.startswith(known)) for known in each.paths):
+                return each
+        return None
+
+    def _document(self, scope: Scope, headers: dict[str, str]) -> object | None:
+        """What anybody may read of other protocols."""
+        if self._settings is not None and scope["path"].startswith("/.well-known/"):
+            origin = _origin(scope, headers)
+            for each in self._mounted:
+                if (found := each.public(self._settings, origin).get(scope["path"])) is not None:
+                    return found
+        return None
+
+    def _challenge(self, scope: Scope, headers: dict[str, str]) -> str | None:
+        """Where a client of another protocol reads how to get credentials."""
+        other = self._other(scope["path"])
+        return None if other is None or other.challenge is None else _origin(scope, headers) + other.challenge
 
     def _count(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route, method = _route(scope), scope["method"] if scope["method"] in _METHODS else "OTHER"
@@ -255,10 +291,20 @@ class _Answer:
             message["headers"] = [*headers, (b"x-request-id", self.request_id.encode()), *self._rates()]
         await self._send(message)
 
-    async def problem(self, problem: Problem) -> None:
+    async def json(self, document: object) -> None:
+        body = json.dumps(document).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def problem(self, problem: Problem, challenge: str | None = None) -> None:
+        """`challenge`: where it is said how to get credentials."""
         if self.status != 499:
             return  # the answer has begun: all that is left is to end it
         status, headers, body = encode(problem)
+        if status == 401 and challenge is not None:
+            said = (b"www-authenticate", f'Bearer resource_metadata="{challenge}"'.encode("latin-1", "replace"))
+            headers = [said if name == b"www-authenticate" else (name, value) for name, value in headers]
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 
@@ -273,10 +319,21 @@ class _Answer:
         ]
 
 
+def _origin(scope: Scope, headers: dict[str, str]) -> str:
+    """Where this server is, as the client called it."""
+    host = headers.get("host", "")
+    scheme = headers.get("x-forwarded-proto", scope.get("scheme", "http"))
+    return f"{scheme if scheme in ('http', 'https') else 'http'}://{host if _HOST.fullmatch(host) else 'localhost'}"
+
+
 def _route(scope: Scope) -> str:
     """The route's template, so that metrics have few labels."""
     route = scope.get("route")
-    return getattr(route, "path_format", "") or ("unknown" if scope["path"] not in PUBLIC else scope["path"])
+    return (
+        getattr(route, "path_format", "")
+        or scope.get("keeps.mounted", "")
+        or ("unknown" if scope["path"] not in PUBLIC else scope["path"])
+    )
 
 
 def _named_user(scope: Scope, headers: dict[str, str]) -> None:

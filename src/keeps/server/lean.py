@@ -29,6 +29,7 @@ its share of the one processor that runs the event loop, so who sends a hundred 
 AT_ONCE_REMOTE = 16
 """The last of these where another machine embeds: then requests mostly wait for it."""
 TURN_SECONDS = 20.0
+MOST_FINDINGS = 100
 
 EndpointT = TypeVar("EndpointT", bound=Callable[..., Any])
 Taken = Callable[[Request], Any]
@@ -126,15 +127,18 @@ async def json_bytes(request: Request) -> bytes:
 
 
 def _refusal(errors: list[Mapping[str, Any]]) -> ValidationFailedError:
-    """pydantic's findings, without the values: an answer is no place for what somebody sent by mistake."""
+    """pydantic's findings, without the values: an answer is no place for what somebody sent by mistake. Of thousands,
+    the first."""
     found = [
         {
             "field": ".".join(str(part) for part in each["loc"] if part != "body") or "body",
             "message": message_of(each),
         }
-        for each in errors
+        for each in errors[:MOST_FINDINGS]
     ]
-    return ValidationFailedError("; ".join(f"{each['field']}: {each['message']}" for each in found), found)
+    told = "; ".join(f"{each['field']}: {each['message']}" for each in found)
+    left = len(errors) - len(found)
+    return ValidationFailedError(f"{told}; and {left:,} more" if left else told, found)
 
 
 def _taker(where: str, field: ModelField) -> tuple[str, Taken]:

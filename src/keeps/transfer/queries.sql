@@ -55,6 +55,32 @@ SELECT to_jsonb(documents) || jsonb_build_object('passages', COALESCE((
     WHERE passage.tenant_id = $1 AND passage.document_id = documents.document_id), '[]')) AS row
 FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, document_id
 
+-- name: export_transcripts
+SELECT to_jsonb(transcripts) AS row FROM keeps.transcripts WHERE tenant_id = $1 AND user_id = $2
+ORDER BY app, transcript_id
+
+-- name: export_transcript_entries
+-- A page: after the entry that $3, $4, $5 name, up to 500 and about 4 MiB.
+SELECT app, transcript_id, "position", row FROM (
+    SELECT part.app, part.transcript_id, part."position", to_jsonb(part) AS row,
+           sum(bytes) OVER (ORDER BY app, transcript_id, "position") - bytes AS before
+    FROM (SELECT * FROM keeps.transcript_entries WHERE tenant_id = $1 AND user_id = $2
+            AND (app, transcript_id, "position") > ($3::text, $4::text, $5::integer)
+          ORDER BY app, transcript_id, "position" LIMIT 500) AS part) AS bounded
+WHERE before < 4194304 ORDER BY app, transcript_id, "position"
+
+-- name: export_transcript_values
+-- A page: after the key that $3, $4, $5 name.
+SELECT app, transcript_id, key, to_jsonb(transcript_values) AS row FROM keeps.transcript_values
+WHERE tenant_id = $1 AND user_id = $2 AND (app, transcript_id, key) > ($3::text, $4::text, $5::text)
+ORDER BY app, transcript_id, key LIMIT 50
+
+-- name: export_items
+-- A page: after the item that $3, $4 name.
+SELECT namespace, key, to_jsonb(items) AS row FROM keeps.items
+WHERE tenant_id = $1 AND user_id = $2 AND (namespace, key) > ($3::text, $4::text)
+ORDER BY namespace, key LIMIT 50
+
 -- name: export_databases
 -- Of whoever added them, without their credentials.
 SELECT to_jsonb(databases) - '{credential,key_id}'::text[]

@@ -7,16 +7,17 @@ import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from keeps.databases import store as databases
 from keeps.db.session import Database, Row, Tx
 from keeps.documents import store as documents
 from keeps.graph import store as graph
 from keeps.indexing.service import Indexer
+from keeps.items import store as items
 from keeps.memories import store as memories
 from keeps.memories.types import MemoryRow, content_hash
 from keeps.plans import store as plans
@@ -24,9 +25,11 @@ from keeps.scope import Scope
 from keeps.sessions import store as sessions
 from keeps.tasks import store as tasks
 from keeps.tenants.service import Introducer
+from keeps.transcripts import store as transcripts
+from keeps.transcripts.store import TranscriptRow
 from keeps.transfer.erasure import QUERIES
 from keeps.working import store as working
-from keeps_client.checked import validation_failed
+from keeps_client.checked import validated, validation_failed
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.models import (
     Entity,
@@ -39,8 +42,12 @@ from keeps_client.models import (
     NewPlanContext,
     NewRelation,
     NewSession,
+    NewStates,
     NewTaskContext,
+    NewTranscript,
+    NewTranscriptEntry,
     Plan,
+    PutItem,
     QueryAudit,
     Relation,
     Session,
@@ -48,6 +55,7 @@ from keeps_client.models import (
     WorkingItem,
 )
 from keeps_client.models.common import check_storable
+from keeps_client.models.transcripts import AppOf, TranscriptOf
 
 _LISTS = (
     "session",
@@ -58,11 +66,21 @@ _LISTS = (
     "relation",
     "mention",
     "document",
+    "transcript",
     "database",
     "query",
 )
 _PLURALS = {"working_memory": "working_memory", "entity": "entities", "query": "queries"}
 _FIRST = (False, UUID(int=0))
+_PAGES: dict[str, tuple[str, dict[str, str | int]]] = {
+    "transcript_entry": ("transcript_entries", {"app": "", "transcript_id": "", "position": 0}),
+    "transcript_value": ("transcript_values", {"app": "", "transcript_id": "", "key": ""}),
+    "item": ("items", {"namespace": "", "key": ""}),
+}
+"""What may be too much to be read at once: its statement, and the place before the first, by column."""
+
+_TRANSCRIPT = TypeAdapter(TranscriptRow)
+_POSITION: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=2_000_000_000, strict=True)])
 
 OTHERS_AFTER, MOST_ERRORS = 200, 100
 
@@ -91,6 +109,12 @@ class TransferService:
             for kind in _LISTS:
                 for row in await self._read(owner, _PLURALS.get(kind, kind + "s")):
                     yield _line(kind, row)
+            for kind, (plural, first) in _PAGES.items():
+                spot = first
+                while rows := await self._read(owner, plural, *spot.values()):
+                    for row in rows:
+                        yield _line(kind, row)
+                    spot = {name: rows[-1][name] for name in first}
 
     async def import_lines(self, scope: Scope, lines: Iterable[str]) -> ImportSummary:
         """Store exported lines in the scope's tenant, with their ids and owners. What is there already stays as it is.
@@ -134,7 +158,7 @@ class TransferService:
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ValidationFailedError(f"cannot be read: {error}") from None
         done = await self._introducer.write(owner, work)
-        if done and kind == "memory":
+        if done and kind in ("memory", "item"):
             self._indexer.notice(owner)
         return done
 
@@ -244,6 +268,64 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
                 return await documents.add(tx, row)
 
             return add_document
+        case "transcript":
+            _check_as(NewTranscript, row)
+            validated(AppOf, {"app": row["app"]})
+            transcript = _TRANSCRIPT.validate_python(row)
+
+            async def add_transcript(tx: Tx) -> bool:
+                return await transcripts.insert(tx, transcript, transcript.updated_at)
+
+            return add_transcript
+        case "transcript_entry":
+            validated(TranscriptOf, {name: row[name] for name in ("app", "transcript_id")})
+            entry = NewTranscriptEntry.model_validate({name: row[name] for name in ("entry_id", "at", "entry")})
+            position = _POSITION.validate_python(row["position"])
+
+            async def add_entry(tx: Tx) -> bool:
+                held = await transcripts.get(tx, row["app"], row["transcript_id"])
+                if held is None or position > held.entry_count:
+                    raise ValidationFailedError("is of a transcript that is not there, or that went on otherwise")
+                return await transcripts.add_imported(tx, held, position, entry)
+
+            return add_entry
+        case "transcript_value":
+            validated(AppOf, {"app": row["app"]})
+            values = NewStates.model_validate({"state": {row["key"]: row["value"]}}).state
+            which = (
+                ""
+                if row["transcript_id"] == ""
+                else validated(TranscriptOf, {name: row[name] for name in ("app", "transcript_id")}).transcript_id
+            )
+            moment = datetime.fromisoformat(row["updated_at"])
+
+            async def add_value(tx: Tx) -> bool:
+                if which and await transcripts.get(tx, row["app"], which) is None:
+                    raise ValidationFailedError("is the state of a transcript that is not there; import that first")
+                held = await transcripts.states(tx, row["app"], [which])
+                if row["key"] in held[which]:
+                    return False
+                await transcripts.put_values(tx, row["app"], which, values, moment, row.get("agent_id"))
+                return True
+
+            return add_value
+        case "item":
+            labels = items.labels_of(row["namespace"])
+            texts = row["texts"]
+            item = PutItem.model_validate(
+                {
+                    **{name: row[name] for name in ("key", "value", "ttl_minutes")},
+                    "namespace": labels,
+                    "index": texts is not None,
+                    "texts": texts or None,
+                }
+            )
+            made, changed = (datetime.fromisoformat(row[name]) for name in ("created_at", "updated_at"))
+
+            async def add_item(tx: Tx) -> bool:
+                return await items.add(tx, item, row["version"], made, changed)
+
+            return add_item
         case "database":
             raise ValidationFailedError("is a database, whose credentials are in no export; add it again")
         case "query":

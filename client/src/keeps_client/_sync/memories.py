@@ -13,14 +13,16 @@ from keeps_client._sync.base import Doing
 from keeps_client.checked import validated
 from keeps_client.endpoint import is_default
 from keeps_client.errors import ValidationFailedError
-from keeps_client.models import Event, Filters, Memory, NewMemory, Page, RecallResult, Receipt
+from keeps_client.models import Event, Filters, KeysChanged, Memory, NewMemory, Page, RecallResult, Receipt
 from keeps_client.models.common import MAX_BATCH_ITEMS
 from keeps_client.models.memories import (
     FORGET_KEY,
+    FORGET_KEYS,
     FORGET_MEMORY,
     GET_HISTORY,
     GET_MEMORY,
     LIST_MEMORIES,
+    MOVE_KEYS,
     REMEMBER,
     REMEMBER_MANY,
     RESTORE_MEMORY,
@@ -174,6 +176,16 @@ class Memories(Doing):
         if namespace is None or key is None:
             raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
         return self._do(FORGET_KEY, namespace=namespace, key=key, hard=hard)
+
+    def move_keys(self, namespace: str, key: str, to: str) -> KeysChanged:
+        """Give a key, and all keys below it (`key/…`), another place: all of them, with their older truths, or none.
+        Raises NotFoundError, and ConflictError where something is there already."""
+        return self._do(MOVE_KEYS, namespace=namespace, key=key, to=to)
+
+    def forget_keys(self, namespace: str, key: str, *, hard: bool = False) -> KeysChanged:
+        """Forget what is stored under a key and all keys below it (`key/…`): all of it, or none. Raises
+        NotFoundError."""
+        return self._do(FORGET_KEYS, namespace=namespace, key=key, hard=hard)
 
     def restore(self, memory_id: UUID | str) -> Receipt:
         """Bring back what was forgotten less than 30 days ago."""

@@ -11,6 +11,7 @@ from keeps_client._sync.conversations import Conversations
 from keeps_client._sync.databases import Databases
 from keeps_client._sync.events import Events
 from keeps_client._sync.folders import Folders
+from keeps_client._sync.items import Items
 from keeps_client._sync.knowledge import Knowledge
 from keeps_client._sync.memories import Memories
 from keeps_client._sync.operations import Operations
@@ -19,6 +20,7 @@ from keeps_client._sync.providers import Providers
 from keeps_client._sync.sessions import Sessions
 from keeps_client._sync.tasks import Tasks
 from keeps_client._sync.tools import Tools
+from keeps_client._sync.transcripts import Transcripts
 from keeps_client._sync.working import Working
 
 
@@ -29,6 +31,8 @@ class Memory(
     Tasks,
     Plans,
     Sessions,
+    Transcripts,
+    Items,
     Conversations,
     Folders,
     Databases,

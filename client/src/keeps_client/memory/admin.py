@@ -16,10 +16,13 @@ from keeps_client.models import (
     LogRetention,
     MadeKey,
     MadeWebhook,
+    Page,
     QueueStatus,
     ReplayedTable,
     RoleName,
     TenantInfo,
+    TranscriptInfo,
+    UserNamespaces,
     Verification,
     Webhook,
     WebhookFailure,
@@ -43,7 +46,9 @@ from keeps_client.models.events import (
     RETRY_WEBHOOK,
     VERIFY_EVENTS,
 )
+from keeps_client.models.items import LIST_ALL_NAMESPACES
 from keeps_client.models.operations import LIST_HELD_JOBS, LIST_JOBS, RETRY_JOBS
+from keeps_client.models.transcripts import LIST_ALL_TRANSCRIPTS
 
 
 class Admin(Doing):
@@ -78,6 +83,14 @@ class Admin(Doing):
     async def erase_tenant(self, tenant_id: str) -> ErasureReceipt:
         """Erase one's own tenant, or as operator any, for good."""
         return await self._do(ERASE_TENANT, tenant_id=tenant_id)
+
+    async def list_transcripts(self, app: str, *, limit: int = 100, cursor: str | None = None) -> Page[TranscriptInfo]:
+        """The transcripts of all users of the tenant in an app, user by user, without entries."""
+        return await self._do(LIST_ALL_TRANSCRIPTS, app=app, limit=limit, cursor=cursor)
+
+    async def list_namespaces(self, *, limit: int = 1_000, after: str = "") -> Page[UserNamespaces]:
+        """In which namespaces each user of the tenant has items: names alone; `after`: the `next_cursor` of a page."""
+        return await self._do(LIST_ALL_NAMESPACES, limit=limit, after=after)
 
     async def list_tenants(self, *, after: str = "", limit: int = 100) -> list[TenantInfo]:
         """Tenants by id, with what they hold."""

@@ -10,6 +10,7 @@ from keeps_client.memory.conversations import Conversations
 from keeps_client.memory.databases import Databases
 from keeps_client.memory.events import Events
 from keeps_client.memory.folders import Folders
+from keeps_client.memory.items import Items
 from keeps_client.memory.knowledge import Knowledge
 from keeps_client.memory.memories import Memories
 from keeps_client.memory.operations import Operations
@@ -18,6 +19,7 @@ from keeps_client.memory.providers import Providers
 from keeps_client.memory.sessions import Sessions
 from keeps_client.memory.tasks import Tasks
 from keeps_client.memory.tools import Tools
+from keeps_client.memory.transcripts import Transcripts
 from keeps_client.memory.working import Working
 
 
@@ -28,6 +30,8 @@ class Memory(
     Tasks,
     Plans,
     Sessions,
+    Transcripts,
+    Items,
     Conversations,
     Folders,
     Databases,

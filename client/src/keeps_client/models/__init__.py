@@ -75,6 +75,20 @@ from keeps_client.models.graph import (
     TraverseRequest,
 )
 from keeps_client.models.insights import Insights, JunkAudit
+from keeps_client.models.items import (
+    DeleteItem,
+    GetItem,
+    Item,
+    ItemBatch,
+    ItemReads,
+    ItemResult,
+    ItemResults,
+    ListNamespaces,
+    PutItem,
+    SearchItems,
+    SweepItems,
+    UserNamespaces,
+)
 from keeps_client.models.knowledge import (
     EpisodicItem,
     KnowledgeUpsert,
@@ -85,7 +99,7 @@ from keeps_client.models.knowledge import (
     SemanticItem,
     Upserted,
 )
-from keeps_client.models.memories import Memory, MemoryChange, NewMemory, Receipt
+from keeps_client.models.memories import KeysChanged, Memory, MemoryChange, NewMemory, Receipt
 from keeps_client.models.operations import HeldJob, Operation, OperationChange, OperationDetail, QueueStatus
 from keeps_client.models.plans import (
     NewPlan,
@@ -102,6 +116,17 @@ from keeps_client.models.recall import Explanation, Filters, Hit, RecallRequest,
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
 from keeps_client.models.tools import NewTool, Tool, ToolsImported
+from keeps_client.models.transcripts import (
+    Appended,
+    AppState,
+    NewStates,
+    NewTranscript,
+    NewTranscriptEntry,
+    Transcript,
+    TranscriptChange,
+    TranscriptEntry,
+    TranscriptInfo,
+)
 from keeps_client.models.vector_stores import VectorStoreHits
 from keeps_client.models.working import (
     AtomicAppend,
@@ -119,7 +144,9 @@ from keeps_client.models.working import (
 
 __all__ = [
     "ActivityKind",
+    "AppState",
     "AppendText",
+    "Appended",
     "AtomicAppend",
     "AtomicChange",
     "AtomicExtend",
@@ -136,6 +163,7 @@ __all__ = [
     "DatabaseReference",
     "DatabaseRemoved",
     "DatabaseTable",
+    "DeleteItem",
     "Deleted",
     "Difference",
     "Direction",
@@ -153,14 +181,22 @@ __all__ = [
     "ExchangeReceipt",
     "Explanation",
     "Filters",
+    "GetItem",
     "HeldJob",
     "Hit",
     "ImportSummary",
     "Insights",
+    "Item",
+    "ItemBatch",
+    "ItemReads",
+    "ItemResult",
+    "ItemResults",
     "JunkAudit",
     "KeyInfo",
+    "KeysChanged",
     "KnowledgeUpsert",
     "LeftOut",
+    "ListNamespaces",
     "LogRetention",
     "MadeKey",
     "MadeWebhook",
@@ -186,8 +222,11 @@ __all__ = [
     "NewSession",
     "NewSkill",
     "NewSource",
+    "NewStates",
     "NewTaskContext",
     "NewTool",
+    "NewTranscript",
+    "NewTranscriptEntry",
     "NewWebhook",
     "NewWorkingItem",
     "Note",
@@ -205,6 +244,7 @@ __all__ = [
     "ProceduralItem",
     "ProviderCapabilities",
     "ProviderInfo",
+    "PutItem",
     "QueryAudit",
     "QueryResult",
     "QueueStatus",
@@ -217,21 +257,28 @@ __all__ = [
     "Relation",
     "ReplayedTable",
     "RoleName",
+    "SearchItems",
     "SemanticItem",
     "Session",
     "SessionChange",
     "SessionNotes",
     "Source",
     "SubTaskChange",
+    "SweepItems",
     "TaskContext",
     "TaskContextChange",
     "TenantInfo",
     "Tier",
     "Tool",
     "ToolsImported",
+    "Transcript",
+    "TranscriptChange",
+    "TranscriptEntry",
+    "TranscriptInfo",
     "Traversal",
     "TraverseRequest",
     "Upserted",
+    "UserNamespaces",
     "VectorStoreHits",
     "Verification",
     "Webhook",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from types import UnionType
@@ -42,10 +42,10 @@ def _storable(text: str) -> str:
     return text
 
 
-def _small_json(value: JsonValue) -> None:
+def _small_json(value: JsonValue, most: int) -> None:
     """Raises ValueError for what is far too large or nested too deeply, after a look at no more of it than may be
     stored."""
-    left = MAX_VALUE_BYTES
+    left = most
     level: list[JsonValue] = [value]
     for _ in range(MAX_JSON_DEPTH + 1):
         inner: list[JsonValue] = []
@@ -59,23 +59,31 @@ def _small_json(value: JsonValue) -> None:
                 inner += each
             left -= 1
             if left < 0:
-                raise ValueError(f"is larger than {MAX_VALUE_BYTES // 1024} KiB as JSON")
+                raise ValueError(f"is larger than {most // 1024} KiB as JSON")
         if not inner:
             return
         level = inner
     raise ValueError(f"is nested more than {MAX_JSON_DEPTH} deep")
 
 
-def _storable_json(value: JsonValue) -> JsonValue:
-    _small_json(value)
-    try:
-        encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    except (RecursionError, ValueError) as error:
-        raise ValueError(f"is not JSON that can be stored: {error}") from None
-    check_storable(value)
-    if len(encoded.encode("utf-8")) > MAX_VALUE_BYTES:
-        raise ValueError(f"is larger than {MAX_VALUE_BYTES // 1024} KiB as JSON")
-    return value
+def json_within(most: int) -> Callable[[JsonValue], JsonValue]:
+    """The check that something is JSON which can be stored, of at most so many bytes."""
+
+    def storable(value: JsonValue) -> JsonValue:
+        _small_json(value, most)
+        try:
+            encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        except (RecursionError, ValueError) as error:
+            raise ValueError(f"is not JSON that can be stored: {error}") from None
+        check_storable(value)
+        if len(encoded.encode("utf-8")) > most:
+            raise ValueError(f"is larger than {most // 1024} KiB as JSON")
+        return value
+
+    return storable
+
+
+_storable_json = json_within(MAX_VALUE_BYTES)
 
 
 def check_storable(value: JsonValue, depth: int = 0) -> None:

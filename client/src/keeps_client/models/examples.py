@@ -49,6 +49,7 @@ from keeps_client.models.graph import (
     TraverseRequest,
 )
 from keeps_client.models.insights import Insights, JunkAudit
+from keeps_client.models.items import ItemBatch, ItemReads, ItemResults, UserNamespaces
 from keeps_client.models.knowledge import (
     EpisodicItem,
     KnowledgeUpsert,
@@ -59,7 +60,16 @@ from keeps_client.models.knowledge import (
     SemanticItem,
     Upserted,
 )
-from keeps_client.models.memories import Memory, MemoryChange, NewMemories, NewMemory, Receipt
+from keeps_client.models.memories import (
+    KeysChanged,
+    KeysForgotten,
+    KeysMoved,
+    Memory,
+    MemoryChange,
+    NewMemories,
+    NewMemory,
+    Receipt,
+)
 from keeps_client.models.operations import HeldJob, Operation, OperationDetail, QueueStatus
 from keeps_client.models.plans import NewPlan, NewPlanContext, Plan, PlanChange, PlanContext, PlanContextChange
 from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderInfo, Rebuilt
@@ -67,6 +77,14 @@ from keeps_client.models.recall import RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
 from keeps_client.models.tools import NewTool, Tool, ToolImport, ToolsImported
+from keeps_client.models.transcripts import (
+    Appended,
+    AppState,
+    NewTranscript,
+    Transcript,
+    TranscriptChange,
+    TranscriptInfo,
+)
 from keeps_client.models.vector_stores import VectorStoreHits, VectorStoreSearch
 from keeps_client.models.working import (
     AtomicAppend,
@@ -382,6 +400,23 @@ _INSIGHTS = {
     "index_lag_seconds": 0.0,
     "storage": [{"day": "2026-11-22", "memories": 156, "bytes": 40_000, "events": 412}],
 }
+_TRANSCRIPT = {
+    **_WHO,
+    "app": "concierge",
+    "transcript_id": "talk-1",
+    "agent_id": None,
+    "entry_count": 1,
+    "state": {"step": "dessert"},
+    **_VERSIONED,
+}
+_ITEM_STORED = {
+    "namespace": ["memories", "alice"],
+    "key": "diet",
+    "value": {"text": "Alice is allergic to peanuts."},
+    "version": 1,
+    **_TIMES,
+    "score": None,
+}
 _DELETED = {"success": True, "deleted": True, "message": "it is deleted"}
 _ATOMIC = {"plan_id": "plan-1", "path": "state.actions", "key": "state", "value": ["search"], "version": 2}
 
@@ -498,6 +533,45 @@ EXAMPLES: dict[type[BaseModel], Any] = {
     NewSession: {"name": "Research", "metadata": {}},
     Session: _SESSION,
     SessionChange: {"name": "Research on bees"},
+    NewTranscript: {"transcript_id": "talk-1", "state": {"step": "menu"}, "user_state": {"diet": "vegan"}},
+    TranscriptChange: {
+        "entries": [{"entry_id": "event-1", "entry": {"author": "user", "text": "And for dessert?"}}],
+        "state": {"step": "dessert"},
+        "expected_version": 1,
+    },
+    Appended: {
+        "app": "concierge",
+        "transcript_id": "talk-1",
+        "entry_count": 1,
+        "appended": 1,
+        "version": 2,
+        "updated_at": _TIME,
+    },
+    TranscriptInfo: _TRANSCRIPT,
+    Transcript: {
+        **_TRANSCRIPT,
+        "user_state": {"diet": "vegan"},
+        "shared_state": {},
+        "entries": [
+            {
+                "position": 1,
+                "entry_id": "event-1",
+                "at": _TIME,
+                "entry": {"author": "user", "text": "And for dessert?"},
+            }
+        ],
+        "next_after": None,
+    },
+    ItemBatch: {
+        "operations": [
+            {"op": "put", "namespace": ["memories", "alice"], "key": "diet", "value": _ITEM_STORED["value"]},
+            {"op": "search", "prefix": ["memories"], "query": "what must she not eat?", "limit": 5},
+        ]
+    },
+    ItemReads: {"operations": [{"op": "get", "namespace": ["memories", "alice"], "key": "diet"}]},
+    ItemResults: {"results": [{"item": _ITEM_STORED, "items": [], "namespaces": [], "removed": 0, "more": False}]},
+    UserNamespaces: {"user_id": "alice", "namespaces": [["memories", "alice"]]},
+    AppState: {"app": "concierge", "user_state": {"diet": "vegan"}, "shared_state": {}},
     NewEntity: {"name": "Alice", "entity_type": "person", "aliases": ["Al"], "properties": {"born": 1990}},
     Entity: _ENTITY,
     Relation: _RELATION,
@@ -675,6 +749,9 @@ EXAMPLES: dict[type[BaseModel], Any] = {
         ],
         "nothing_known": False,
     },
+    KeysMoved: {"namespace": "notes", "key": "drafts", "to": "done/2026"},
+    KeysForgotten: {"namespace": "notes", "key": "drafts"},
+    KeysChanged: {"changed": 2},
     NewKey: {"name": "production", "roles": ["writer"]},
     MadeKey: {**_KEY, "secret": "keeps_…"},
     KeyInfo: _KEY,

@@ -39,7 +39,8 @@ ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgot
 
 Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NAME_PATTERN)]
-Key = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+MAX_KEY_CHARACTERS = 255
+Key = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_KEY_CHARACTERS)]
 Label = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 Tags = Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)]
 Importance = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -251,6 +252,28 @@ class ForgottenKey(Wire):
     hard: bool = False
 
 
+class KeysMoved(Wire):
+    """What is stored under `key`, and under all keys below it (`key/…`), is to be under `to`."""
+
+    namespace: Name
+    key: Key
+    to: Key
+
+
+class KeysForgotten(Wire):
+    """What is stored under `key`, and under all keys below it (`key/…`), is to be forgotten."""
+
+    namespace: Name
+    key: Key
+    hard: bool = False
+
+
+class KeysChanged(Wire):
+    """How many keys it was."""
+
+    changed: int
+
+
 REMEMBER = Endpoint(
     "remember",
     "POST",
@@ -326,6 +349,26 @@ FORGET_KEY = Endpoint(
     Receipt,
     "Forget what is stored under a key.",
     params=ForgottenKey,
+)
+MOVE_KEYS = Endpoint(
+    "move_keys",
+    "POST",
+    "/v1/memories/move",
+    "writer",
+    "memories",
+    KeysChanged,
+    "Give a key, and all keys below it, another place: all of them, or none.",
+    body=KeysMoved,
+)
+FORGET_KEYS = Endpoint(
+    "forget_keys",
+    "POST",
+    "/v1/memories/forget",
+    "writer",
+    "memories",
+    KeysChanged,
+    "Forget what is stored under a key and all keys below it: all of it, or none.",
+    body=KeysForgotten,
 )
 RESTORE_MEMORY = Endpoint(
     "restore_memory",

@@ -5,6 +5,7 @@
 binaries.py  which programs to run, and as which user
 server.py    initdb, start, recover, stop: one data folder
 lease.py     who uses the server; the last one out stops it
+guard.py     stops the server when all who used it were killed
 home.py      the folder: where things are, the passwords, opening and closing
 """
 

@@ -1,6 +1,7 @@
 """KEEPS_HOME: a folder that holds one database, opened by any number of threads and processes at once.
 
 lock                 held by whoever starts or stops the server
+guard.lock           held by the process that stops it when all its users were killed
 leases/              one file for each user of the server, locked while that user lives
 secrets.json         passwords of the three roles, readable by the owner of the home only
 server/              what the server's user owns: postgres/ (the data), postgres.log, socket/
@@ -15,6 +16,7 @@ import os
 import secrets
 import stat
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -91,6 +93,7 @@ class EmbeddedPostgres:
                 process = servers.running_postmaster(folder.data)
                 if process is None:
                     process = servers.start(folder, _new_socket_folder(folder), timeout_seconds)
+                servers.start_guard(home)
                 servers.wait_until_ready(folder, process, timeout_seconds)
             except BaseException:
                 lease.release()
@@ -148,6 +151,7 @@ class EmbeddedPostgres:
             if process is None:
                 self.folder.user.run("mkdir", "-p", "-m", "700", "--", str(self._socket))
                 process = servers.start(self.folder, self._socket, START_TIMEOUT_SECONDS)
+            servers.start_guard(self.home)
             servers.wait_until_ready(self.folder, process, START_TIMEOUT_SECONDS)
 
     async def close(self) -> None:
@@ -158,7 +162,7 @@ class EmbeddedPostgres:
         with home_lock(self.home, START_TIMEOUT_SECONDS):
             self._lease.release()
             if not live_leases(self.home / "leases"):
-                servers.stop(self.folder)
+                servers.stop(self.folder.data)
                 _remove_socket_folder(self._socket)
 
     async def __aenter__(self) -> Self:
@@ -168,6 +172,21 @@ class EmbeddedPostgres:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def stop_unused(home: Path, *, then: Callable[[], None]) -> bool:
+    """Stop the server unless somebody has a lease. `then`: done before another may start one. False: it is in use."""
+    with home_lock(home, START_TIMEOUT_SECONDS):
+        place = _server_place(home)
+        if live_leases(home / "leases"):
+            return False
+        if place is not None and servers.running_postmaster(place / "postgres") is not None:
+            socket = servers.socket_folder_of(place / "postgres")
+            servers.stop(place / "postgres")
+            if socket is not None:
+                _remove_socket_folder(socket)
+        then()
+        return True
 
 
 def inspect_home(home: Path) -> HomeReport:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,16 +161,40 @@ def wait_until_ready(folder: DataFolder, server: psutil.Process, timeout_seconds
         time.sleep(POLL_SECONDS)
 
 
-def stop(folder: DataFolder, timeout_seconds: float = 60.0) -> None:
+def start_guard(home: Path) -> None:
+    """Start the process that stops the server when all its users were killed, unless one watches already."""
+    descriptor = os.open(home / "guard.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    finally:
+        os.close(descriptor)
+    if not sys.executable:
+        return  # Python inside another program: the next user of the home takes over what is left
+    guard = Path(__file__).with_name("guard.py")
+    # As with the server: a child of init, in a session of its own.
+    subprocess.run(  # noqa: S603
+        ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-P", str(guard), str(home)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+        check=True,
+    )
+
+
+def stop(data: Path, timeout_seconds: float = 60.0) -> None:
     """Stop the server: a fast shutdown, and an immediate one (safe, it recovers) where that takes too long."""
     for number in (signal.SIGINT, signal.SIGQUIT):
-        process = running_postmaster(folder.data)
+        process = running_postmaster(data)
         if process is None:
             return
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(number)
         deadline = time.monotonic() + timeout_seconds
-        while running_postmaster(folder.data) is not None and time.monotonic() < deadline:
+        while running_postmaster(data) is not None and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
 
 

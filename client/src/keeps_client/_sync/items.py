@@ -1,0 +1,117 @@
+# Generated from keeps_client/memory by tools/make_sync.py; change that instead.
+"""Items: JSON values under a namespace and a key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keeps_client._sync.base import Doing
+from keeps_client.models import (
+    DeleteItem,
+    GetItem,
+    Item,
+    ItemResult,
+    ListNamespaces,
+    PutItem,
+    SearchItems,
+    SweepItems,
+)
+from keeps_client.models.items import BATCH_ITEMS, READ_ITEMS
+
+ItemOperation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | SweepItems
+ReadOperation = GetItem | SearchItems | ListNamespaces
+
+
+class Items(Doing):
+    """A store of JSON values, each under a namespace of labels and a key, that can be searched by meaning."""
+
+    def batch_items(
+        self, operations: Sequence[ItemOperation | Mapping[str, Any]], *, omit_expired: bool = True
+    ) -> list[ItemResult]:
+        """Do operations in order, in one transaction and one round trip; one result for each."""
+        done = self._do(BATCH_ITEMS, operations=list(operations), omit_expired=omit_expired)
+        return done.results
+
+    def read_items(
+        self, operations: Sequence[ReadOperation | Mapping[str, Any]], *, omit_expired: bool = True
+    ) -> list[ItemResult]:
+        """The same for what changes no item: a reader may do it."""
+        done = self._do(READ_ITEMS, operations=list(operations), omit_expired=omit_expired)
+        return done.results
+
+    def put_item(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        value: Mapping[str, Any],
+        *,
+        index: bool = True,
+        texts: Mapping[str, str] | None = None,
+        ttl_minutes: float | None = None,
+    ) -> None:
+        """Store a value in place of what was there; found by its `texts`, or else by the whole value."""
+        self.batch_items(
+            [
+                {
+                    "op": "put",
+                    "namespace": tuple(namespace),
+                    "key": key,
+                    "value": value,
+                    "index": index,
+                    "texts": texts,
+                    "ttl_minutes": ttl_minutes,
+                }
+            ]
+        )
+
+    def get_item(self, namespace: Sequence[str], key: str, *, refresh_ttl: bool = False) -> Item | None:
+        """One item, or None."""
+        one = {"op": "get", "namespace": tuple(namespace), "key": key, "refresh_ttl": refresh_ttl}
+        return (self.read_items([one]))[0].item
+
+    def delete_item(self, namespace: Sequence[str], key: str) -> None:
+        """Remove an item now, also from the log; one that is not there is gone already."""
+        self.batch_items([{"op": "delete", "namespace": tuple(namespace), "key": key}])
+
+    def search_items(
+        self,
+        prefix: Sequence[str] = (),
+        *,
+        query: str | None = None,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002  the word that stores use
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool = False,
+    ) -> list[Item]:
+        """Items in a namespace and below it: with a query those nearest in meaning, else newest update first."""
+        one = {
+            "op": "search",
+            "prefix": tuple(prefix),
+            "query": query,
+            "filter": filter,
+            "limit": limit,
+            "offset": offset,
+            "refresh_ttl": refresh_ttl,
+        }
+        return (self.read_items([one]))[0].items
+
+    def list_namespaces(
+        self,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[tuple[str, ...]]:
+        """Namespaces that hold items, in order. `*` stands for any one label."""
+        one = {
+            "op": "namespaces",
+            "prefix": tuple(prefix),
+            "suffix": tuple(suffix),
+            "max_depth": max_depth,
+            "limit": limit,
+            "offset": offset,
+        }
+        return (self.read_items([one]))[0].namespaces

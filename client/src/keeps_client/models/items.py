@@ -1,0 +1,205 @@
+"""Items: JSON values under a namespace and a key, as frameworks with a store of their own keep them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints
+
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Page, Text, Wire, json_within
+
+MAX_OPERATIONS = 1_000
+MAX_NAMESPACE_BYTES, MAX_KEY_BYTES = 600, 512
+MAX_PART_BYTES = 4 * 1024 * 1024
+"""A search ends with the item that reaches it."""
+MAX_ITEM_BYTES = 256 * 1024
+
+
+def _label(text: str) -> str:
+    if "." in text:
+        raise ValueError("a label holds no period: it ends a label")
+    return text
+
+
+def _joined(labels: tuple[str, ...]) -> tuple[str, ...]:
+    if len(".".join(labels).encode("utf-8")) > MAX_NAMESPACE_BYTES:
+        raise ValueError(f"a namespace has at most {MAX_NAMESPACE_BYTES} bytes")
+    return labels
+
+
+def _key(text: str) -> str:
+    if len(text.encode("utf-8")) > MAX_KEY_BYTES:
+        raise ValueError(f"a key has at most {MAX_KEY_BYTES} bytes")
+    return text
+
+
+Label = Annotated[Text, StringConstraints(min_length=1), AfterValidator(_label)]
+Prefix = Annotated[tuple[Label, ...], Field(max_length=50), AfterValidator(_joined)]
+"""Labels from the root on; none is the root itself. Labels are any text but a period."""
+Namespace = Annotated[Prefix, Field(min_length=1)]
+ItemKey = Annotated[Text, StringConstraints(min_length=1), AfterValidator(_key)]
+ItemValue = Annotated[dict[str, JsonValue], AfterValidator(json_within(MAX_ITEM_BYTES))]
+Minutes = Annotated[float, Field(gt=0, le=5_256_000)]
+IndexText = Annotated[Text, StringConstraints(max_length=50_000)]
+Pattern = Annotated[tuple[Label, ...], Field(max_length=50)]
+"""Labels, where `*` stands for any one."""
+ItemFilter = Annotated[
+    dict[str, JsonValue],
+    Field(max_length=50),
+    AfterValidator(json_within(MAX_ITEM_BYTES)),
+]
+
+
+class Item(Wire):
+    """A value as it is stored. `score`: cosine similarity of what was searched by meaning."""
+
+    namespace: tuple[str, ...]
+    key: str
+    value: dict[str, JsonValue]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    score: float | None = None
+
+
+class GetItem(Wire):
+    """One item. `refresh_ttl`: its time to live begins anew."""
+
+    op: Literal["get"] = Field(default="get", validation_alias="op")
+    namespace: Namespace
+    key: ItemKey
+    refresh_ttl: bool = False
+
+
+class PutItem(Wire):
+    """Store a value in place of what was there. It is found by what `texts` say (by name), or else by the whole value;
+    with `index` false it is not found by meaning. `ttl_minutes`: how long it lives from its last write or refresh."""
+
+    op: Literal["put"] = Field(default="put", validation_alias="op")
+    namespace: Namespace
+    key: ItemKey
+    value: ItemValue
+    index: bool = True
+    texts: Annotated[dict[str, IndexText], Field(max_length=100)] | None = None
+    ttl_minutes: Minutes | None = None
+
+
+class DeleteItem(Wire):
+    """Remove an item now, also from the log; one that is not there is gone already."""
+
+    op: Literal["delete"] = Field(default="delete", validation_alias="op")
+    namespace: Namespace
+    key: ItemKey
+
+
+class SearchItems(Wire):
+    """Items in a namespace and below it: with a query those nearest in meaning, best first, else newest update first.
+    `filter`: `{"field": value}` or `{"field": {"$gt": 3}}`, with $eq $ne $gt $gte $lt $lte, of the value's fields."""
+
+    op: Literal["search"] = Field(default="search", validation_alias="op")
+    prefix: Prefix = ()
+    query: Annotated[Text, StringConstraints(max_length=10_000)] | None = None
+    filter: ItemFilter | None = None
+    limit: Annotated[int, Field(ge=0, le=1_000)] = 10
+    offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    refresh_ttl: bool = False
+
+
+class ListNamespaces(Wire):
+    """Namespaces that hold items, in order. `prefix`, `suffix`: with which labels they begin and end; `max_depth`: cut
+    to so many labels."""
+
+    op: Literal["namespaces"] = Field(default="namespaces", validation_alias="op")
+    prefix: Pattern = ()
+    suffix: Pattern = ()
+    max_depth: Annotated[int, Field(ge=1, le=50)] | None = None
+    limit: Annotated[int, Field(ge=0, le=1_000)] = 100
+    offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+
+class SweepItems(Wire):
+    """Remove items whose time to live is over."""
+
+    op: Literal["sweep"] = Field(default="sweep", validation_alias="op")
+
+
+_READS = GetItem | SearchItems | ListNamespaces
+ReadOperation = Annotated[_READS, Field(discriminator="op")]
+ItemOperation = Annotated[_READS | PutItem | DeleteItem | SweepItems, Field(discriminator="op")]
+
+
+class ItemResult(Wire):
+    """What one operation gave: an item or none, items, namespaces, or how many were removed. `more`: there are items
+    after these, which would have been too much at once."""
+
+    item: Item | None = None
+    items: list[Item] = Field(default_factory=list[Item])
+    namespaces: list[tuple[str, ...]] = Field(default_factory=list[tuple[str, ...]])
+    removed: int = 0
+    more: bool = False
+
+
+class ItemReads(Wire):
+    """Operations that change nothing but times to live. `omit_expired`: leave out what is over and not yet removed."""
+
+    operations: Annotated[list[ReadOperation], Field(max_length=MAX_OPERATIONS)]
+    omit_expired: bool = True
+
+
+class ItemBatch(Wire):
+    """Operations, done in order in one transaction: all of them, or none."""
+
+    operations: Annotated[list[ItemOperation], Field(max_length=MAX_OPERATIONS)]
+    omit_expired: bool = True
+
+
+class ItemResults(Wire):
+    """One result for each operation, in order."""
+
+    results: list[ItemResult]
+
+
+class NamespaceQuery(Wire):
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 1_000
+    after: Annotated[Text, Field(max_length=2_000, description="Only users after this one")] = ""
+
+
+class UserNamespaces(Wire):
+    """A user who has items, and in which namespaces."""
+
+    user_id: str
+    namespaces: list[tuple[str, ...]]
+
+
+BATCH_ITEMS = Endpoint(
+    "batch_items",
+    "POST",
+    "/v1/items",
+    "writer",
+    "items",
+    ItemResults,
+    "Get, put, delete, search and list, in order, in one transaction.",
+    body=ItemBatch,
+)
+READ_ITEMS = Endpoint(
+    "read_items",
+    "POST",
+    "/v1/items/read",
+    "reader",
+    "items",
+    ItemResults,
+    "Get, search and list: what changes no item.",
+    body=ItemReads,
+)
+LIST_ALL_NAMESPACES = Endpoint(
+    "list_all_namespaces",
+    "GET",
+    "/v1/admin/items/namespaces",
+    "admin",
+    "items",
+    Page[UserNamespaces],
+    "In which namespaces each user of the tenant has items: names alone, user by user.",
+    params=NamespaceQuery,
+)

@@ -1,0 +1,207 @@
+"""Transcripts: conversations word for word, as frameworks keep them, with their state. Not recalled; see sessions and
+exchanges for what becomes memory."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints
+
+from keeps_client.endpoint import Endpoint
+from keeps_client.models.common import Cursor, Hundred, Json, Page, Text, UtcTime, Wire, json_within
+from keeps_client.models.memories import Label
+from keeps_client.models.tasks import Deleted
+from keeps_client.models.working import ExpectedVersion, StateId
+
+MAX_ENTRY_BYTES = 4 * 1024 * 1024
+MAX_STATE_BYTES = 4 * 1024 * 1024
+"""Of one transcript, or of a user in one app."""
+MAX_PART_BYTES = 4 * 1024 * 1024
+"""A part ends with the entry that reaches it."""
+AppName = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
+"""Whose transcripts they are: the application, 1 to 200 characters."""
+State = Annotated[dict[StateId, Json], Field(max_length=1_000)]
+"""Keys to set, each to a JSON value of at most 256 KiB."""
+
+
+class TranscriptEntry(Wire):
+    """One thing that was said or done, as its framework writes it down. `position` counts from 1."""
+
+    position: int
+    entry_id: str
+    at: datetime
+    entry: JsonValue
+
+
+class TranscriptInfo(Wire):
+    """A transcript with its own state, without its entries. `updated_at`: the time of its last entry. `user_state` is
+    said where it is of many users."""
+
+    app: str
+    transcript_id: str
+    tenant_id: str
+    user_id: str
+    agent_id: str | None = None
+    entry_count: int
+    state: dict[str, JsonValue]
+    user_state: dict[str, JsonValue] | None = None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class Transcript(TranscriptInfo):
+    """A transcript, or a part of it: where `next_after` is set, there are more entries after it. `user_state`: of all
+    transcripts of the user in this app. `shared_state`: of all its users, the working memory of the plan `app:<app>`.
+    """
+
+    shared_state: dict[str, JsonValue]
+    entries: list[TranscriptEntry]
+    next_after: int | None = None
+
+
+class NewStates(Wire):
+    """Keys to set: of the transcript, of the user in this app, of all users of this app. Others stay."""
+
+    state: State = Field(default_factory=dict[str, JsonValue])
+    user_state: State = Field(default_factory=dict[str, JsonValue])
+    shared_state: State = Field(default_factory=dict[str, JsonValue])
+
+
+class NewTranscript(NewStates):
+    """A transcript to begin; without an id one is made."""
+
+    transcript_id: StateId | None = None
+    agent_id: Label | None = None
+    at: UtcTime | None = Field(default=None, description="When it began, where that was not now")
+
+
+class NewTranscriptEntry(Wire):
+    """An entry to append. The same id with the same content again is one entry."""
+
+    entry_id: StateId
+    at: UtcTime | None = None
+    entry: Annotated[JsonValue, AfterValidator(json_within(MAX_ENTRY_BYTES))]
+
+
+class TranscriptChange(NewStates):
+    """Entries to append and keys to set, together or not at all. `expected_version`: what was read; where others have
+    written since, nothing is done."""
+
+    entries: list[NewTranscriptEntry] = Field(default_factory=list[NewTranscriptEntry], max_length=1_000)
+    expected_version: ExpectedVersion | None = None
+
+
+class Appended(Wire):
+    """How a transcript stands after a write. `appended`: how many entries were new."""
+
+    app: str
+    transcript_id: str
+    entry_count: int
+    appended: int
+    version: int
+    updated_at: datetime
+
+
+class AppOf(Wire):
+    app: AppName
+
+
+class TranscriptOf(AppOf):
+    transcript_id: StateId
+
+
+class TranscriptPart(TranscriptOf):
+    last: Annotated[int | None, Field(ge=0, le=1_000_000, description="Only so many of the last entries")] = None
+    since: Annotated[UtcTime | None, Field(description="Only entries of this time or later")] = None
+    after: Annotated[int, Field(ge=0, le=2_147_483_647, description="Only entries after this position")] = 0
+    limit: Annotated[int, Field(ge=0, le=1_000)] = 1_000
+
+
+class TranscriptQuery(AppOf):
+    limit: Hundred = 100
+    cursor: Cursor = None
+
+
+class AppState(Wire):
+    """What an app keeps beside its transcripts: of the user, and of all users."""
+
+    app: str
+    user_state: dict[str, JsonValue]
+    shared_state: dict[str, JsonValue]
+
+
+CREATE_TRANSCRIPT = Endpoint(
+    "create_transcript",
+    "POST",
+    "/v1/transcripts/{app}",
+    "writer",
+    "transcripts",
+    Transcript,
+    "Begin a transcript. 409 where its id is taken.",
+    params=AppOf,
+    body=NewTranscript,
+    status=201,
+)
+LIST_TRANSCRIPTS = Endpoint(
+    "list_transcripts",
+    "GET",
+    "/v1/transcripts/{app}",
+    "reader",
+    "transcripts",
+    Page[TranscriptInfo],
+    "The user's transcripts in an app, the one that was left alone longest first.",
+    params=TranscriptQuery,
+)
+GET_TRANSCRIPT = Endpoint(
+    "get_transcript",
+    "GET",
+    "/v1/transcripts/{app}/{transcript_id}",
+    "reader",
+    "transcripts",
+    Transcript,
+    "A transcript with its entries, oldest first; `next_after` leads to more.",
+    params=TranscriptPart,
+)
+APPEND_TO_TRANSCRIPT = Endpoint(
+    "append_to_transcript",
+    "POST",
+    "/v1/transcripts/{app}/{transcript_id}/entries",
+    "writer",
+    "transcripts",
+    Appended,
+    "Append entries and set keys of states, in one transaction. 409 where others wrote since `expected_version`.",
+    params=TranscriptOf,
+    body=TranscriptChange,
+)
+DELETE_TRANSCRIPT = Endpoint(
+    "delete_transcript",
+    "DELETE",
+    "/v1/transcripts/{app}/{transcript_id}",
+    "writer",
+    "transcripts",
+    Deleted,
+    "Remove a transcript and its state now, also from the log. The user's and the app's states stay.",
+    params=TranscriptOf,
+)
+GET_APP_STATE = Endpoint(
+    "get_app_state",
+    "GET",
+    "/v1/apps/{app}/state",
+    "reader",
+    "transcripts",
+    AppState,
+    "What an app keeps for the user and for all users, beside transcripts.",
+    params=AppOf,
+)
+LIST_ALL_TRANSCRIPTS = Endpoint(
+    "list_all_transcripts",
+    "GET",
+    "/v1/admin/transcripts/{app}",
+    "admin",
+    "transcripts",
+    Page[TranscriptInfo],
+    "The transcripts of all users of the tenant in an app, user by user.",
+    params=TranscriptQuery,
+)

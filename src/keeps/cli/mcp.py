@@ -1,0 +1,40 @@
+"""mcp: Keeps for whatever speaks the Model Context Protocol, over standard input and output."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from keeps.cli.context import Target, run, targeted
+from keeps_client.errors import NotConfiguredError
+
+Tools = Literal["memory", "graph"]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(mcp)
+
+
+@targeted
+def mcp(
+    target: Target,
+    tools: Annotated[
+        Tools, typer.Option(help="memory, or graph: the nine tools of the reference memory server.")
+    ] = "memory",
+) -> None:
+    """Serve memory over the Model Context Protocol, on standard input and output: the command to put into a client.
+
+    Whose memory it is is said here, never by a model. `keeps serve` has it at /mcp, too.
+    """
+    try:
+        from keeps.integrations.mcp import graph_server, memory_server
+    except ImportError as error:
+        raise NotConfiguredError(str(error)) from None
+
+    async def work() -> None:
+        async with target.memory() as memory:
+            serve = memory_server if tools == "memory" else graph_server
+            await serve(lambda: memory).run_stdio_async()
+
+    run(work)

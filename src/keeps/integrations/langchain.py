@@ -1,0 +1,275 @@
+"""LangChain: a retriever over what is remembered or written down, and the history of a chat.
+
+    retriever = KeepsRetriever(user_id="alice")
+    history = KeepsChatMessageHistory("session-1", user_id="alice")
+
+In a chain the user may come with each call: `config={"configurable": {"user_id": "alice"}}`. The tenant comes from
+settings or the token.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+try:
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+    from langchain_core.chat_history import BaseChatMessageHistory
+    from langchain_core.documents import Document
+    from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables.config import RunnableConfig, ensure_config
+except ImportError as error:
+    raise ImportError("keeps.integrations.langchain needs langchain-core: pip install 'keeps[langchain]'") from error
+
+from pydantic import PrivateAttr
+
+from keeps.engine import Keeps
+from keeps.integrations.owners import NOT_ALLOWED, Owners
+from keeps_client.checked import validated
+from keeps_client.errors import ConflictError, KeepsError, NotFoundError, ValidationFailedError
+from keeps_client.memory.whole import Memory
+from keeps_client.models import DocumentHits, NewTranscriptEntry, RecallResult
+from keeps_client.models.recall import RELEVANCE_FLOOR
+
+AT_ONCE = 500
+
+
+class KeepsRetriever(BaseRetriever):
+    """What answers a question, best first.
+
+    `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says.
+    `source`: the memories of the user, or the documents of the organisation. `k`: how many at most, also for one call
+    (`invoke(question, k=3)`); `min_relevance`: what is less relevant is left out, so that a question about nothing
+    finds nothing. `options`: more arguments of `recall` or `search_documents`. Where memory is away nothing is found,
+    which is logged and counted in `failures`.
+    """
+
+    keeps: Any = None
+    tenant_id: str | None = None
+    token: str | None = None
+    user_id: str | None = None
+    source: Literal["memories", "documents"] = "memories"
+    k: int = 10
+    min_relevance: float | None = RELEVANCE_FLOOR
+    options: dict[str, Any] = {}  # noqa: RUF012  pydantic copies it
+
+    _owners: Owners = PrivateAttr()
+
+    def model_post_init(self, _: Any, /) -> None:
+        self._owners = Owners(self.keeps, tenant_id=self.tenant_id, token=self.token)
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """How often memory was away."""
+        return self._owners.failures
+
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
+        return super().invoke(input, config, **{"user_id": _user_of(config), **kwargs})
+
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
+        return await super().ainvoke(input, config, **{"user_id": _user_of(config), **kwargs})
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        user_id: str | None = None,
+    ) -> list[Document]:
+        del run_manager
+        return self._owners.now(self._found(query, k, user_id))
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        user_id: str | None = None,
+    ) -> list[Document]:
+        del run_manager
+        return await self._owners.run(self._found(query, k, user_id))
+
+    async def _found(self, query: str, k: int | None, user_id: str | None) -> list[Document]:
+        if not query.strip():
+            return []
+        limit = self.k if k is None else k
+
+        async def work(memory: Memory) -> list[Document]:
+            if self.source == "documents":
+                return _passages(await memory.search_documents(query[:10_000], limit=limit, **self.options), self)
+            found = await memory.recall(query[:10_000], limit=limit, min_relevance=self.min_relevance, **self.options)
+            return _memories(found)
+
+        try:
+            return await self._owners.ask(user_id or self.user_id, work)
+        except (*NOT_ALLOWED, ValidationFailedError):
+            raise
+        except KeepsError as error:
+            self._owners.failed("retrieve", error)
+            return []
+
+    async def aclose(self) -> None:
+        """Let go of what was opened here."""
+        await self._owners.close()
+
+    def close(self) -> None:
+        """The same without await."""
+        self._owners.close_now()
+
+
+class KeepsChatMessageHistory(BaseChatMessageHistory):
+    """The messages of a chat, word for word and in order, kept apart by user.
+
+    `app`: whose chats they are. With `remember` what people and models say becomes memory, too. Two that add messages
+    at once lose none. Where memory is away there are no messages, which is logged and counted in `failures`; adding
+    raises.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        keeps: Keeps | str | None = None,
+        *,
+        user_id: str | None = None,
+        tenant_id: str | None = None,
+        token: str | None = None,
+        app: str = "langchain",
+        remember: bool = False,
+    ) -> None:
+        self.session_id, self._user_id, self._app, self._remember = session_id, user_id, app, remember
+        self._owners = Owners(keeps, tenant_id=tenant_id, token=token)
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """How often memory was away."""
+        return self._owners.failures
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]  as LangChain does
+        """All messages, oldest first."""
+        return self._owners.now(self._read())
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        self._owners.now(self._add(messages))
+
+    def clear(self) -> None:
+        """Remove the messages, now and for good."""
+        self._owners.now(self._clear())
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        return await self._owners.run(self._read())
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        await self._owners.run(self._add(messages))
+
+    async def aclear(self) -> None:
+        await self._owners.run(self._clear())
+
+    async def aclose(self) -> None:
+        """Let go of what was opened here."""
+        await self._owners.close()
+
+    def close(self) -> None:
+        """The same without await."""
+        self._owners.close_now()
+
+    async def _read(self) -> list[BaseMessage]:
+        async def work(memory: Memory) -> list[BaseMessage]:
+            part = await memory.get_transcript(self._app, self.session_id)
+            entries = list(part.entries)
+            while part.next_after is not None:
+                part = await memory.get_transcript(self._app, self.session_id, after=part.next_after)
+                entries += part.entries
+            told: list[Any] = [each.entry for each in entries]
+            return messages_from_dict(told)
+
+        try:
+            return await self._owners.ask(self._user_id, work)
+        except NotFoundError:
+            return []
+        except (*NOT_ALLOWED, ValidationFailedError):
+            raise
+        except KeepsError as error:
+            self._owners.failed("messages", error)
+            return []
+
+    async def _add(self, messages: Sequence[BaseMessage]) -> None:
+        entries = [
+            validated(NewTranscriptEntry, {"entry_id": each.id or str(uuid.uuid4()), "entry": message_to_dict(each)})
+            for each in messages
+        ]
+
+        async def work(memory: Memory) -> None:
+            for start in range(0, len(entries), AT_ONCE):
+                part = entries[start : start + AT_ONCE]
+                try:
+                    await memory.append_to_transcript(self._app, self.session_id, part)
+                except NotFoundError:
+                    try:
+                        await memory.create_transcript(self._app, transcript_id=self.session_id)
+                    except ConflictError:
+                        pass  # somebody else began it at the same time
+                    await memory.append_to_transcript(self._app, self.session_id, part)
+            said: list[Any] = [
+                {"role": {"human": "user", "ai": "assistant"}[each.type], "content": text}
+                for each in messages
+                if each.type in ("human", "ai") and (text := str(each.text)).strip()
+            ]
+            if self._remember and said:
+                await memory.store_exchange(said, session_id=self.session_id)
+
+        if entries:
+            await self._owners.ask(self._user_id, work)
+
+    async def _clear(self) -> None:
+        try:
+            await self._owners.ask(self._user_id, lambda memory: memory.delete_transcript(self._app, self.session_id))
+        except NotFoundError:
+            return
+
+
+def _user_of(config: RunnableConfig | None) -> str | None:
+    """The user whom a call names in its configuration."""
+    found = ensure_config(config).get("configurable", {}).get("user_id")
+    return None if found is None else str(found)
+
+
+def _memories(found: RecallResult) -> list[Document]:
+    return [
+        Document(
+            id=str(hit.memory.memory_id),
+            page_content=hit.memory.content,
+            metadata={
+                **hit.memory.metadata,
+                "kind": hit.memory.kind,
+                "tags": list(hit.memory.tags),
+                "valid_from": hit.memory.valid_from.isoformat(),
+                "score": hit.score,
+                "relevance": hit.relevance,
+            },
+        )
+        for hit in found.hits
+    ]
+
+
+def _passages(found: DocumentHits, retriever: KeepsRetriever) -> list[Document]:
+    least = retriever.min_relevance
+    return [
+        Document(
+            id=str(hit.memory_id),
+            page_content=hit.content,
+            metadata={
+                "title": hit.citations[0].title if hit.citations else None,
+                "source": hit.citations[0].source if hit.citations else None,
+                "page": hit.citations[0].page if hit.citations else None,
+                "score": hit.score,
+                "relevance": hit.relevance,
+            },
+        )
+        for hit in found.hits
+        if least is None or hit.relevance is None or hit.relevance >= least
+    ]

@@ -1,0 +1,441 @@
+"""LangGraph's store: JSON values under namespaces and keys, found by filters and by meaning.
+
+    graph = builder.compile(store=KeepsStore(user_label=1))
+
+With `user_label` the label at that place names the user in Keeps: then row security, not a prefix, keeps users apart.
+Without it all items belong to one user. The tenant comes from settings or the token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any, Literal, Self
+
+try:
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        IndexConfig,
+        InvalidNamespaceError,
+        Item,
+        ListNamespacesOp,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        TTLConfig,
+        get_text_at_path,
+        tokenize_path,
+        validate_op_namespace,
+    )
+except ImportError as error:
+    raise ImportError("keeps.integrations.langgraph needs LangGraph's store: pip install 'keeps[langgraph]'") from error
+
+from keeps.engine import Keeps
+from keeps.integrations.owners import NOT_ALLOWED, Owners
+from keeps_client.errors import KeepsError, ValidationFailedError
+from keeps_client.memory.whole import Memory
+from keeps_client.models import Item as Stored
+from keeps_client.models import ItemResult
+from keeps_client.models.items import MAX_OPERATIONS
+
+AT_ONCE = 200
+MOST_TEXTS, MOST_CHARACTERS = 100, 50_000
+OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")
+_Waiting = tuple[Op, "asyncio.Future[Result]"]
+
+
+class KeepsStore(BaseStore):
+    """A store of LangGraph in Keeps.
+
+    `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says.
+    `user_id`: whose the items are; with `user_label` the label at that place of each namespace says it instead.
+    `index`: its `fields` are what items are found by, the whole value without any; False: none is found by meaning.
+    Keeps embeds by itself. `ttl`: as LangGraph says it. Where memory is away reads give nothing, which is logged and
+    counted in `failures`, and writes raise.
+
+    Sync methods may be called anywhere but in the event loop of an engine that was given.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        keeps: Keeps | str | None = None,
+        *,
+        tenant_id: str | None = None,
+        token: str | None = None,
+        user_id: str | None = None,
+        user_label: int | None = None,
+        index: IndexConfig | Literal[False] | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        super().__init__()
+        if user_id is not None and user_label is not None:
+            raise ValueError("user_id names one user, user_label the label that names each; give one of them")
+        self._owners = Owners(keeps, tenant_id=tenant_id, token=token)
+        self._user_id, self._user_label = user_id, user_label
+        self._paths = [] if index is False else _paths((index or {}).get("fields") or ["$"])
+        self.index_config, self.ttl_config = index or None, ttl
+        self._waiting: dict[str | None, list[_Waiting]] = {}
+        self._draining: set[asyncio.Task[None]] = set()
+        self._mortal: set[str | None] = set()
+        """Whose items were given a time to live here."""
+        self._sweeper: threading.Event | None = None
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """How often memory was away, by what was asked of it."""
+        return self._owners.failures
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Operations in order, in one transaction for each user whose they are. Raises asyncio.InvalidStateError in the
+        event loop of the engine that was given, which would wait for itself: `await abatch` there."""
+        return self._owners.now(self._batch(self._checked(ops)))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Operations in order, in one transaction for each user whose they are."""
+        return await self._owners.run(self._batch(self._checked(ops)))
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> _Started:
+        """Remove what is over every so often, beside the worker, which does it anyway. May be awaited."""
+        configured = (self.ttl_config or {}).get("sweep_interval_minutes")
+        minutes = sweep_interval_minutes if sweep_interval_minutes is not None else configured
+        if minutes is not None and self._sweeper is None:
+            self._sweeper = threading.Event()
+            threading.Thread(
+                target=self._sweep, args=(self._sweeper, minutes * 60), name="keeps-sweeper", daemon=True
+            ).start()
+        return _Started()
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> _Started:  # noqa: ARG002  as LangGraph calls it
+        """Leave it to the worker again. May be awaited."""
+        if self._sweeper is not None:
+            self._sweeper.set()
+            self._sweeper = None
+        return _Started()
+
+    async def aclose(self) -> None:
+        """Let go of what was opened here."""
+        self.stop_ttl_sweeper()
+        await self._owners.close()
+
+    def close(self) -> None:
+        """The same without await."""
+        self.stop_ttl_sweeper()
+        self._owners.close_now()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _checked(self, ops: Iterable[Op]) -> list[Op]:
+        """Nothing is asked of the database where one of them cannot be."""
+        found = list(ops)
+        for op in found:
+            validate_op_namespace(op)
+            if isinstance(op, SearchOp):
+                _check_filter(op.filter)
+            if not isinstance(op, ListNamespacesOp):
+                self._owner_of(op)
+        return found
+
+    def _owner_of(self, op: GetOp | PutOp | SearchOp) -> str | None:
+        if self._user_label is None:
+            return self._user_id
+        place = op.namespace_prefix if isinstance(op, SearchOp) else op.namespace
+        if len(place) <= self._user_label:
+            raise InvalidNamespaceError(
+                f"Label {self._user_label} of a namespace names the user whose items they are; {place} has none."
+            )
+        return place[self._user_label]
+
+    def _owner_of_listing(self, op: ListNamespacesOp) -> tuple[str | None, bool]:
+        """Whose namespaces are listed, and whether it is everybody's."""
+        if self._user_label is None:
+            return self._user_id, False
+        for condition in op.match_conditions or ():
+            if condition.match_type == "prefix" and len(condition.path) > self._user_label:
+                label = condition.path[self._user_label]
+                if label != "*":
+                    return label, False
+        return None, True
+
+    async def _batch(self, ops: list[Op]) -> list[Result]:
+        if len(ops) == 1:
+            return [await self._joined(ops[0])]
+        results: list[Result] = [None] * len(ops)
+        by_owner: dict[tuple[str | None, bool], list[int]] = {}
+        for number, op in enumerate(ops):
+            is_listing = isinstance(op, ListNamespacesOp)
+            owner = self._owner_of_listing(op) if is_listing else (self._owner_of(op), False)
+            by_owner.setdefault(owner, []).append(number)
+        for (owner, of_all), numbers in by_owner.items():
+            chosen = [ops[number] for number in numbers]
+            done = await self._listed_of_all(chosen) if of_all else await self._of_owner(owner, chosen)
+            for number, result in zip(numbers, done, strict=True):
+                results[number] = result
+        return results
+
+    async def _joined(self, op: Op) -> Result:
+        """One operation, or with others that wait for one before: they have no order among them."""
+        owner, of_all = self._owner_of_listing(op) if isinstance(op, ListNamespacesOp) else (self._owner_of(op), False)
+        if of_all:
+            return (await self._listed_of_all([op]))[0]
+        queue = self._waiting.get(owner)
+        if queue is not None:
+            future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+            queue.append((op, future))
+            return await future
+        self._waiting[owner] = []  # others that come meanwhile wait, and then go together
+        try:
+            return (await self._of_owner(owner, [op]))[0]
+        finally:
+            if self._waiting[owner]:
+                task = asyncio.get_running_loop().create_task(self._drain(owner))
+                self._draining.add(task)
+                task.add_done_callback(self._draining.discard)
+            else:
+                del self._waiting[owner]
+
+    async def _drain(self, owner: str | None) -> None:
+        while waiting := self._waiting[owner]:
+            self._waiting[owner] = []
+            unique = _unique(waiting)
+            for start in range(0, len(unique), AT_ONCE):
+                part = unique[start : start + AT_ONCE]
+                try:
+                    results: Sequence[Result | Exception] = await self._of_owner(owner, [op for op, _ in part])
+                except Exception:  # noqa: BLE001  whatever one of them is wrong about, each is told its own
+                    results = [await self._alone(owner, op) for op, _ in part]
+                for (_, futures), result in zip(part, results, strict=True):
+                    for future in futures:
+                        if future.done():
+                            continue
+                        if isinstance(result, Exception):
+                            future.set_exception(result)
+                        else:
+                            future.set_result(result)
+        del self._waiting[owner]
+
+    async def _alone(self, owner: str | None, op: Op) -> Result | Exception:
+        try:
+            return (await self._of_owner(owner, [op]))[0]
+        except Exception as error:  # noqa: BLE001  it goes to whoever asked
+            return error
+
+    async def _of_owner(self, owner: str | None, ops: Sequence[Op]) -> list[Result]:
+        """Operations on the items of one user, in order. Reads give nothing where memory is away."""
+        writes = any(isinstance(op, PutOp) for op in ops)
+        asked = [self._asked(owner, op) for op in ops]
+        omit = bool((self.ttl_config or {}).get("omit_expired"))
+
+        async def work(memory: Memory) -> list[Result]:
+            found: list[ItemResult] = []
+            for start in range(0, len(asked), MAX_OPERATIONS):
+                part = asked[start : start + MAX_OPERATIONS]
+                ask = memory.batch_items if writes else memory.read_items
+                found += await ask(part, omit_expired=omit)
+            return [
+                await _result(memory, op, each, result, omit)
+                for op, each, result in zip(ops, asked, found, strict=True)
+            ]
+
+        try:
+            return await self._owners.ask(owner, work)
+        except (*NOT_ALLOWED, ValidationFailedError):
+            raise
+        except KeepsError as error:
+            self._owners.failed("batch", error)
+            if writes:
+                raise
+            return [None if isinstance(op, GetOp) else [] for op in ops]
+
+    async def _listed_of_all(self, ops: Sequence[Op]) -> list[Result]:
+        """Namespaces of all users: for administrators."""
+
+        async def work(memory: Memory) -> list[tuple[str, ...]]:
+            page = await memory.admin.list_namespaces()
+            found = [each for user in page for each in user.namespaces]
+            while page.next_cursor is not None:
+                page = await memory.admin.list_namespaces(after=page.next_cursor)
+                found += [each for user in page for each in user.namespaces]
+            return found
+
+        try:
+            names = await self._owners.ask(None, work)
+        except NOT_ALLOWED:
+            raise
+        except KeepsError as error:
+            self._owners.failed("list_namespaces", error)
+            names = []
+        return [_cut(names, op) for op in ops if isinstance(op, ListNamespacesOp)]
+
+    def _asked(self, owner: str | None, op: Op) -> dict[str, Any]:
+        """An operation as Keeps is asked for it."""
+        if isinstance(op, GetOp):
+            return {"op": "get", "namespace": op.namespace, "key": op.key, "refresh_ttl": op.refresh_ttl}
+        if isinstance(op, PutOp):
+            place = {"namespace": op.namespace, "key": op.key}
+            if op.value is None:
+                return {"op": "delete", **place}
+            if op.ttl is not None:
+                self._mortal.add(owner)
+            texts = self._texts(op)
+            return {
+                "op": "put",
+                **place,
+                "value": dict(op.value),
+                "index": texts != {},
+                "texts": texts or None,
+                "ttl_minutes": op.ttl,
+            }
+        if isinstance(op, SearchOp):
+            return {
+                "op": "search",
+                "prefix": tuple(op.namespace_prefix),
+                "query": op.query or None,
+                "filter": op.filter or None,
+                "limit": min(op.limit, MAX_OPERATIONS),
+                "offset": op.offset,
+                "refresh_ttl": op.refresh_ttl,
+            }
+        if isinstance(op, ListNamespacesOp):
+            paths = {each.match_type: tuple(each.path) for each in op.match_conditions or ()}
+            asked = {"op": "namespaces", "prefix": paths.get("prefix", ()), "suffix": paths.get("suffix", ())}
+            if len(paths) < len(op.match_conditions or ()) or op.limit > MAX_OPERATIONS:
+                return {**asked, "limit": MAX_OPERATIONS}  # the rest is chosen here
+            return {**asked, "max_depth": op.max_depth, "limit": op.limit, "offset": op.offset}
+        raise TypeError(f"{type(op).__name__} is no operation of a store")
+
+    def _texts(self, op: PutOp) -> dict[str, str] | None:
+        """By what an item is found: texts by name, None for the whole value, none at all."""
+        if op.index is False:
+            return {}
+        paths = self._paths if op.index is None else _paths(op.index)
+        if paths == [("$", "$")]:
+            return None
+        found: list[tuple[str, str]] = []
+        for path, tokens in paths:
+            texts = get_text_at_path(op.value, tokens)
+            found += [(f"{path}.{n}" if len(texts) > 1 else path, text) for n, text in enumerate(texts) if text]
+        size = -(-len(found) // MOST_TEXTS) or 1  # neighbours are embedded together where there are too many
+        groups = [found[start : start + size] for start in range(0, len(found), size)]
+        return {group[0][0]: "\n".join(text for _, text in group)[:MOST_CHARACTERS] for group in groups}
+
+    def _sweep(self, stop: threading.Event, seconds: float) -> None:
+        while not stop.wait(seconds):
+            for owner in list(self._mortal):
+                try:
+                    self._owners.now(self._owners.ask(owner, _sweep_items))
+                except KeepsError as error:
+                    self._owners.failed("sweep", error)
+
+
+class _Started:
+    """Done already; what may be awaited need not be."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from ()
+
+
+async def _sweep_items(memory: Memory) -> None:
+    await memory.batch_items([{"op": "sweep"}])
+
+
+async def _result(memory: Memory, op: Op, asked: dict[str, Any], result: ItemResult, omit: bool) -> Result:
+    if isinstance(op, GetOp):
+        return None if result.item is None else _item(result.item)
+    if isinstance(op, SearchOp):
+        found = list(result.items)
+        while len(found) < op.limit and (result.more or len(result.items) == asked["limit"]):
+            more = {**asked, "offset": op.offset + len(found), "limit": min(op.limit - len(found), MAX_OPERATIONS)}
+            (result,) = await memory.read_items([more], omit_expired=omit)
+            if not result.items:
+                break
+            found += result.items
+        return [_search_item(each) for each in found]
+    if isinstance(op, ListNamespacesOp):
+        if "max_depth" in asked:
+            return list(result.namespaces)
+        names = list(result.namespaces)
+        while len(result.namespaces) == MAX_OPERATIONS:
+            (result,) = await memory.read_items([{**asked, "offset": len(names)}], omit_expired=omit)
+            names += result.namespaces
+        return _cut(names, op)
+    return None
+
+
+def _unique(waiting: Sequence[_Waiting]) -> list[tuple[Op, list[asyncio.Future[Result]]]]:
+    """Operations without order among them, each once: reads first; of writes to one key the last."""
+    reads: dict[str, tuple[Op, list[asyncio.Future[Result]]]] = {}
+    writes: dict[tuple[tuple[str, ...], str], tuple[Op, list[asyncio.Future[Result]]]] = {}
+    for op, future in waiting:
+        if isinstance(op, PutOp):
+            place = (op.namespace, op.key)
+            futures = writes.pop(place)[1] if place in writes else []
+            writes[place] = (op, [*futures, future])
+        else:
+            reads.setdefault(repr(op), (op, []))[1].append(future)
+    return [*reads.values(), *writes.values()]
+
+
+def _cut(names: Iterable[tuple[str, ...]], op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    """Of namespaces those that a listing asks for."""
+
+    def fits(name: tuple[str, ...], kind: str, path: Sequence[str]) -> bool:
+        part = name[: len(path)] if kind == "prefix" else name[len(name) - len(path) :]
+        return len(path) <= len(name) and all(asked in ("*", label) for label, asked in zip(part, path, strict=True))
+
+    conditions = op.match_conditions or ()
+    found = {
+        each[: op.max_depth]
+        for each in names
+        if all(fits(each, condition.match_type, condition.path) for condition in conditions)
+    }
+    return sorted(found)[op.offset : op.offset + op.limit]
+
+
+def _paths(fields: str | Sequence[str]) -> list[tuple[str, Any]]:
+    given = [fields] if isinstance(fields, str) else list(fields)
+    return [(path, "$" if path == "$" else tokenize_path(path)) for path in given]
+
+
+def _check_filter(wanted: Mapping[str, Any] | None) -> None:
+    for said in (wanted or {}).values():
+        if isinstance(said, dict):
+            for operator in said:
+                if operator not in OPERATORS:
+                    raise ValueError(f"Unsupported operator: {operator}; there are {', '.join(OPERATORS)}")
+
+
+def _item(item: Stored) -> Item:
+    return Item(
+        value=item.value,
+        key=item.key,
+        namespace=item.namespace,
+        created_at=item.created_at,
+        updated_at=item.updated_at,
+    )
+
+
+def _search_item(item: Stored) -> SearchItem:
+    return SearchItem(
+        namespace=item.namespace,
+        key=item.key,
+        value=item.value,
+        created_at=item.created_at,
+        updated_at=item.updated_at,
+        score=item.score,
+    )

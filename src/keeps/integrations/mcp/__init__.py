@@ -1,0 +1,14 @@
+"""The Model Context Protocol: Keeps for whatever speaks it. `keeps mcp` over stdio, `/mcp` in `keeps serve`."""
+
+from __future__ import annotations
+
+try:
+    import mcp as _mcp
+except ImportError as error:
+    raise ImportError("keeps.integrations.mcp needs the MCP SDK: pip install 'keeps[mcp]'") from error
+
+from keeps.integrations.mcp.graph import graph_server
+from keeps.integrations.mcp.memory import memory_server
+
+__all__ = ["graph_server", "memory_server"]
+assert _mcp

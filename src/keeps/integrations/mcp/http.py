@@ -1,0 +1,86 @@
+"""/mcp in `keeps serve`: streamable HTTP, stateless, for whoever the edge let in."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+
+from keeps.access.rates import Rates
+from keeps.engine import Keeps
+from keeps.integrations.mcp.memory import memory_server
+from keeps.server.served import ServedMemory, admitted
+from keeps.settings import Settings
+from keeps_client.memory.whole import Memory
+
+PATH = "/mcp"
+METADATA = "/.well-known/oauth-protected-resource/mcp"
+_caller: ContextVar[Memory] = ContextVar("keeps_mcp_caller")
+
+
+class McpMount:
+    """The edge has asked for credentials, looked at Host and Origin, and bounded the body. Nothing is kept between
+    requests, so that any server of an installation answers any of them."""
+
+    paths = (PATH,)
+    challenge = METADATA
+    some_user = None
+
+    def __init__(self, secret_keys: Sequence[str] = ()) -> None:
+        # A key for this purpose alone, from each of the service's secret keys.
+        self._keys = [hmac.digest(each.encode(), b"keeps mcp request state", "sha256") for each in secret_keys]
+        self._keeps: Keeps | None = None
+        self._rates: Rates | None = None
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._watching: set[asyncio.Task[Any]] = set()
+
+    def public(self, settings: Settings, origin: str) -> Mapping[str, object]:
+        """How a client finds out whose tokens are taken (RFC 9728)."""
+        issuer = settings.jwt_issuer
+        servers = [issuer] if issuer and urlsplit(issuer).scheme in ("http", "https") else []
+        document = {
+            "resource": f"{origin}{PATH}",
+            "authorization_servers": servers,
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Keeps",
+        }
+        return {METADATA: document}
+
+    @asynccontextmanager
+    async def running(self, keeps: Keeps, rates: Rates | None) -> AsyncGenerator[None]:
+        self._keeps, self._rates = keeps, rates
+        server = memory_server(_caller.get, keys=self._keys)
+        # The edge has looked at Host and Origin, with what the settings allow.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, transport_security=security)
+        self._manager = server.session_manager
+        async with self._manager.run():
+            yield
+
+    def end(self) -> None:
+        for task in list(self._watching):
+            task.cancel()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        assert self._keeps is not None
+        assert self._manager is not None
+        caller = scope["keeps.scope"]
+        scope["keeps.allowance"] = await admitted(self._rates, caller, "reader", reads=True)
+        token = _caller.set(ServedMemory(self._keeps, caller, self._rates))
+        task = asyncio.current_task()
+        watches = scope["method"] == "GET" or (b"mcp-method", b"subscriptions/listen") in scope["headers"]
+        try:
+            if watches and task is not None:
+                self._watching.add(task)
+            await self._manager.handle_request(scope, receive, send)
+        finally:
+            if task is not None:
+                self._watching.discard(task)
+            _caller.reset(token)

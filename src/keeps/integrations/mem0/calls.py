@@ -1,0 +1,328 @@
+"""What mem0's calls do with memories, for one caller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+from uuid import UUID
+
+from keeps.engine import Keeps, LocalMemory
+from keeps.integrations.mem0.filters import APP, every_user, translated, users_named
+from keeps.integrations.mem0.shapes import (
+    NAMES,
+    NO_RUN,
+    QUEUED,
+    Adding,
+    Asking,
+    Batch,
+    Changing,
+    NotSupportedError,
+    Searching,
+    added,
+    end_of,
+    moment,
+    past,
+    shown,
+)
+from keeps.scope import Scope
+from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
+from keeps_client.models import Filters, Memory, Receipt
+from keeps_client.models.common import MAX_LIMIT
+from keeps_client.models.recall import RELEVANCE_FLOOR
+
+_EVENTS = ("mem0", "events")
+_EVENT_MINUTES = 7 * 24 * 60.0
+_SUBJECTS = 10_000
+_QUERY_CHARACTERS = 10_000
+
+
+class Calls:
+    """Whose memory it is, the credentials say; those that may act for any user, and no others, let a call say it."""
+
+    def __init__(self, keeps: Keeps, caller: Scope) -> None:
+        self._keeps = keeps
+        self._caller = caller
+
+    async def add(self, body: Adding) -> list[Receipt]:
+        """Messages as they are; or, with `infer`, as a conversation, with the facts that are said in it."""
+        body.refuse(
+            "custom_categories",
+            "custom_instructions",
+            "agent_custom_instructions",
+            "structured_data_schema",
+            "includes",
+            "excludes",
+            "immutable",
+            "prompt",
+            "memory_type",
+        )
+        names = {**_ids(body.filters), **body.named()}
+        memory = self._memory(names.get("user_id"))
+        agent = self._agent(names.get("agent_id"))
+        said = body.said()
+        if not said:
+            raise ValidationFailedError("messages: nothing is said in them")
+        app = names.get("app_id")
+        metadata = {**(body.metadata or {}), **({APP: app} if app else {})}
+        at, ends = moment(body.timestamp), None if body.expiration_date is None else end_of(body.expiration_date)
+        if not body.infer:
+            return await memory.remember_many(
+                [
+                    {
+                        "content": each.text(),
+                        "role": each.role,
+                        "metadata": metadata | ({"speaker": each.name} if each.name else {}),
+                        "agent_id": agent,
+                        "session_id": names.get("run_id"),
+                        "valid_from": at,
+                        "expires_at": ends,
+                    }
+                    for each in said
+                ]
+            )
+        messages = [
+            {"role": each.role, "content": each.text(), "speaker": each.name, "occurred_at": at} for each in said
+        ]
+        done = await memory.store_exchange(
+            messages, session_id=names.get("run_id", NO_RUN), agent_id=agent, metadata=metadata
+        )
+        receipts = [*done.messages, *done.facts]
+        if ends is not None:
+            for each in receipts:
+                await memory.update(each.memory_id, expires_at=ends)
+        return receipts
+
+    async def queue(self, body: Adding) -> dict[str, Any]:
+        """The same, answered as mem0 does: done when `event` is asked."""
+        receipts = await self.add(body)
+        first = receipts[0].memory_id
+        memory = await self._of(str(first))
+        value = {"memories": [[str(each.memory_id), added(each)["event"]] for each in receipts]}
+        await memory.put_item(_EVENTS, str(first), value, index=False, ttl_minutes=_EVENT_MINUTES)
+        return {"message": QUEUED, "status": "PENDING", "event_id": str(first)}
+
+    async def event(self, event_id: str) -> dict[str, Any]:
+        """What became of something that was added in the last seven days."""
+        memory = await self._of(event_id, "event")
+        item = await memory.get_item(_EVENTS, event_id)
+        if item is None:
+            raise NotFoundError(f"no event {event_id[:100]!r}; they are kept for seven days")
+        results: list[dict[str, Any]] = []
+        for memory_id, became in cast("list[list[str]]", item.value["memories"]):
+            try:
+                found = await memory.get(memory_id)
+            except NotFoundError:
+                continue
+            if found.deleted_at is None:
+                told = {"id": memory_id, "event": became, "user_id": found.user_id}
+                results.append({**told, "memory": found.content, "data": {"memory": found.content}})
+        at = item.created_at.isoformat()
+        return {
+            "id": event_id,
+            "event_type": "ADD",
+            "status": "SUCCEEDED",
+            "results": results,
+            "created_at": at,
+            "updated_at": at,
+            "latency": 0.0,
+        }
+
+    async def search(self, body: Searching) -> list[dict[str, Any]]:
+        """What is near enough to a query, best first. `score` is Keeps' `relevance`."""
+        body.refuse("show_expired", "reference_date")
+        conditions = body.conditions()
+        wanted = min(body.top_k or body.limit or 10, MAX_LIMIT)
+        floor = RELEVANCE_FLOOR if body.threshold is None else body.threshold
+        found: list[tuple[float, Memory]] = []
+        for user_id in self._users(conditions):
+            result = await self._memory(user_id).recall(
+                body.query[-_QUERY_CHARACTERS:],
+                limit=wanted,
+                filters=_within(user_id, conditions),
+                scope="own",
+                min_relevance=floor or None,
+            )
+            found += [(hit.score if hit.relevance is None else hit.relevance, hit.memory) for hit in result.hits]
+        if len(self._users(conditions)) > 1:
+            found.sort(key=lambda each: -each[0])
+        return [shown(memory, score, body.fields) for score, memory in found[:wanted]]
+
+    async def page(self, body: Asking, offset: int, limit: int) -> tuple[int, list[dict[str, Any]]]:
+        """How many memories there are, and some of them, newest first."""
+        body.refuse("show_expired")
+        conditions = body.conditions()
+        total, found = 0, list[Memory]()
+        for user_id in self._users(conditions):
+            scope, filters = self._scope(user_id), _within(user_id, conditions)
+            held = await self._keeps.census.count(scope, filters)
+            start = max(offset - total, 0)
+            if start < held and len(found) < limit:
+                found += await self._keeps.census.window(scope, filters, start, limit - len(found))
+            total += held
+        return total, [shown(each, fields=body.fields) for each in found]
+
+    async def get(self, memory_id: str) -> dict[str, Any]:
+        return shown(await self._held(memory_id))
+
+    async def history(self, memory_id: str) -> list[dict[str, Any]]:
+        memory = await self._of(memory_id)
+        return past(memory_id, memory.scope.user_id, await memory.history(memory_id))
+
+    async def update(self, memory_id: str, body: Changing) -> dict[str, Any]:
+        """Change what is given. New text takes the place of the old, which stays in the history."""
+        changes: dict[str, Any] = {}
+        if body.content():
+            changes["content"] = body.content()
+        if body.metadata is not None:
+            app = (await self._held(memory_id)).metadata.get(APP)
+            changes["metadata"] = body.metadata | ({APP: app} if app is not None else {})
+        if body.timestamp is not None:
+            changes["valid_from"] = moment(body.timestamp)
+        if "expiration_date" in body.model_fields_set:
+            changes["expires_at"] = None if body.expiration_date is None else end_of(body.expiration_date)
+        if not changes:
+            raise ValidationFailedError("nothing to change: give text, metadata, timestamp or expiration_date")
+        memory = await self._of(memory_id)
+        await memory.update(memory_id, **changes)
+        return shown(await memory.get(memory_id))
+
+    async def delete(self, memory_id: str, *, linked: bool = False) -> None:
+        """Forget one; with `linked` its older truths, too."""
+        held = await self._held(memory_id)
+        memory = self._memory(held.user_id)
+        before = [held.memory_id]
+        while linked and before:
+            older = await memory.list(
+                filters={"superseded_by": {"in": [str(each) for each in before]}}, limit=MAX_LIMIT
+            )
+            before = [each.memory_id for each in older.items]
+            for each in before:
+                await memory.forget(each)
+        await memory.forget(memory_id)
+
+    async def update_all(self, body: Batch) -> int:
+        chosen = body.chosen()
+        for each in chosen:
+            await self._held(each.memory_id)
+        for each in chosen:
+            await self.update(each.memory_id, each)
+        return len(chosen)
+
+    async def delete_all(self, body: Batch) -> int:
+        chosen = body.chosen()
+        for each in chosen:
+            await self._held(each.memory_id)
+        for each in chosen:
+            await self.delete(each.memory_id)
+        return len(chosen)
+
+    async def clear(self, body: Asking) -> int:
+        """Forget all that is asked for, which has to be said."""
+        conditions = body.conditions()
+        if not conditions:
+            raise ValidationFailedError("say whose memories to delete: user_id, agent_id, app_id or run_id")
+        return sum([await self._clear(user_id, conditions, hard=False) for user_id in self._users(conditions)])
+
+    async def entities(self) -> list[dict[str, Any]]:
+        """Of whom there are memories: of the tenant, for administrators who may act for any user; else of the user."""
+        census = self._keeps.census
+        ask = census.subjects_of_tenant if self._administers else census.subjects
+        return [
+            {
+                "id": each.name,
+                "name": each.name,
+                "type": each.type,
+                "total_memories": each.total,
+                "created_at": each.first_at.isoformat(),
+                "updated_at": each.last_at.isoformat(),
+                "owner": self._caller.tenant_id,
+                "organization": self._caller.tenant_id,
+                "metadata": None,
+            }
+            for each in await ask(self._caller, _SUBJECTS)
+            if (each.type, each.name) != ("run", NO_RUN)
+        ]
+
+    async def delete_entity(self, kind: str, name: str) -> int:
+        """Remove all memories of a user, agent, app or run, for good."""
+        field = f"{kind}_id"
+        if field not in NAMES:
+            raise ValidationFailedError(f"an entity is a user, agent, app or run, not {kind[:50]!r}")
+        if field == "user_id":
+            users = [self._scope(name).user_id]
+        elif self._administers:
+            subjects = await self._keeps.census.subjects_of_tenant(self._caller, _SUBJECTS)
+            users = [each.name for each in subjects if each.type == "user"]
+        else:
+            users = [self._caller.user_id]
+        gone = sum([await self._clear(user_id, {field: name}, hard=True) for user_id in users])
+        if not gone:
+            raise NotFoundError(f"no memories of {kind} {name[:100]!r}")
+        return gone
+
+    @property
+    def _administers(self) -> bool:
+        return self._caller.any_user and not self._caller.agent_bound and "admin" in self._caller.roles
+
+    async def _clear(self, user_id: str, conditions: Mapping[str, Any], *, hard: bool) -> int:
+        scope, memory, gone = self._scope(user_id), self._memory(user_id), 0
+        filters = _within(user_id, conditions)
+        while found := await self._keeps.census.window(scope, filters, 0, MAX_LIMIT):
+            for each in found:
+                await memory.forget(each.memory_id, hard=hard)
+            gone += len(found)
+        return gone
+
+    def _scope(self, user_id: str | None) -> Scope:
+        if user_id is None or user_id == self._caller.user_id:
+            return self._caller
+        if not self._caller.any_user:
+            raise ForbiddenError("your credentials are for another user than the one that you name")
+        return replace(self._caller, user_id=user_id)
+
+    def _memory(self, user_id: str | None) -> LocalMemory:
+        return self._keeps.memory(self._scope(user_id))
+
+    def _agent(self, agent_id: str | None) -> str | None:
+        if agent_id is not None and self._caller.agent_bound and agent_id != self._caller.agent_id:
+            raise ForbiddenError("your credentials are for another agent than the one that you name")
+        return agent_id
+
+    def _users(self, conditions: Mapping[str, Any]) -> list[str]:
+        """Whose memories a call asks for."""
+        if every_user(conditions) and self._caller.any_user:
+            raise NotSupportedError('`user_id: "*"`, for it would read all users')
+        return [self._scope(each).user_id for each in users_named(conditions)] or [self._caller.user_id]
+
+    async def _of(self, memory_id: str, what: str = "memory") -> LocalMemory:
+        """The memory of whoever owns one. Whoever may act for any user need not say for whom."""
+        try:
+            wanted = UUID(memory_id)
+        except ValueError:
+            raise NotFoundError(f"no {what} {memory_id[:100]!r}; its id would be a UUID") from None
+        if not self._caller.any_user:
+            return self._memory(None)
+        owners = await self._keeps.census.owners(self._caller, [wanted])
+        if wanted not in owners:
+            raise NotFoundError(f"no {what} {memory_id[:100]!r}")
+        return self._memory(owners[wanted])
+
+    async def _held(self, memory_id: str) -> Memory:
+        found = await (await self._of(memory_id)).get(memory_id)
+        if found.deleted_at is not None:
+            raise NotFoundError(f"no memory {memory_id!r}")
+        return found
+
+
+def _ids(filters: Mapping[str, Any] | None) -> dict[str, str]:
+    return {
+        name: str(value) for name, value in (filters or {}).items() if name in NAMES and isinstance(value, str | int)
+    }
+
+
+def _within(user_id: str, conditions: Mapping[str, Any]) -> Filters:
+    """One's own: what others share is theirs in mem0."""
+    own: Filters = {"user_id": {"eq": user_id}}
+    asked = translated(conditions)
+    return own if asked is None else {"AND": [own, asked]}

@@ -1,0 +1,175 @@
+"""mem0's filters in Keeps' own language. Pure.
+
+{"AND": [{"user_id": "alice"}, {"created_at": {"gte": "2026-01-01"}}, {"NOT": {"topic": "food"}}]}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from pydantic import JsonValue
+
+from keeps_client.errors import ValidationFailedError
+from keeps_client.models import Filters
+
+APP = "app_id"
+"""The key of a memory's metadata that says which app it is of: Keeps has no such column."""
+_COLUMNS = {"user_id": "user_id", "agent_id": "agent_id", "run_id": "session_id", "app_id": f"metadata.{APP}"}
+_TIMES = {
+    "created_at": "created_at",
+    "updated_at": "updated_at",
+    "timestamp": "valid_from",
+    "expiration_date": "expires_at",
+}
+_TEXTS = {"memory": "content", "keywords": "content"}
+_GROUPS = ("AND", "OR", "NOT")
+_SAME = {"eq": "eq", "ne": "ne", "gt": "gt", "gte": "gte", "lt": "lt", "lte": "lte", "in": "in", "nin": "nin"}
+_OPERATORS = (*_SAME, "contains", "icontains")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+MOST_USERS = 20
+_MAX_DEPTH = 10
+
+
+def translated(filters: Mapping[str, Any] | None) -> Filters | None:
+    """What Keeps is asked; None for no filter. Raises ValidationFailedError."""
+    return _group(filters, 1) if filters else None
+
+
+def users_named(filters: Mapping[str, Any] | None) -> list[str]:
+    """Whose memories are asked for, each once, in the order in which they are named."""
+    found: dict[str, None] = {}
+
+    def walk(part: object, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            raise ValidationFailedError(f"filters are nested deeper than {_MAX_DEPTH} levels")
+        if isinstance(part, list):
+            for each in part:
+                walk(each, depth)
+        elif isinstance(part, Mapping):
+            for name, inner in part.items():
+                if name in _GROUPS:
+                    walk(inner, depth + 1)
+                elif name == "user_id":
+                    found.update(dict.fromkeys(_users(inner)))
+
+    walk(filters, 1)
+    if len(found) > MOST_USERS:
+        raise ValidationFailedError(f"filters name {len(found)} users; at most {MOST_USERS} are possible")
+    return list(found)
+
+
+def _users(given: object) -> list[str]:
+    if isinstance(given, Mapping):
+        return [user for operator, value in given.items() if operator in ("eq", "in") for user in _users(value)]
+    many = given if isinstance(given, list) else [given]
+    return [str(each) for each in many if isinstance(each, str | int) and each != "*"]
+
+
+def every_user(filters: object) -> bool:
+    """Whether all users are asked for: `{"user_id": "*"}`."""
+    if isinstance(filters, list):
+        return any(every_user(each) for each in filters)
+    if not isinstance(filters, Mapping):
+        return False
+    return any(
+        inner in ("*", {"eq": "*"}) if name == "user_id" else name in _GROUPS and every_user(inner)
+        for name, inner in filters.items()
+    )
+
+
+def _group(part: object, depth: int) -> Filters:
+    if depth > _MAX_DEPTH:
+        raise ValidationFailedError(f"filters are nested deeper than {_MAX_DEPTH} levels")
+    if not isinstance(part, Mapping) or not part:
+        raise ValidationFailedError(
+            'a filter is an object such as {"user_id": "alice"} or {"AND": [{"user_id": "alice"}]}'
+        )
+    pieces: list[Filters] = []
+    for name, inner in part.items():
+        if name in _GROUPS:
+            parts = inner if isinstance(inner, list) else [inner]
+            if not parts:
+                raise ValidationFailedError(f"{name} needs at least one condition")
+            inside: list[JsonValue] = [_group(each, depth + 1) for each in parts]
+            # Of several in NOT, none may hold.
+            joined: Filters = {name: inside}
+            if name == "NOT":
+                joined = {"NOT": [{"OR": inside}]}
+            pieces.append(joined)
+        elif name == "metadata" and isinstance(inner, Mapping):
+            pieces += [_field(f"metadata.{key}", value) for key, value in inner.items()]
+        else:
+            pieces.append(_field(name, inner))
+    return pieces[0] if len(pieces) == 1 else {"AND": pieces}  # pyright: ignore[reportReturnType]
+
+
+def _field(name: str, given: object) -> Filters:
+    if name == "memory_ids":
+        return {"memory_id": {"in": given if isinstance(given, list) else [given]}}  # pyright: ignore[reportReturnType]
+    column, read = _column(name)
+    if not isinstance(given, Mapping) or not given or not set(given) & {*_OPERATORS, "*"}:
+        given = {"eq": given}
+    pieces: list[Filters] = []
+    for operator, value in given.items():
+        if operator not in _OPERATORS:
+            raise ValidationFailedError(f"unknown operator {operator!r} on {name!r}; there are {', '.join(_OPERATORS)}")
+        pieces.append(_condition(name, column, operator, read(value)))
+    return pieces[0] if len(pieces) == 1 else {"AND": pieces}  # pyright: ignore[reportReturnType]
+
+
+def _column(name: str) -> tuple[str, Callable[[Any], Any]]:
+    if name in _COLUMNS:
+        return _COLUMNS[name], _text
+    if name in _TIMES:
+        return _TIMES[name], _same
+    if name in _TEXTS:
+        return _TEXTS[name], _same
+    if name == "categories":
+        return "tags", _same
+    return name if name.startswith("metadata.") else f"metadata.{name}", _same
+
+
+def _condition(name: str, column: str, operator: str, value: Any) -> Filters:
+    if value == "*" and operator in ("eq", "ne"):
+        if column == "tags":
+            return {"tags": {"ne" if operator == "eq" else "eq": []}}
+        return {column: {"exists": operator == "eq"}}
+    if value is None and operator in ("eq", "ne"):
+        return {column: {"exists": operator == "ne"}}
+    if name in _TIMES and isinstance(value, str) and _DAY.fullmatch(value) and operator in ("lte", "gt"):
+        # A day is there to its end.
+        following = _day_after(name, value)
+        return {column: {"lt" if operator == "lte" else "gte": following}}
+    if column == "tags":
+        return {"tags": {"contains" if operator in ("eq", "contains", "icontains") else operator: value}}
+    if operator in ("contains", "icontains"):
+        within: Filters = {column: {"substring" if operator == "contains" else "isubstring": value}}
+        if not column.startswith("metadata."):
+            return within
+        # Of a text, a part; of a list, one of its values.
+        listed: Filters = {column: {"contains": value}}
+        return {"OR": [within, listed]} if isinstance(value, str) else listed
+    return {column: {_SAME[operator]: value}}
+
+
+def _day_after(name: str, day: str) -> str:
+    try:
+        return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+    except (ValueError, OverflowError):
+        raise ValidationFailedError(
+            f"{name!r} compares with a time such as 2026-01-31 or 2026-01-31T12:00:00Z"
+        ) from None
+
+
+def _text(value: Any) -> Any:
+    """Ids are texts; whoever sends a number means its digits."""
+    if isinstance(value, list):
+        return [_text(each) for each in value]
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _same(value: Any) -> Any:
+    return value

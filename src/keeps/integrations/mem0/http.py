@@ -1,0 +1,213 @@
+"""/mem0 in `keeps serve`: the paths of mem0's platform, and those of its self-hosted server."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from keeps.access.rates import Rates
+from keeps.engine import Keeps
+from keeps.integrations.mem0.calls import Calls
+from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
+from keeps.scope import DEFAULT_USER_ID
+from keeps.server.lean import TURN_SECONDS, json_bytes
+from keeps.server.problems import problem_of
+from keeps.server.served import admitted
+from keeps.settings import Settings
+from keeps_client.checked import validation_failed
+from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
+from keeps_client.models.common import MAX_LIMIT
+
+PATH = "/mem0/"
+PAGE = 100
+_SLASH = "\x1f"
+_READING = (["v3", "memories", "search"], ["v3", "memories"], ["search"])
+
+BodyT = TypeVar("BodyT", bound=BaseModel)
+
+
+class Mem0Mount:
+    """Answers `mem0.MemoryClient(api_key=…, host="…/mem0")` and what calls a self-hosted server of mem0's."""
+
+    paths = (PATH,)
+    challenge = None
+    some_user = DEFAULT_USER_ID
+
+    def __init__(self) -> None:
+        self._keeps: Keeps | None = None
+        self._rates: Rates | None = None
+
+    def public(self, settings: Settings, origin: str) -> Mapping[str, object]:  # noqa: ARG002
+        return {}
+
+    @asynccontextmanager
+    async def running(self, keeps: Keeps, rates: Rates | None) -> AsyncGenerator[None]:
+        self._keeps, self._rates = keeps, rates
+        yield
+
+    def end(self) -> None:
+        """No answer is without end."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        request = Request(scope, receive, send)
+        try:
+            response = JSONResponse(await self._answered(request))
+        except NotSupportedError as error:
+            response = _refusal(request, 501, "not_supported", error.detail)
+        except ValidationFailedError as error:
+            response = _refusal(request, 400, error.code, error.detail)
+        except KeepsError as error:
+            response = _refusal(request, error.status, error.code, error.detail)
+            seconds = problem_of(error, "").get("retry_after_seconds", 1 if error.status == 503 else None)
+            if seconds is not None:
+                response.headers["retry-after"] = str(seconds)
+        await response(scope, receive, send)
+
+    async def _answered(self, request: Request) -> object:
+        assert self._keeps is not None
+        caller, method, path = request.scope["keeps.scope"], request.method, _path(request)
+        reads = method == "GET" or (method == "POST" and path in _READING)
+        role = "reader" if reads else "writer"
+        request.scope["keeps.allowance"] = await admitted(self._rates, caller, role, reads=reads)
+        given = b"" if method == "GET" or not await request.body() else await json_bytes(request)
+        turns = request.app.state.turns
+        try:
+            await turns.take(caller.tenant_id, TURN_SECONDS)
+        except TimeoutError:
+            raise UnavailableError("too many requests of this tenant are on their way; send it again later") from None
+        try:
+            return await _done(Calls(self._keeps, caller), request, method, path, given)
+        finally:
+            turns.leave(caller.tenant_id)
+
+
+async def _done(calls: Calls, request: Request, method: str, path: list[str], given: bytes) -> object:
+    match method, path:
+        case "GET", ["v1", "ping"]:
+            tenant = request.scope["keeps.scope"].tenant_id
+            return {"status": "ok", "org_id": tenant, "project_id": tenant, "user_email": None}
+        case "POST", ["v3", "memories", "add"]:
+            body = _read(Adding, given)
+            return (
+                await calls.queue(body) if body.infer else {"results": [added(each) for each in await calls.add(body)]}
+            )
+        case "POST", ["v3", "memories"]:
+            return await _page(calls, request, _read(Asking, given or b"{}"))
+        case "POST", ["v3", "memories", "search"] | ["search"]:
+            return {"results": await calls.search(_read(Searching, given))}
+        case "GET", ["v1", "event", event_id]:
+            return await calls.event(event_id)
+        case "GET", ["v1", "entities"]:
+            found = await calls.entities()
+            return {"count": len(found), "next": None, "previous": None, "results": found}
+        case "DELETE", ["v2", "entities", kind, name]:
+            await calls.delete_entity(kind, name)
+            return {"message": "Entity deleted successfully!"}
+        case "PUT", ["v1", "batch"]:
+            return {"message": f"Successfully updated {await calls.update_all(_read(Batch, given))} memories"}
+        case "DELETE", ["v1", "batch"]:
+            return {"message": f"Successfully deleted {await calls.delete_all(_read(Batch, given))} memories"}
+        case "POST", ["memories"]:
+            return {"results": [added(each) for each in await calls.add(_read(Adding, given))]}
+        case "GET", ["memories"]:
+            _, found = await calls.page(_asked(request), 0, _number(request, ("top_k", "limit"), PAGE, MAX_LIMIT))
+            return {"results": found}
+        case "DELETE", ["v1", "memories"] | ["memories"]:
+            await calls.clear(_asked(request))
+            return {"message": "Memories deleted successfully!"}
+        case _, ["v1", "memories", memory_id, *rest] | ["memories", memory_id, *rest]:
+            return await _one(calls, request, method, memory_id, rest, given)
+        case _:
+            raise NotSupportedError(_called(method, path))
+
+
+async def _one(calls: Calls, request: Request, method: str, memory_id: str, rest: list[str], given: bytes) -> object:
+    match method, rest:
+        case "GET", []:
+            return await calls.get(memory_id)
+        case "GET", ["history"]:
+            return await calls.history(memory_id)
+        case "PUT", []:
+            told = await calls.update(memory_id, _read(Changing, given))
+            return {**told, "text": told["memory"], "message": "Memory updated successfully!"}
+        case "DELETE", []:
+            await calls.delete(memory_id, linked=request.query_params.get("delete_linked", "").lower() == "true")
+            return {"message": "Memory deleted successfully!"}
+        case _:
+            raise NotSupportedError(_called(method, _path(request)))
+
+
+async def _page(calls: Calls, request: Request, body: Asking) -> dict[str, object]:
+    page = _number(request, ("page",), 1, 1_000_000)
+    size = _number(request, ("page_size",), PAGE, MAX_LIMIT)
+    total, found = await calls.page(body, (page - 1) * size, size)
+
+    def address(number: int) -> str:
+        return str(request.url.include_query_params(page=number, page_size=size))
+
+    return {
+        "count": total,
+        "next": address(page + 1) if page * size < total else None,
+        "previous": address(page - 1) if page > 1 else None,
+        "results": found,
+    }
+
+
+def _path(request: Request) -> list[str]:
+    path: str = request.scope["path"]
+    return [part.replace(_SLASH, "/") for part in path.removeprefix(PATH).strip("/").split("/")]
+
+
+def _called(method: str, path: list[str]) -> str:
+    return f"`{method[:10]} /{'/'.join(path)[:200]}`"
+
+
+def _read(model: type[BodyT], given: bytes) -> BodyT:
+    try:
+        return TypeAdapter(model).validate_json(given or b"{}")
+    except ValidationError as error:
+        raise validation_failed(error) from None
+
+
+def _asked(request: Request) -> Asking:
+    """Whose memories, as a query says it. mem0's own client writes filters as Python does."""
+    query: dict[str, Any] = {name: value for name, value in request.query_params.items() if name in NAMES}
+    if (filters := request.query_params.get("filters")) is not None:
+        query["filters"] = _written(filters)
+    try:
+        return Asking.model_validate(query)
+    except ValidationError as error:
+        raise validation_failed(error) from None
+
+
+def _written(filters: str) -> object:
+    if len(filters) > 10_000:
+        raise ValidationFailedError("filters: at most 10,000 characters are possible")
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(filters)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    raise ValidationFailedError("filters: is not JSON")
+
+
+def _number(request: Request, names: tuple[str, ...], default: int, most: int) -> int:
+    for name in names:
+        given = request.query_params.get(name)
+        if given is not None:
+            if not given.isascii() or not given.isdecimal() or not int(given[:12]) >= 1:
+                raise ValidationFailedError(f"{name}: must be a number from 1")
+            return min(int(given[:12]), most)
+    return default
+
+
+def _refusal(request: Request, status: int, code: str, detail: str) -> Response:
+    told = {"detail": detail, "error": detail, "code": code, "request_id": request.scope.get("keeps.request_id", "")}
+    return JSONResponse(told, status)

@@ -1,0 +1,248 @@
+"""Items: operations in order, in one transaction; what they are found by is embedded before it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from pgvector import HalfVector
+
+from keeps.ai.embedder import Embedder, Embedding
+from keeps.clock import Clock
+from keeps.db.answers import Answer, Kept
+from keeps.db.session import Database, Tx
+from keeps.items import store
+from keeps.items.filters import compile_filter
+from keeps.items.store import EMBEDDED_CHARACTERS, WHOLE, ItemRow
+from keeps.scope import Scope
+from keeps.tenants.service import Introducer
+from keeps.turns import acting_for
+from keeps_client.models import (
+    DeleteItem,
+    GetItem,
+    Item,
+    ItemBatch,
+    ItemReads,
+    ItemResult,
+    ItemResults,
+    ListNamespaces,
+    Page,
+    PutItem,
+    SearchItems,
+    SweepItems,
+    UserNamespaces,
+)
+from keeps_client.models.items import MAX_PART_BYTES
+
+Operation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | SweepItems
+
+
+class ItemService:
+    """A store of JSON values for each user."""
+
+    def __init__(self, database: Database, introducer: Introducer, embedder: Embedder | None, clock: Clock) -> None:
+        self._database = database
+        self._introducer = introducer
+        self._embedder = embedder
+        self._clock = clock
+
+    async def read(self, scope: Scope, batch: ItemReads) -> ItemResults:
+        """Get, search and list. Times to live begin anew after that, where it was asked."""
+        return ItemResults.model_construct(results=await self._read(scope, batch.operations, batch.omit_expired))
+
+    async def batch(self, scope: Scope, batch: ItemBatch) -> ItemResults:
+        """Operations in order, all of them or none."""
+        ops = batch.operations
+        if not any(isinstance(each, PutItem | DeleteItem | SweepItems) for each in ops):
+            return ItemResults.model_construct(results=await self._read(scope, ops, batch.omit_expired))
+        questions = await self._questions(scope, ops)
+        embedded = await self._embedded(scope, [each for each in ops if isinstance(each, PutItem)])
+
+        async def work(tx: Tx) -> ItemResults:
+            touched: list[UUID] = []
+            puts = 0
+            results: list[ItemResult] = []
+            for kind, group in itertools.groupby(ops, type):
+                same = list(group)
+                if kind is PutItem:
+                    put = [each for each in same if isinstance(each, PutItem)]
+                    last = {(each.namespace, each.key): position for position, each in enumerate(put)}
+                    chosen = sorted(last.values())
+                    vectors = {row: embedded.get(puts + position, {}) for row, position in enumerate(chosen)}
+                    model = self._embedder.model if self._embedder else None
+                    await store.put(tx, [put[position] for position in chosen], vectors, model, self._clock())
+                    puts += len(put)
+                    results += [ItemResult() for _ in put]
+                elif kind is DeleteItem:
+                    gone = [(store.stored(each.namespace), each.key) for each in same if isinstance(each, DeleteItem)]
+                    await store.delete(tx, gone, self._clock())
+                    results += [ItemResult() for _ in gone]
+                elif kind is SweepItems:
+                    results += [ItemResult(removed=await store.sweep(tx, self._clock())) for _ in same]
+                else:
+                    results += await self._run(tx, same, questions, batch.omit_expired, touched)
+            if touched:
+                await store.refresh(tx, touched, self._clock())
+            return ItemResults.model_construct(results=results)
+
+        async def given(tx: Tx, _: object) -> ItemResults:
+            """Sent again: what was written stays written, and what was read is read anew."""
+            found: list[ItemResult] = []
+            for each in ops:
+                is_read = isinstance(each, GetItem | SearchItems | ListNamespaces)
+                found += await self._run(tx, [each], questions, batch.omit_expired, []) if is_read else [ItemResult()]
+            return ItemResults.model_construct(results=found)
+
+        answer: Answer[ItemResults] = Answer(lambda _: Kept(True), given)
+        return await self._introducer.write(scope, work, answer=answer)
+
+    async def all_namespaces(self, scope: Scope, limit: int, after: str) -> Page[UserNamespaces]:
+        """Users of the tenant and where they have items: about `limit` namespaces at once."""
+        found: list[UserNamespaces] = []
+        count = 0
+        async with self._database.scoped(scope) as tx:
+            owners = await store.owners(tx, after, limit)
+            for user_id in owners:
+                await tx.become(Scope(scope.tenant_id, user_id))
+                names = await store.namespaces(tx, None)
+                found.append(UserNamespaces(user_id=user_id, namespaces=names))
+                count += len(names)
+                if count >= limit:
+                    break
+        more = len(found) < len(owners) or len(owners) == limit
+        return Page(items=found, next_cursor=found[-1].user_id if more and found else None)
+
+    async def sweep_user(self, scope: Scope) -> int:
+        """Remove all items that are over; how many."""
+        removed = 0
+        while done := await self._database.write(scope, lambda tx: store.sweep(tx, self._clock())):
+            removed += done
+        return removed
+
+    async def _read(self, scope: Scope, ops: Sequence[Operation], omit_expired: bool) -> list[ItemResult]:
+        questions = await self._questions(scope, ops)
+        touched: list[UUID] = []
+        async with self._database.scoped(scope) as tx:
+            results = await self._run(tx, ops, questions, omit_expired, touched)
+        if touched:
+            await self._database.write(scope, lambda tx: store.refresh(tx, touched, self._clock()))
+        return results
+
+    async def _run(
+        self,
+        tx: Tx,
+        ops: Sequence[Operation],
+        questions: dict[str, HalfVector],
+        omit_expired: bool,
+        touched: list[UUID],
+    ) -> list[ItemResult]:
+        """Operations that read. `touched`: of which items the time to live begins anew."""
+        now = self._clock()
+        living_at = now if omit_expired else None
+        gets = [(store.stored(each.namespace), each.key) for each in ops if isinstance(each, GetItem)]
+        held = await store.get(tx, gets, living_at) if gets else {}
+        names: list[tuple[str, ...]] | None = None
+        results: list[ItemResult] = []
+        for each in ops:
+            rows: list[ItemRow] = []
+            match each:
+                case GetItem():
+                    row = held.get((store.stored(each.namespace), each.key))
+                    rows = [] if row is None else [row]
+                    results.append(_result(item=row.item() if row else None))
+                case SearchItems():
+                    found = await self._search(tx, each, questions, living_at)
+                    rows = _fitting(found)
+                    items = [row.item() for row in rows]
+                    results.append(_result(items=items, more=len(rows) < len(found)))
+                case ListNamespaces():
+                    names = await store.namespaces(tx, living_at) if names is None else names
+                    results.append(_result(namespaces=matching(names, each)))
+                case _:
+                    raise AssertionError("an operation that reads is one of three")
+            if not isinstance(each, ListNamespaces) and each.refresh_ttl:
+                touched += [row.row_id for row in rows if row.ttl_minutes is not None]
+        return results
+
+    async def _search(
+        self, tx: Tx, search: SearchItems, questions: dict[str, HalfVector], living_at: datetime | None
+    ) -> list[ItemRow]:
+        question = questions.get(search.query or "")
+        if question is None or self._embedder is None:
+            condition = compile_filter(search.filter, 8)
+            return await store.newest(tx, search.prefix, condition, living_at, search.limit, search.offset)
+        condition = compile_filter(search.filter, 10)
+        model = self._embedder.model
+        return await store.nearest(
+            tx, search.prefix, question, model, condition, living_at, search.limit, search.offset
+        )
+
+    async def _questions(self, scope: Scope, ops: Sequence[Operation]) -> dict[str, HalfVector]:
+        """Each question as a vector; none without a model."""
+        texts = list(dict.fromkeys(each.query for each in ops if isinstance(each, SearchItems) and each.query))
+        vectors = await self._vectors(scope, texts) if texts and self._embedder else []
+        return {text: HalfVector(each.sentence) for text, each in zip(texts, vectors, strict=bool(vectors))}
+
+    async def _embedded(self, scope: Scope, puts: Sequence[PutItem]) -> dict[int, dict[str, Embedding]]:
+        """By the position of a put: the vectors of its texts, by name."""
+        if self._embedder is None:
+            return {}
+        texts = [
+            (position, field, text)
+            for position, each in enumerate(puts)
+            if each.index
+            for field, text in (each.texts if each.texts is not None else {WHOLE: store.whole_text(each.value)}).items()
+            if text
+        ]
+        found: dict[int, dict[str, Embedding]] = {}
+        vectors = await self._vectors(scope, [text for _, _, text in texts]) if texts else []
+        for (position, field, _), vector in zip(texts, vectors, strict=True):
+            found.setdefault(position, {})[field] = vector
+        return found
+
+    async def _vectors(self, scope: Scope, texts: Sequence[str]) -> list[Embedding]:
+        assert self._embedder is not None
+        with acting_for(scope.tenant_id):
+            return await self._embedder.embed([text[:EMBEDDED_CHARACTERS] for text in texts])
+
+
+def matching(names: Sequence[tuple[str, ...]], wanted: ListNamespaces) -> list[tuple[str, ...]]:
+    """Of namespaces in order those that a listing asks for. Pure."""
+
+    def fits(part: Sequence[str], pattern: Sequence[str]) -> bool:
+        return len(part) == len(pattern) and all(
+            asked in ("*", label) for label, asked in zip(part, pattern, strict=True)
+        )
+
+    found = [
+        each
+        for each in names
+        if fits(each[: len(wanted.prefix)], wanted.prefix)
+        and fits(each[len(each) - len(wanted.suffix) :] if len(wanted.suffix) <= len(each) else (), wanted.suffix)
+    ]
+    cut = sorted({each[: wanted.max_depth] for each in found})
+    return cut[wanted.offset : wanted.offset + wanted.limit]
+
+
+def _result(
+    item: Item | None = None,
+    items: Sequence[Item] = (),
+    namespaces: Sequence[tuple[str, ...]] = (),
+    *,
+    more: bool = False,
+) -> ItemResult:
+    """Every field is given: what is left out, pydantic would look up anew each time."""
+    return ItemResult.model_construct(item=item, items=list(items), namespaces=list(namespaces), removed=0, more=more)
+
+
+def _fitting(rows: Sequence[ItemRow]) -> list[ItemRow]:
+    """At least one, then as many as are not too much at once."""
+    size = 0
+    for count, row in enumerate(rows):
+        size += len(json.dumps(row.value, ensure_ascii=False))
+        if count and size > MAX_PART_BYTES:
+            return list(rows[:count])
+    return list(rows)

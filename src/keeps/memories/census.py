@@ -1,0 +1,80 @@
+"""Memories counted and page by number, and whose they are: for protocols that ask so. Keeps' own pages have cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from keeps.clock import Clock
+from keeps.db.session import Database
+from keeps.memories.filters import compile_filters
+from keeps.memories.store import QUERIES, memory_from_row
+from keeps.scope import Scope
+from keeps_client.models import Filters, Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A user, agent, app or run (a session) of which there are memories."""
+
+    type: str
+    name: str
+    total: int
+    first_at: datetime
+    last_at: datetime
+
+
+class Census:
+    """Of one's own current memories; what others share is not counted."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def count(self, scope: Scope, filters: Filters | None) -> int:
+        """How many memories there are."""
+        condition = compile_filters(filters, first_parameter=4)
+        async with self._database.scoped(scope) as tx:
+            row = await tx.fetch_row(
+                QUERIES["memories_count"].where(condition),
+                scope.tenant_id,
+                scope.user_id,
+                self._clock(),
+                *condition.values,
+            )
+        return row["held"] if row else 0
+
+    async def window(self, scope: Scope, filters: Filters | None, offset: int, limit: int) -> list[Memory]:
+        """Memories newest first, but for the first `offset`."""
+        condition, now = compile_filters(filters, first_parameter=6), self._clock()
+        async with self._database.scoped(scope) as tx:
+            rows = await tx.fetch(
+                QUERIES["memories_window"].where(condition),
+                scope.tenant_id,
+                scope.user_id,
+                now,
+                offset,
+                limit,
+                *condition.values,
+            )
+        return [memory_from_row(row, now) for row in rows]
+
+    async def owners(self, scope: Scope, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
+        """Which users of the tenant have these memories. Only for callers who may act for any of them."""
+        async with self._database.scoped(scope) as tx:
+            rows = await tx.fetch(QUERIES["memory_owners"], list(memory_ids))
+        return {row["memory_id"]: row["user_id"] for row in rows}
+
+    async def subjects(self, scope: Scope, limit: int) -> list[Subject]:
+        """Of whom the user has memories, last changed first."""
+        async with self._database.scoped(scope) as tx:
+            rows = await tx.fetch(QUERIES["memory_subjects"], scope.tenant_id, scope.user_id, limit)
+        return [Subject(**row) for row in rows]
+
+    async def subjects_of_tenant(self, scope: Scope, limit: int) -> list[Subject]:
+        """The same of all users of the tenant. Only for administrators."""
+        async with self._database.scoped(scope) as tx:
+            rows = await tx.fetch(QUERIES["memory_subjects_of_tenant"], limit)
+        return [Subject(**row) for row in rows]

@@ -1,0 +1,60 @@
+"""Keys as paths: what is stored under one and below it moves or goes together, in one transaction."""
+
+from __future__ import annotations
+
+from keeps.clock import Clock
+from keeps.db.answers import plain
+from keeps.db.session import Database, Tx
+from keeps.memories import store
+from keeps.memories.store import Written, written
+from keeps.memories.types import MemoryRow
+from keeps.scope import Scope
+from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from keeps_client.models import KeysChanged
+from keeps_client.models.common import MAX_BATCH_ITEMS
+from keeps_client.models.memories import MAX_KEY_CHARACTERS
+
+COUNT = plain(int)
+
+
+class MemoryKeys:
+    """Moves keys. Forgetting them is in keeps.forgetting."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def move(self, scope: Scope, namespace: str, key: str, to: str) -> KeysChanged:
+        """Give a key, and all keys below it, another place: all of them, with their older truths, or none. Raises
+        NotFoundError, and ConflictError where something is there already."""
+        if to == key or to.startswith(f"{key}/"):
+            raise ValidationFailedError(f"to: {to!r} is {key!r} itself, or lies below it")
+
+        async def work(tx: Tx) -> int:
+            rows = await below(tx, namespace, key)
+            if await store.lock_below(tx, namespace, to, 1):
+                raise ConflictError(f"there is something under {to!r} already; nothing was moved")
+            now = self._clock()
+            for row in rows:
+                place = to + (row.key or "")[len(key) :]
+                if len(place) > MAX_KEY_CHARACTERS:
+                    raise ValidationFailedError(f"to: {place!r} would have more than {MAX_KEY_CHARACTERS} characters")
+                older = [Written(each.evolve(key=place)) for each in await store.lock_older(tx, row.memory_id)]
+                if older:
+                    await store.replace(tx, older, "memory.superseded", now)
+                new = written(row.evolve(key=place, updated_at=now, version=row.version + 1))
+                await store.replace(tx, [new], "memory.written")
+                await store.store_terms(tx, new)
+            return len(rows)
+
+        return KeysChanged(changed=await self._database.write(scope, work, answer=COUNT))
+
+
+async def below(tx: Tx, namespace: str, key: str) -> list[MemoryRow]:
+    """One's own current memories of a key and the keys below it, locked. Raises NotFoundError."""
+    found = await store.lock_below(tx, namespace, key, MAX_BATCH_ITEMS + 1)
+    if not found:
+        raise NotFoundError(f"nothing of yours is stored under {namespace}/{key}")
+    if len(found) > MAX_BATCH_ITEMS:
+        raise ValidationFailedError(f"more than {MAX_BATCH_ITEMS:,} keys lie below {key!r}; take a part of them")
+    return found

@@ -1,0 +1,69 @@
+"""The memory of a caller over HTTP, for protocols that are not Keeps' own: each operation asks whether it may."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, BinaryIO, TypeVar
+
+from keeps.access.rates import Allowance, Rates
+from keeps.access.roles import require
+from keeps.engine import Keeps, LocalAdmin, LocalMemory
+from keeps.scope import Scope
+from keeps_client.endpoint import Endpoint
+from keeps_client.errors import ForbiddenError
+from keeps_client.models import DocumentReceipt, Event, NewDocument, RoleName
+
+AnswerT = TypeVar("AnswerT")
+
+
+async def admitted(rates: Rates | None, scope: Scope, role: RoleName, *, reads: bool) -> Allowance | None:
+    """What is left of a caller's rate. Raises ForbiddenError for want of a role, TooManyError."""
+    require(scope.roles, role)
+    if scope.agent_bound and role in ("admin", "operator"):
+        raise ForbiddenError("an agent's token cannot administer, whatever its roles")
+    return None if rates is None else await rates.take(scope, "read" if reads else "write")
+
+
+class ServedMemory(LocalMemory):
+    """In process, but with the roles and the rate of whoever asks."""
+
+    def __init__(self, keeps: Keeps, scope: Scope, rates: Rates | None) -> None:
+        super().__init__(keeps, scope)
+        self._rates = rates
+
+    @property
+    def admin(self) -> LocalAdmin:
+        return _ServedAdmin(self.keeps, self.scope, self._rates)
+
+    async def subscribe(
+        self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None
+    ) -> AsyncIterator[Event]:
+        await admitted(self._rates, self.scope, "reader", reads=True)
+        async for event in super().subscribe(after=after, types=types, kinds=kinds):
+            yield event
+
+    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+        await admitted(self._rates, self.scope, endpoint.role, reads=_reads(endpoint))
+        return await super()._do(endpoint, **fields)
+
+    async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
+        await admitted(self._rates, self.scope, "writer", reads=False)
+        return await super()._upload(file, name, new, media_type)
+
+
+class _ServedAdmin(LocalAdmin):
+    def __init__(self, keeps: Keeps, scope: Scope, rates: Rates | None) -> None:
+        super().__init__(keeps, scope)
+        self._caller, self._rates = scope, rates
+
+    async def export_lines(self, *, user_id: str | None = None) -> list[str]:
+        await admitted(self._rates, self._caller, "admin", reads=True)
+        return await super().export_lines(user_id=user_id)
+
+    async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
+        await admitted(self._rates, self._caller, endpoint.role, reads=_reads(endpoint))
+        return await super()._do(endpoint, **fields)
+
+
+def _reads(endpoint: Endpoint[Any]) -> bool:
+    return endpoint.verb == "GET" or endpoint.role == "reader"

@@ -1,0 +1,1 @@
+"""Transcripts: conversations word for word, as frameworks keep them, with their state."""

@@ -1,0 +1,308 @@
+"""Items, a store of JSON values: the same in process, by the async client and by the sync client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps_client import MemoryClient
+from keeps_client.errors import ForbiddenError, ValidationFailedError
+from keeps_client.models import ListNamespaces
+from tests.serving import token
+
+DOCS = ("docs", "public")
+
+
+async def test_a_value_is_put_got_replaced_and_deleted(memory: Any) -> None:
+    value = {"text": "žluťoučký 🐴", "deep": {"a": [1, None, True, 0.1]}}
+    await memory.put_item(DOCS, "a/b c", value)
+    first = await memory.get_item(DOCS, "a/b c")
+    assert (first.namespace, first.key, first.value, first.version) == (DOCS, "a/b c", value, 1)
+    await memory.put_item(DOCS, "a/b c", {"text": None})
+    second = await memory.get_item(DOCS, "a/b c")
+    assert (second.value, second.version, second.created_at) == ({"text": None}, 2, first.created_at)
+    assert second.updated_at > first.updated_at
+    assert await memory.get_item(("docs",), "a/b c") is None
+    await memory.delete_item(DOCS, "a/b c")
+    await memory.delete_item(DOCS, "a/b c")
+    assert await memory.get_item(DOCS, "a/b c") is None
+
+
+async def test_a_batch_is_done_in_order_and_whole_or_not_at_all(memory: Any) -> None:
+    put = {"op": "put", "namespace": ["n"], "key": "k", "value": {"v": 1}}
+    get = {"op": "get", "namespace": ["n"], "key": "k"}
+    results = await memory.batch_items(
+        [
+            get,
+            put,
+            get,
+            {**put, "value": {"v": 2}},
+            {**put, "value": {"v": 3}},
+            get,
+            {"op": "search"},
+            {"op": "namespaces"},
+            {"op": "delete", "namespace": ["n"], "key": "k"},
+            get,
+        ]
+    )
+    assert [each.item and each.item.value for each in results] == [None, None, {"v": 1}, None, None, {"v": 3}] + [
+        None
+    ] * 4
+    assert [each.value for each in results[6].items] == [{"v": 3}]
+    assert results[7].namespaces == [("n",)]
+    with pytest.raises(ValidationFailedError):
+        await memory.batch_items([put, {"op": "search", "filter": {"v": {"$bad": 1}}}])
+    assert await memory.get_item(("n",), "k") is None
+    with pytest.raises(ValidationFailedError):
+        await memory.read_items([put])
+
+
+async def test_what_is_below_a_namespace_and_nothing_beside_it(memory: Any) -> None:
+    places = [
+        ("foo",),
+        ("foo", "child"),
+        ("foo", "child", "deep"),
+        ("foobar",),
+        ("foo-bar", "x"),
+        ("foo/bar",),
+        ("fo",),
+    ]
+    places += [("a%b",), ("a_b",), ("axb",), ("уж", " 🐴 "), ("line\n",), ("line",), ("*",)]
+    for place in places:
+        await memory.put_item(place, "k", {"v": 1})
+
+    async def below(*prefix: str) -> set[tuple[str, ...]]:
+        return {each.namespace for each in await memory.search_items(prefix, limit=100)}
+
+    assert await below() == set(places)
+    assert await below("foo") == {("foo",), ("foo", "child"), ("foo", "child", "deep")}
+    assert await below("foo", "child") == {("foo", "child"), ("foo", "child", "deep")}
+    for place in (("fo",), ("foobar",), ("a%b",), ("a_b",), ("line",), ("line\n",), ("уж", " 🐴 "), ("*",)):
+        assert await below(*place) == {place}
+    assert await below("f") == set()
+
+
+async def test_namespaces_are_listed_by_both_ends(memory: Any) -> None:
+    for place in (("u", "x", "alice"), ("u", "x", "malice"), ("u", "a", "b", "alice"), ("v",)):
+        for key in "ab":
+            await memory.put_item(place, key, {"v": 1})
+    assert await memory.list_namespaces() == [
+        ("u", "a", "b", "alice"),
+        ("u", "x", "alice"),
+        ("u", "x", "malice"),
+        ("v",),
+    ]
+    assert await memory.list_namespaces(suffix=["alice"]) == [("u", "a", "b", "alice"), ("u", "x", "alice")]
+    assert await memory.list_namespaces(prefix=["u", "*", "alice"]) == [("u", "x", "alice")]
+    assert await memory.list_namespaces(max_depth=2) == [("u", "a"), ("u", "x"), ("v",)]
+    assert await memory.list_namespaces(max_depth=2, limit=1, offset=1) == [("u", "x")]
+    assert await memory.list_namespaces(prefix=["u", "x", "alice", "deeper"]) == []
+
+
+async def test_filters_compare_what_can_be_compared(memory: Any) -> None:
+    values = {
+        "a": {"n": 4.5, "t": "red"},
+        "b": {"n": 10, "t": "blue"},
+        "c": {"n": "10", "x": None},
+        "d": {"t": {"y": 1}},
+    }
+    for key, value in values.items():
+        await memory.put_item(("n",), key, value)
+
+    async def keys(**wanted: Any) -> str:
+        return "".join(sorted(each.key for each in await memory.search_items(("n",), filter=wanted)))
+
+    assert await keys(t="red") == "a"
+    assert await keys(n=10) == "b"
+    assert await keys(x=None) == "c"
+    assert await keys(t={"y": 1}) == "d"
+    assert await keys(n={"$gt": 4.5}) == "b", "numbers compare as numbers"
+    assert await keys(n={"$gte": 4.5, "$lt": 10}) == "a"
+    assert await keys(n={"$gt": "1"}) == "c"
+    assert await keys(t={"$ne": "red"}) == "bd"
+    assert await keys(t={"$eq": "blue"}, n={"$lte": 10}) == "b"
+    assert await keys(**{"'; DROP TABLE keeps.items; --": 1}) == ""
+    for wrong in ({"n": {"$regex": "x"}}, {"n": {"$gt": None}}, {"n": {"$gt": [1]}}):
+        with pytest.raises(ValidationFailedError):
+            await keys(**wrong)
+
+
+async def test_the_nearest_in_meaning_come_first(memory: Any) -> None:
+    texts = {
+        "hens": "We keep two hens that lay brown eggs.",
+        "sea": "The ferry crosses the sea at night.",
+        "tax": "The tax return is due in April.",
+    }
+    for key, text in texts.items():
+        await memory.put_item(("facts", key), key, {"text": text, "kind": key[0]})
+    await memory.put_item(("facts", "hidden"), "hidden", {"text": texts["hens"]}, index=False)
+    found = await memory.search_items(("facts",), query="chickens and their eggs")
+    assert (found[0].key, len(found)) == ("hens", 3)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    assert [each.key for each in await memory.search_items(("facts",), query="boats", filter={"kind": "t"})] == ["tax"]
+    assert [each.key for each in await memory.search_items(("facts",), query="boats", limit=1)] == ["sea"]
+    assert (await memory.search_items(("facts",), query="boats", limit=1, offset=1))[0].key != "sea"
+    plain = await memory.search_items(("facts",))
+    assert [each.key for each in plain] == ["hidden", "tax", "sea", "hens"]
+    assert {each.score for each in plain} == {None}
+    await memory.put_item(("facts", "hens"), "hens", {"text": "The bus stops at the corner."})
+    assert (await memory.search_items(("facts",), query="public transport"))[0].key in ("hens", "sea")
+    assert (await memory.search_items(("facts",), query="two hens that lay brown eggs"))[0].score < 0.5
+
+
+async def test_an_item_is_found_by_its_texts(memory: Any) -> None:
+    value = {"title": "Hens", "body": "They lay brown eggs."}
+    await memory.put_item(("n",), "both", value, texts={"title": "Hens", "body": value["body"]})
+    await memory.put_item(("n",), "none", value, texts={})
+    await memory.put_item(("n",), "whole", value)
+    found = {each.key: each.score for each in await memory.search_items(("n",), query="Hens")}
+    assert set(found) == {"both", "whole"}
+    assert found["both"] > 0.99, "the nearest of its texts counts"
+    assert found["both"] > found["whole"]
+
+
+async def test_times_to_live(memory: Any, keeps: Keeps, tenant: str) -> None:
+    ends = 0.2 / 60
+    await memory.put_item(("n",), "stays", {"v": 1})
+    await memory.put_item(("n",), "goes", {"v": 1}, ttl_minutes=ends)
+    await memory.put_item(("gone",), "goes", {"v": 1}, ttl_minutes=ends)
+    await memory.put_item(("n",), "long", {"v": 1}, ttl_minutes=5)
+    while await memory.get_item(("n",), "goes") is not None:
+        await asyncio.sleep(0.02)
+    while await memory.get_item(("gone",), "goes") is not None:
+        await asyncio.sleep(0.02)
+    assert sorted(each.key for each in await memory.search_items(refresh_ttl=True)) == ["long", "stays"]
+    assert await memory.get_item(("n",), "goes", refresh_ttl=True) is None, "what is over does not come back"
+    assert await memory.list_namespaces() == [("n",)]
+    (late,) = await memory.read_items([{"op": "get", "namespace": ["n"], "key": "goes"}], omit_expired=False)
+    assert late.item is not None
+    operation = await keeps.lifecycle.run(tenant, "expiry")
+    assert operation is not None
+    assert operation.counts["removed"] == 2
+    (late,) = await memory.read_items([{"op": "get", "namespace": ["n"], "key": "goes"}], omit_expired=False)
+    assert late.item is None
+
+
+async def test_reading_makes_it_live_longer(memory: Any) -> None:
+    await memory.put_item(("n",), "k", {"v": 1}, ttl_minutes=1 / 60)
+    loop = asyncio.get_running_loop()
+    until = loop.time() + 1.5
+    while loop.time() < until:
+        assert await memory.get_item(("n",), "k", refresh_ttl=True) is not None
+        await asyncio.sleep(0.05)
+    while await memory.get_item(("n",), "k") is not None:
+        await asyncio.sleep(0.05)
+
+
+async def test_what_is_deleted_is_gone_also_from_the_log(
+    memory: Any, log_of: Callable[[], Awaitable[str]], keeps: Keeps, tenant: str
+) -> None:
+    await memory.put_item(("n",), "k", {"text": "swordfish"})
+    await memory.put_item(("n",), "k", {"text": "swordfish again"})
+    await memory.put_item(("n",), "other", {"text": None}, ttl_minutes=5)
+    assert "swordfish" in await log_of()
+    found = await keeps.events.verify(Scope(tenant, "alice"))
+    assert (found.differences, found.compared["items"]) == ([], 2)
+    await memory.delete_item(("n",), "k")
+    assert "swordfish" not in await log_of()
+    assert (await keeps.events.verify(Scope(tenant, "alice"))).differences == []
+
+
+async def test_writers_at_once_lose_nothing(memory: Any) -> None:
+    await asyncio.gather(
+        *(memory.put_item(("n", str(number % 3)), f"k{number}", {"n": number}) for number in range(40))
+    )
+    assert sorted(each.value["n"] for each in await memory.search_items(("n",), limit=100)) == list(range(40))
+
+
+async def test_a_search_ends_before_it_is_too_much(memory: Any) -> None:
+    for number in range(20):
+        await memory.put_item(("n",), str(number), {"v": "x" * 250_000}, index=False)
+    (first,) = await memory.read_items([{"op": "search", "limit": 100}])
+    assert (first.more, 10 < len(first.items) < 20) == (True, True)
+    (rest,) = await memory.read_items([{"op": "search", "limit": 100, "offset": len(first.items)}])
+    assert (rest.more, len(rest.items) + len(first.items)) == (False, 20)
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"namespace": []}, "namespace"),
+        ({"namespace": ["a.b"]}, "period"),
+        ({"namespace": [""]}, "namespace"),
+        ({"namespace": ["a\x00"]}, "NUL"),
+        ({"namespace": ["ü" * 400]}, "600 bytes"),
+        ({"key": ""}, "key"),
+        ({"key": "ü" * 300}, "512 bytes"),
+        ({"value": {"a": "x\x00"}}, "NUL"),
+        ({"value": {"a": "x" * 300_000}}, "256 KiB"),
+        ({"value": [1]}, "value"),
+        ({"ttl_minutes": 0}, "ttl_minutes"),
+        ({"op": "pt"}, "op"),
+    ],
+)
+async def test_what_cannot_be_stored_is_refused_by_name(memory: Any, fields: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValidationFailedError, match=wrong):
+        await memory.batch_items([{"op": "put", "namespace": ["n"], "key": "k", "value": {}, **fields}])
+
+
+async def test_other_users_and_their_administrator(keeps: Keeps, tenant: str, secured_url: str) -> None:
+    for user in ("anna", "bea", "carl"):
+        await keeps.memory(Scope(tenant, user)).put_item(("n", user), "k", {"text": f"of {user}"})
+    async with MemoryClient(secured_url, token=token(tenant, "anna", "reader")) as anna:
+        assert [each.value for each in await anna.search_items(query="of bea")] == [{"text": "of anna"}]
+        assert await anna.get_item(("n", "bea"), "k") is None
+        assert await anna.list_namespaces() == [("n", "anna")]
+        with pytest.raises(ForbiddenError):
+            await anna.put_item(("n", "anna"), "k", {})
+        with pytest.raises(ForbiddenError):
+            await anna.admin.list_namespaces()
+    async with MemoryClient(secured_url, token=token(tenant, "root", "admin")) as root:
+        first = await root.admin.list_namespaces(limit=2)
+        second = await root.admin.list_namespaces(limit=2, after=first.next_cursor or "")
+        assert [(each.user_id, each.namespaces) for each in (*first, *second)] == [
+            (user, [("n", user)]) for user in ("anna", "bea", "carl")
+        ]
+        assert second.next_cursor is None
+
+
+async def test_items_of_a_model_before_are_embedded_anew(keeps: Keeps, tenant: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.put_item(("n",), "hens", {"text": "two hens"})
+    await alice.put_item(("n",), "texts", {"a": 1}, texts={"a": "two hens", "empty": ""})
+    await keeps.database.write(alice.scope, lambda tx: _of_another_model(tx))
+    assert await alice.search_items(("n",), query="hens") == []
+    (waiting,) = [each for each in await keeps.indexer.users_to_index() if each.tenant_id == tenant]
+    assert (waiting.user_id, waiting.pending) == ("alice", 2)
+    assert await keeps.indexer.index_user(alice.scope) == 2
+    assert {each.key for each in await alice.search_items(("n",), query="hens")} == {"hens", "texts"}
+    assert await keeps.indexer.index_user(alice.scope) == 0
+    await keeps.indexer.drop_other_models()
+    assert len(await keeps.database.write(alice.scope, _models)) == 1
+
+
+async def _models(tx: Any) -> set[str]:
+    from keeps.db.statements import Statement
+
+    statement = Statement("models", "SELECT model FROM keeps.item_vectors WHERE tenant_id = $1")
+    return {row["model"] for row in await tx.fetch(statement, tx.scope.tenant_id)}
+
+
+async def _of_another_model(tx: Any) -> None:
+    from keeps.db.statements import Statement
+
+    await tx.execute(
+        Statement("old", "UPDATE keeps.item_vectors SET model = 'before' WHERE tenant_id = $1"), tx.scope.tenant_id
+    )
+
+
+@pytest.mark.parametrize(("asked", "given"), [((), True), (("a",), True), (("b",), False), (("*", "x"), True)])
+def test_a_pattern_fits_from_the_root(asked: tuple[str, ...], given: bool) -> None:
+    from keeps.items.service import matching
+
+    assert bool(matching([("a", "x", "y")], ListNamespaces(prefix=asked))) is given

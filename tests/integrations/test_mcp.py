@@ -1,0 +1,484 @@
+"""The Model Context Protocol by the SDK's own client: both eras, in process, over HTTP and over stdio."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import psutil
+import pytest
+from examples.mcp_client import main
+from mcp import Client, MCPError
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import ElicitResult, TextResourceContents
+
+from keeps.engine import Keeps
+from keeps.integrations.mcp import graph_server, memory_server
+from keeps.integrations.mcp.answers import MOST_TOKENS, tokens
+from keeps.scope import Scope
+from keeps_client import MemoryClient
+from tests.conftest import until
+from tests.serving import JWT_SECRET, serving, token
+
+DOCS = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+DECLARED_CHARACTERS = 9_500
+"""Of all declarations as JSON with spaces: 2,790 tokens of GPT-2's vocabulary where 9,176 characters were measured."""
+HENS = "Alice keeps two hens called Ada and Grace."
+EVERY = {
+    "remember", "recall", "get_memory", "list_memories", "update_memory", "forget", "context", "add_entity", "traverse",
+    "query_data",
+}  # fmt: skip
+REFERENCE = {
+    "create_entities", "create_relations", "add_observations", "delete_entities", "delete_observations",
+    "delete_relations", "read_graph", "search_nodes", "open_nodes",
+}  # fmt: skip
+Connect = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+@asynccontextmanager
+async def over_http(url: str, headers: dict[str, str], **options: Any) -> AsyncIterator[Client]:
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), **options) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(params=["in process", "over HTTP"])
+def connect(request: pytest.FixtureRequest, keeps: Keeps, server_url: str, tenant: str) -> Connect:
+    """A client for a user of the test's tenant."""
+
+    def connected(user: str = "alice", **options: Any) -> AbstractAsyncContextManager[Client]:
+        if request.param == "over HTTP":
+            return over_http(server_url, {"X-Tenant-ID": tenant, "X-User-ID": user}, **options)
+        return Client(memory_server(lambda: keeps.memory(Scope(tenant, user))), **options)
+
+    return connected
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """What a tool answers as data, which its text says, too."""
+    result = await client.call_tool(tool, arguments)
+    said = "".join(getattr(each, "text", "") for each in result.content)
+    assert not result.is_error, said
+    assert isinstance(result.structured_content, dict)
+    assert json.loads(said) == result.structured_content
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result
+    return "".join(getattr(each, "text", "") for each in result.content)
+
+
+@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+async def test_every_tool_in_both_eras(connect: Connect, mode: Any, version: str) -> None:
+    async with connect(mode=mode) as client:
+        assert client.protocol_version == version
+        assert "long-term memory" in (client.instructions or "")
+        tools = (await client.list_tools()).tools
+        assert {each.name for each in tools} == EVERY
+        assert all(each.title and each.output_schema and each.annotations for each in tools)
+        declared = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in tools]
+        assert len(json.dumps(declared)) <= DECLARED_CHARACTERS
+        made = await call(client, "remember", content=HENS, tags=["hens"], namespace="animals", key="hens")
+        assert made["status"] == "created"
+        hit = (await call(client, "recall", query="What are the hens called?"))["memories"][0]
+        assert (hit["id"], hit["text"], hit["key"], hit["tags"]) == (made["id"], HENS, "animals/hens", ["hens"])
+        nothing = await call(client, "recall", query="When is the tax return due?")
+        assert nothing["memories"] == []
+        assert "Nothing is remembered" in nothing["note"]
+        assert (await call(client, "get_memory", memory_id=made["id"]))["text"] == HENS
+        for chosen in ({"tags": ["hens"]}, {"kind": "semantic"}, {"namespace": "animals"}, {}):
+            assert [each["id"] for each in (await call(client, "list_memories", **chosen))["memories"]] == [made["id"]]
+        assert (await call(client, "list_memories", tags=["cows"]))["memories"] == []
+        newer = await call(client, "update_memory", memory_id=made["id"], importance=0.9, if_version=1)
+        assert newer["version"] == 2
+        assert HENS in (await call(client, "context", query="What are the hens called?"))["text"]
+        relations = [{"type": "keeps", "to": "Ada"}]
+        await call(client, "add_entity", name="Alice", entity_type="person", relations=relations)
+        reached = await call(client, "traverse", start="Alice")
+        assert reached["relations"] == [{"from": "Alice", "type": "keeps", "to": "Ada"}]
+        assert "go on without it" in await refused(client, "query_data", question="How many hens?")
+        done = await call(client, "forget", memory_id=made["id"])
+        assert "30 days" in done["note"]
+        assert (await call(client, "list_memories"))["memories"] == []
+
+
+async def test_wrong_arguments_are_answered_with_what_to_do_instead(connect: Connect) -> None:
+    async with connect() as client:
+        stored = await call(client, "remember", content=HENS)
+        for tool, arguments, said in (
+            ("remember", {}, "content: field required"),
+            ("remember", {"content": ""}, "content: string should have at least 1 character"),
+            ("remember", {"content": "x", "importance": 7}, "importance: input should be less than or equal to 1"),
+            ("remember", {"content": "x", "user_id": "bob"}, "no argument 'user_id'; it has content, kind"),
+            ("remember", {"content": "a\x00b"}, "Change that and call again"),
+            ("remember", {"content": "x" * 3_000_000}, "Change that and call again"),
+            ("remember", {"content": "x", "kind": "dream"}, "kind: input should be 'semantic'"),
+            ("recall", {"query": "x", "limit": 5_000}, "limit: input should be less than or equal to 50"),
+            ("recall", {"query": "x", "cursor": "žluť"}, "Leave it out to begin anew"),
+            ("recall", {"query": ["x"]}, "query: input should be a valid string"),
+            ("get_memory", {"memory_id": "hens"}, "'hens' is no id. Use recall or list_memories"),
+            ("get_memory", {"memory_id": "01900000-0000-7000-8000-000000000000"}, "Use recall or list_memories"),
+            ("list_memories", {"cursor": "nonsense"}, "Change that and call again"),
+            ("update_memory", {"memory_id": stored["id"]}, "Nothing to change"),
+            ("update_memory", {"memory_id": stored["id"], "content": "y", "if_version": 9}, "Read it again"),
+            ("forget", {"memory_id": "all"}, "is no id"),
+            ("forget", {}, "memory_id: field required"),
+            ("add_entity", {"name": "A", "relations": [{"type": "knows"}]}, "needs type and to"),
+            ("traverse", {"start": "nobody"}, "nobody"),
+        ):
+            assert said in await refused(client, tool, **arguments), (tool, arguments)
+        assert "no_such_tool" in await refused(client, "no_such_tool")
+        assert [each["text"] for each in (await call(client, "list_memories"))["memories"]] == [HENS]
+
+
+async def test_long_answers_come_in_parts(connect: Connect) -> None:
+    async with connect() as client:
+        texts = {f"Hen {number} lives in the {number}th house. " + "She lays eggs. " * 20 for number in range(40)}
+        for text in texts:
+            await call(client, "remember", content=text)
+        for tool, arguments in (("list_memories", {"limit": 50}), ("recall", {"query": "hen house", "limit": 50})):
+            seen: list[str] = []
+            cursor: dict[str, str] = {}
+            while True:
+                page = await call(client, tool, **arguments, **cursor)
+                assert tokens(page) <= MOST_TOKENS
+                seen += [each["text"].strip() for each in page["memories"]]
+                if "next_cursor" not in page:
+                    break
+                cursor = {"cursor": page["next_cursor"]}
+            assert len(seen) == len(set(seen))
+            if tool == "list_memories":
+                assert set(seen) == {each.strip() for each in texts}
+        long = "žluťoučký kůň úpěl ďábelské ódy 🐴 " * 1_000
+        made = await call(client, "remember", content=long)
+        parts = [await call(client, "get_memory", memory_id=made["id"])]
+        while "next_cursor" in parts[-1]:
+            assert tokens(parts[-1]) <= MOST_TOKENS
+            parts.append(await call(client, "get_memory", memory_id=made["id"], cursor=parts[-1]["next_cursor"]))
+        assert "".join(each["text"] for each in parts) == long
+        shown = (await call(client, "list_memories", limit=1))["memories"][0]
+        assert shown["cut"]
+        assert len(shown["text"]) < 700
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_person_is_asked_before_something_is_removed_for_good(keeps: Keeps, tenant: str, mode: Any) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    asked: list[str] = []
+    answers = iter([False, True])
+
+    async def person(context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"remove_for_good": next(answers)})
+
+    async with Client(memory_server(lambda: memory), mode=mode, elicitation_callback=person) as client:
+        made = await call(client, "remember", content=HENS)
+        assert "the user said no" in await refused(client, "forget", memory_id=made["id"], hard=True)
+        assert (await call(client, "get_memory", memory_id=made["id"]))["text"] == HENS
+        assert "for good" in (await call(client, "forget", memory_id=made["id"], hard=True))["note"]
+        assert asked == [f"Remove this memory for good? “{HENS}”"] * 2
+        assert "Use recall" in await refused(client, "get_memory", memory_id=made["id"])
+    async with Client(memory_server(lambda: memory), mode=mode) as client:
+        made = await call(client, "remember", content=HENS)
+        assert "confirm set to the" in await refused(client, "forget", memory_id=made["id"], hard=True)
+        assert "confirm set to the" in await refused(client, "forget", memory_id=made["id"], hard=True, confirm="yes")
+        done = await call(client, "forget", memory_id=made["id"], hard=True, confirm=made["id"])
+        assert "for good" in done["note"]
+
+
+async def test_a_person_is_asked_by_a_service_that_keeps_no_state(keeps: Keeps, tenant: str) -> None:
+    async def person(context: Any, params: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content={"remove_for_good": "hens" in params.message})
+
+    headers = {"Authorization": f"Bearer {token(tenant, 'alice')}"}
+    settings: dict[str, Any] = {"auth": "jwt", "jwt_secret": JWT_SECRET, "secret_keys": ("a key of both servers",)}
+    async with serving(keeps, **settings) as url, over_http(url, headers, elicitation_callback=person) as client:
+        made = await call(client, "remember", content=HENS)
+        assert "for good" in (await call(client, "forget", memory_id=made["id"], hard=True))["note"]
+
+
+async def test_resources_and_prompts(connect: Connect, keeps: Keeps, tenant: str) -> None:
+    async with connect() as client:
+        made = await call(client, "remember", content=HENS)
+        templates = (await client.list_resource_templates()).resource_templates
+        assert {each.uri_template for each in templates} == {"memory://{memory_id}", "session://{session_id}/notes"}
+        (read,) = (await client.read_resource(f"memory://{made['id']}")).contents
+        assert isinstance(read, TextResourceContents)
+        assert read.text == HENS
+        await keeps.memory(Scope(tenant, "alice")).store_exchange(
+            [{"role": "user", "content": "I like hens."}], session_id="talk"
+        )
+        (notes,) = (await client.read_resource("session://talk/notes")).contents
+        assert isinstance(notes, TextResourceContents)
+        for wrong in ("memory://none", "memory://01900000-0000-7000-8000-000000000000", "session://other/notes"):
+            with pytest.raises(MCPError):
+                await client.read_resource(wrong)
+        assert {each.name for each in (await client.list_prompts()).prompts} == {
+            "what_do_you_remember",
+            "remember_this_conversation",
+        }
+        prompt = await client.get_prompt("what_do_you_remember", {"topic": "hens"})
+        assert "hens" in getattr(prompt.messages[0].content, "text", "")
+    async with connect("bob") as other:
+        with pytest.raises(MCPError):
+            await other.read_resource(f"memory://{made['id']}")
+
+
+async def test_who_watches_a_resource_is_told(connect: Connect, keeps: Keeps, tenant: str) -> None:
+    async with connect() as client:
+        made = await call(client, "remember", content=HENS)
+        uri = f"memory://{made['id']}"
+        async with client.listen(resource_subscriptions=[uri]) as changes:
+            memory = keeps.memory(Scope(tenant, "alice"))  # elsewhere: another process, another agent
+            await memory.update(made["id"], importance=0.9)
+            async with asyncio.timeout(30):
+                event = await anext(aiter(changes))
+            assert getattr(event, "uri", None) == uri
+
+
+async def test_others_see_nothing_and_change_nothing(connect: Connect, keeps: Keeps, tenant: str) -> None:
+    async with connect() as client:
+        made = await call(client, "remember", content=HENS)
+        await call(client, "add_entity", name="Alice")
+    elsewhere = Client(memory_server(lambda: keeps.memory(Scope(f"{tenant}-other", "alice"))))
+    for opened in (connect("bob"), elsewhere):
+        async with opened as other:
+            assert (await call(other, "recall", query="hens", min_relevance=0))["memories"] == []
+            assert (await call(other, "list_memories"))["memories"] == []
+            assert HENS not in (await call(other, "context", query="hens"))["text"]
+            for tool, arguments in (
+                ("get_memory", {}),
+                ("update_memory", {"content": "Bob's"}),
+                ("forget", {}),
+                ("forget", {"hard": True, "confirm": made["id"]}),
+            ):
+                assert "Use recall" in await refused(other, tool, memory_id=made["id"], **arguments)
+            assert "Alice" in await refused(other, "traverse", start="Alice")
+    async with connect() as client:
+        assert (await call(client, "get_memory", memory_id=made["id"]))["text"] == HENS
+
+
+async def test_a_memory_that_is_away_is_told_from_an_empty_one(tenant: str) -> None:
+    async with (
+        MemoryClient("http://127.0.0.1:9", tenant_id=tenant, user_id="alice") as away,
+        Client(memory_server(lambda: away)) as client,
+    ):
+        for tool, arguments in (
+            ("recall", {"query": "hens"}),
+            ("remember", {"content": HENS}),
+            ("list_memories", {}),
+        ):
+            assert "cannot be reached right now" in await refused(client, tool, **arguments)
+        with pytest.raises(MCPError, match="cannot be reached right now"):
+            await client.read_resource("memory://01900000-0000-7000-8000-000000000000")
+
+
+async def test_http_asks_for_credentials_and_says_where_they_come_from(keeps: Keeps, tenant: str) -> None:
+    settings: dict[str, Any] = {
+        "auth": "jwt+keys",
+        "jwt_secret": JWT_SECRET,
+        "jwt_issuer": "https://id.example",
+        "jwt_audience": "keeps",
+    }
+    good = {"iss": "https://id.example", "aud": "keeps"}
+    async with serving(keeps, **settings) as url, httpx.AsyncClient(base_url=url) as http:
+        answer = await http.post("/mcp", json={})
+        assert answer.status_code == 401
+        said = re.fullmatch(r'Bearer resource_metadata="(.*)"', answer.headers["www-authenticate"])
+        assert said is not None
+        metadata = (await http.get(said[1])).json()
+        assert metadata["resource"] == f"{url}/mcp"
+        assert metadata["authorization_servers"] == ["https://id.example"]
+        wrong: list[dict[str, Any]] = [
+            {**good, "aud": "another service"},
+            {**good, "iss": "https://evil.example"},
+            {**good, "exp": 1},
+        ]
+        for claims in wrong:
+            headers = {"Authorization": f"Bearer {token(tenant, 'alice', **claims)}"}
+            assert (await http.post("/mcp", json={}, headers=headers)).status_code == 401
+        headers = {"Authorization": f"Bearer {token(tenant, 'alice', **good)}"}
+        foreign = await http.post("/mcp", json={}, headers={**headers, "Origin": "https://evil.example"})
+        assert foreign.status_code == 403
+        async with over_http(url, headers) as client:
+            made = await call(client, "remember", content=HENS)
+        root = keeps.memory(Scope(tenant, "root", roles=frozenset({"admin"})))
+        key = await root.admin.make_key("alice", user_id="alice")
+        async with over_http(url, {"Authorization": f"Bearer {key.secret}"}) as client:
+            assert (await call(client, "get_memory", memory_id=made["id"]))["text"] == HENS
+        reader = {"Authorization": f"Bearer {token(tenant, 'alice', 'reader', **good)}"}
+        async with over_http(url, reader) as client:
+            assert (await call(client, "recall", query="hens"))["memories"]
+            assert "tell the user" in await refused(client, "remember", content="x")
+            assert "tell the user" in await refused(client, "forget", memory_id=made["id"])
+
+
+async def test_a_page_that_resolves_its_name_to_this_machine_does_not_get_through(server_url: str) -> None:
+    async with httpx.AsyncClient(base_url=server_url) as http:
+        answer = await http.post("/mcp", json={}, headers={"Host": "evil.example"})
+        assert answer.status_code in (401, 403)
+        assert (await http.get("/.well-known/oauth-protected-resource/other")).status_code in (401, 404)
+
+
+async def test_the_reference_servers_tools(keeps: Keeps, tenant: str) -> None:
+    async with Client(graph_server(lambda: keeps.memory(Scope(tenant, "alice")))) as client:
+        tools = (await client.list_tools()).tools
+        assert {each.name for each in tools} == REFERENCE
+        declared = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in tools]
+        assert len(json.dumps(declared)) <= DECLARED_CHARACTERS
+        alice = {"name": "Alice Doe", "entityType": "person of note", "observations": ["Keeps hens", "Speaks Czech"]}
+        acme = {"name": "Acme", "entityType": "company", "observations": []}
+        works = {"from": "Alice Doe", "to": "Acme", "relationType": "works at"}
+        assert await call(client, "create_entities", entities=[alice, acme]) == {"entities": [alice, acme]}
+        assert await call(client, "create_entities", entities=[alice]) == {"entities": []}
+        assert await call(client, "create_relations", relations=[works, works]) == {"relations": [works]}
+        assert await call(client, "create_relations", relations=[works]) == {"relations": []}
+        more = [{"entityName": "Alice Doe", "contents": ["Keeps hens", "Likes ferries"]}]
+        added = {"results": [{"entityName": "Alice Doe", "addedObservations": ["Likes ferries"]}]}
+        assert await call(client, "add_observations", observations=more) == added
+        assert "not found" in await refused(
+            client, "add_observations", observations=[{"entityName": "Nobody", "contents": ["x"]}]
+        )
+        whole = await call(client, "read_graph")
+        alice["observations"] = ["Keeps hens", "Speaks Czech", "Likes ferries"]
+        assert sorted(whole["entities"], key=lambda each: each["name"]) == [acme, alice]
+        assert whole["relations"] == [works]
+        for query in ("ferries", "person of", "alice"):
+            found = await call(client, "search_nodes", query=query)
+            assert alice in found["entities"], query
+        assert (await call(client, "open_nodes", names=["Acme", "Nobody"]))["entities"] == [acme]
+        (read,) = (await client.read_resource("memory://knowledge-graph")).contents
+        assert isinstance(read, TextResourceContents)
+        assert json.loads(read.text)["relations"] == [works]
+        await call(
+            client, "delete_observations", deletions=[{"entityName": "Alice Doe", "observations": ["Speaks Czech"]}]
+        )
+        assert (await call(client, "open_nodes", names=["Alice Doe"]))["entities"][0]["observations"] == [
+            "Keeps hens",
+            "Likes ferries",
+        ]
+        await call(client, "delete_relations", relations=[works])
+        assert (await call(client, "read_graph"))["relations"] == []
+        await call(client, "delete_entities", entityNames=["Alice Doe", "Nobody"])
+        assert (await call(client, "read_graph"))["entities"] == [acme]
+        assert (await call(client, "search_nodes", query="ferries"))["entities"] == []
+        many = [{"name": f"Thing {n}", "entityType": "thing", "observations": ["It is there. " * 9]} for n in range(70)]
+        await call(client, "create_entities", entities=many)
+        seen: list[str] = []
+        page = await call(client, "read_graph")
+        while True:
+            assert tokens(page) <= MOST_TOKENS
+            seen += [each["name"] for each in page["entities"]]
+            if "nextCursor" not in page:
+                break
+            page = await call(client, "read_graph", cursor=page["nextCursor"])
+        assert sorted(seen) == sorted(["Acme", *(each["name"] for each in many)])
+    async with Client(graph_server(lambda: keeps.memory(Scope(tenant, "bob")))) as other:
+        assert (await call(other, "read_graph"))["entities"] == []
+
+
+async def test_two_clients_that_add_to_one_entity_lose_nothing(keeps: Keeps, tenant: str) -> None:
+    server = graph_server(lambda: keeps.memory(Scope(tenant, "alice")))
+    async with Client(server) as first, Client(server) as second:
+        await call(first, "create_entities", entities=[{"name": "Ada", "entityType": "hen", "observations": []}])
+        said = [f"Fact {number} about Ada" for number in range(20)]
+        await asyncio.gather(
+            *(
+                call(client, "add_observations", observations=[{"entityName": "Ada", "contents": [text]}])
+                for client, texts in ((first, said[::2]), (second, said[1::2]))
+                for text in texts
+            )
+        )
+        (ada,) = (await call(first, "open_nodes", names=["Ada"], max_tokens=8_000))["entities"]
+        assert sorted(ada["observations"]) == sorted(said)
+
+
+@pytest.fixture
+def environment(new_home: Callable[..., Path]) -> dict[str, str]:
+    """Of a client that starts `keeps` of this environment by name."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"KEEPS_HOME": str(new_home("mcp")), "PATH": path, "KEEPS_LOG_LEVEL": "warning"}
+
+
+@pytest.mark.slow_step("a database of its own is made")
+async def test_the_example(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", environment["PATH"])
+    assert await main(environment) == [HENS]
+
+
+def snippets() -> list[dict[str, Any]]:
+    """What the docs tell people to put into their clients."""
+    found: list[dict[str, Any]] = []
+    for block in re.findall(r"```json\n(.*?)```", DOCS, re.DOTALL):
+        told = json.loads(block)
+        found += [each for group in ("mcpServers", "servers", "mcp") for each in told.get(group, {}).values()]
+    return found
+
+
+@pytest.mark.slow_step("a database of its own is made")
+async def test_what_the_docs_put_into_clients_starts(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", environment["PATH"])
+    commands = [each for each in snippets() if "command" in each]
+    assert len(commands) >= 4
+    for each in commands:
+        command = each["command"] if isinstance(each["command"], list) else [each["command"], *each["args"]]
+        parameters = StdioServerParameters(command=command[0], args=command[1:], env=environment)
+        for mode in ("auto", "legacy"):
+            async with Client(parameters, mode=mode) as client:
+                assert {tool.name for tool in (await client.list_tools()).tools} in (EVERY, REFERENCE)
+
+
+@pytest.mark.slow_step("twenty processes")
+async def test_twenty_clients_lose_nothing_and_leave_no_process(environment: dict[str, str]) -> None:
+    home = environment["KEEPS_HOME"]
+    keeps = StdioServerParameters(command=str(Path(sys.executable).parent / "keeps"), args=["mcp"], env=environment)
+    written = asyncio.Barrier(21)
+    looked = asyncio.Event()
+
+    async def client(number: int) -> None:
+        async with Client(keeps, mode="legacy" if number % 2 else "auto") as opened:
+            for fact in range(3):
+                await call(opened, "remember", content=f"Client {number} knows fact {fact}.")
+            await written.wait()
+            await looked.wait()
+
+    tasks = [asyncio.create_task(client(number)) for number in range(20)]
+    await written.wait()
+    async with Client(keeps) as reader:
+        seen: list[str] = []
+        page = await call(reader, "list_memories", limit=50)
+        seen += [each["text"] for each in page["memories"]]
+        while "next_cursor" in page:
+            page = await call(reader, "list_memories", limit=50, cursor=page["next_cursor"])
+            seen += [each["text"] for each in page["memories"]]
+    assert sorted(seen) == sorted(f"Client {number} knows fact {fact}." for number in range(20) for fact in range(3))
+    started = [each for each in psutil.Process().children() if "mcp" in each.cmdline()]
+    assert len(started) == 20
+    for each in started:
+        each.send_signal(signal.SIGKILL)
+    await until(lambda: not of_home(home), "every process ends", seconds=10)
+    looked.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def of_home(home: str) -> list[int]:
+    """Server and guard of a home."""
+    running = psutil.process_iter(["cmdline"])
+    return [each.pid for each in running if any(home in part for part in each.info["cmdline"] or [])]
