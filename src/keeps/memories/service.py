@@ -38,9 +38,10 @@ from keeps_client.models.common import MAX_BATCH_ITEMS, MAX_CONTENT_CHARACTERS, 
 from keeps_client.models.memories import MemoryOrder
 
 INLINE_CHARACTERS = 8_000
+INLINE_ITEMS = 50
+"""What is read on the event loop at once; more takes too long for whoever waits."""
 SOURCE = "source"
 """The content_type of what says where something can be looked up."""
-"""What is read on the event loop at once; more takes too long for whoever waits."""
 _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
 
@@ -330,7 +331,7 @@ class MemoryService:
         def made(new: NewMemory) -> Written:
             return written(new_row(new, scope, new_id(), now))
 
-        if sum(len(new.content) for new in items) <= INLINE_CHARACTERS:
+        if len(items) <= INLINE_ITEMS and sum(len(new.content) for new in items) <= INLINE_CHARACTERS:
             found = [made(new) for new in items]
         else:
             with acting_for(scope.tenant_id):

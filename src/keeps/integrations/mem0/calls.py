@@ -8,7 +8,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from keeps.engine import Keeps, LocalMemory
-from keeps.integrations.mem0.filters import APP, every_user, translated, users_named
+from keeps.integrations.mem0.filters import APP, asks_for_others, translated, users_named
 from keeps.integrations.mem0.shapes import (
     NAMES,
     NO_RUN,
@@ -291,9 +291,10 @@ class Calls:
 
     def _users(self, conditions: Mapping[str, Any]) -> list[str]:
         """Whose memories a call asks for."""
-        if every_user(conditions) and self._caller.any_user:
-            raise NotSupportedError('`user_id: "*"`, for it would read all users')
-        return [self._scope(each).user_id for each in users_named(conditions)] or [self._caller.user_id]
+        named = users_named(conditions)
+        if self._caller.any_user and asks_for_others(conditions):
+            raise NotSupportedError('`user_id: "*"` and all users but some, for it would read everybody')
+        return [self._scope(each).user_id for each in named] or [self._caller.user_id]
 
     async def _of(self, memory_id: str, what: str = "memory") -> LocalMemory:
         """The memory of whoever owns one. Whoever may act for any user need not say for whom."""

@@ -68,16 +68,24 @@ def _users(given: object) -> list[str]:
     return [str(each) for each in many if isinstance(each, str | int) and each != "*"]
 
 
-def every_user(filters: object) -> bool:
-    """Whether all users are asked for: `{"user_id": "*"}`."""
+def asks_for_others(filters: object, *, negated: bool = False) -> bool:
+    """Whether more users are asked for than are named: all (`{"user_id": "*"}`), or all but some."""
     if isinstance(filters, list):
-        return any(every_user(each) for each in filters)
+        return any(asks_for_others(each, negated=negated) for each in filters)
     if not isinstance(filters, Mapping):
         return False
     return any(
-        inner in ("*", {"eq": "*"}) if name == "user_id" else name in _GROUPS and every_user(inner)
+        negated or _open(inner)
+        if name == "user_id"
+        else name in _GROUPS and asks_for_others(inner, negated=negated or name == "NOT")
         for name, inner in filters.items()
     )
+
+
+def _open(given: object) -> bool:
+    if isinstance(given, Mapping):
+        return given.get("eq") == "*" or not given.keys() & {"eq", "in"}
+    return given == "*"
 
 
 def _group(part: object, depth: int) -> Filters:
