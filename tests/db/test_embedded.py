@@ -35,8 +35,9 @@ import asyncpg
 async def main():
     opened = await EmbeddedPostgres.open(Path(sys.argv[1]))
     connection = await asyncpg.connect(opened.url("postgres"))
-    await connection.execute("CREATE TABLE IF NOT EXISTS marks (pid int)")
-    await connection.execute("INSERT INTO marks VALUES (pg_backend_pid())")
+    # IF NOT EXISTS alone fails where two make it at once.
+    await connection.execute("SELECT pg_advisory_lock(1); CREATE TABLE IF NOT EXISTS marks (pid int)")
+    await connection.execute("SELECT pg_advisory_unlock(1); INSERT INTO marks VALUES (pg_backend_pid())")
     await connection.close()
     print("ready", flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

@@ -16,6 +16,7 @@ from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, r
 from keeps.memories.store import Written, written
 from keeps.memories.types import MemoryRow
 from keeps.memories.writer import Write
+from keeps.stepwise import stepwise
 from keeps_client.errors import ConflictError, KeepsError
 from keeps_client.models import Receipt
 from keeps_client.models.memories import ReceiptStatus
@@ -39,10 +40,12 @@ class Changes:
         inserted: set[UUID] = set()
         if all(write.if_version is None for write in writes):
             inserted = await store.insert_many(tx, [write.new for write in writes], self._model)
+        new = [write.new for write in writes if write.new.row.memory_id in inserted]
+        created = iter(await stepwise(_created, new))
         answers: list[Receipt | KeepsError] = []
         for write in writes:
             if write.new.row.memory_id in inserted:
-                answers.append(_created(write.new))
+                answers.append(next(created))
                 continue
             try:
                 answers.append(await self._meet(tx, write))

@@ -18,6 +18,7 @@ from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.retention import fades_at, retention
 from keeps.memories.types import MEMORY, MemoryRow, searched_terms
+from keeps.stepwise import stepwise
 from keeps.text.packing import EVERY_MEMORY, hash_term, pack, salt_of
 from keeps_client.errors import PayloadTooLargeError
 from keeps_client.models import Memory
@@ -53,12 +54,8 @@ def written(row: MemoryRow, embedding: Embedding | None = None) -> Written:
 
 async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[UUID]:
     """Store rows with events, words and vectors; returns the ids of those whose key and content were free."""
-    images = [
-        {**each.row.as_json(), "event_id": str(each.event_id), "terms": each.terms, "term_count": _length(each.packed)}
-        for each in rows
-    ]
     vectors = [(each.row.memory_id, each.embedding) for each in rows if each.embedding is not None]
-    encoded = json.dumps(images, ensure_ascii=False)
+    encoded = f"[{','.join(await stepwise(_inserted, rows))}]"
     if len(encoded) > MAX_BATCH_CHARACTERS:
         raise PayloadTooLargeError(f"a batch holds at most {MAX_BATCH_CHARACTERS >> 20} MiB of JSON; split it")
     found = await tx.fetch(
@@ -73,13 +70,22 @@ async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[UUID]:
     return {row["memory_id"] for row in found}
 
 
+def _inserted(new: Written) -> str:
+    image = new.row.as_json() | {"event_id": str(new.event_id), "terms": new.terms, "term_count": _length(new.packed)}
+    return json.dumps(image, ensure_ascii=False)
+
+
 async def replace(tx: Tx, rows: Sequence[Written], event_type: EventType, at: datetime | None = None) -> None:
     """Write locked rows anew, each with an event. Derived rows follow by trigger; see `store_terms`.
 
     `at`: when it happens, where that is not `updated_at`: jobs change rows that nobody has updated.
     """
-    images = [{**each.row.as_json(), "event_id": str(each.event_id)} for each in rows]
-    await tx.fetch(QUERIES["memories_replace"], json.dumps(images, ensure_ascii=False), event_type, at)
+    images = await stepwise(_replaced, rows)
+    await tx.fetch(QUERIES["memories_replace"], f"[{','.join(images)}]", event_type, at)
+
+
+def _replaced(new: Written) -> str:
+    return json.dumps(new.row.as_json() | {"event_id": str(new.event_id)}, ensure_ascii=False)
 
 
 async def store_terms(tx: Tx, new: Written) -> None:
