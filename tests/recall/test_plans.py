@@ -124,6 +124,29 @@ async def test_lists_read_an_index_in_order(big: asyncpg.Connection) -> None:
     assert "Seq Scan" not in text
 
 
+async def test_what_a_context_always_tells_has_an_index_of_its_own(big: asyncpg.Connection) -> None:
+    from keeps.context.sources import QUERIES as CONTEXT
+
+    text = await plan(big, CONTEXT["standing"].text, "big", "user-3", None, 20)
+    assert text.count("memories_standing") >= 2
+    assert "Seq Scan" not in text
+
+
+async def test_pages_by_number_read_one_owners_rows(big: asyncpg.Connection) -> None:
+    from datetime import UTC, datetime
+
+    from keeps.memories.store import QUERIES as MEMORIES
+
+    now = datetime.now(UTC)
+    for text in (
+        await plan(big, MEMORIES["memories_count"].text, "big", "user-3", now),
+        await plan(big, MEMORIES["memories_window"].text, "big", "user-3", now, 100, 50),
+        await plan(big, MEMORIES["memory_subjects"].text, "big", "user-3", 100),
+    ):
+        assert "memories_by_owner" in text
+        assert "Seq Scan" not in text
+
+
 @pytest.mark.parametrize("plan_cache_mode", ["force_custom_plan", "force_generic_plan"])
 async def test_at_size_all_rows_come_and_they_are_the_right_ones(big: asyncpg.Connection, plan_cache_mode: str) -> None:
     class _Tx:
