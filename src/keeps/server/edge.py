@@ -6,14 +6,10 @@ its size is allowed.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import json
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any
-from urllib.parse import unquote, unquote_plus
+from collections.abc import Sequence
 from uuid import uuid4
 
 from fastapi.middleware.gzip import GZipMiddleware
@@ -24,14 +20,18 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from keeps.access.identity import Authenticator
-from keeps.access.rates import Allowance, WrongCredentials
+from keeps.access.rates import WrongCredentials
 from keeps.db.repeats import Request, repeatable
 from keeps.db.session import traced
+from keeps.server.answers import Answer
+from keeps.server.asgi import App, Receive, Scope, Send
+from keeps.server.bodies import again, limited, whole
 from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
 from keeps.server.mounting import Mounted
+from keeps.server.names import named_user, plain_names
 from keeps.server.origins import check_origin
-from keeps.server.problems import Problem, encode, internal_problem, problem_of
+from keeps.server.problems import internal_problem, problem_of
 from keeps.settings import Settings
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import HttpMetrics
@@ -46,22 +46,11 @@ from keeps_client.errors import (
 from keeps_client.models.documents import MAX_FILE_BYTES
 from keeps_client.uploads import PATH as UPLOADS
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 PUBLIC = frozenset({"/health", "/ready", "/metrics", "/docs", "/openapi.json", *(f"/docs/{name}" for name in FILES)})
-BODY_SECONDS = 20.0
-"""So long a body may pause while it is read."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-SLASH = "\x1f"
-"""Stands for a slash inside a path segment (%2F), so that any id can be a segment; parameters turn it back."""
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 _HOST = re.compile(r"[A-Za-z0-9._\-\[\]:]{1,255}")
-_CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 class Edge:
@@ -105,7 +94,7 @@ class Edge:
         given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid4())
         scope["keeps.request_id"] = request_id
-        answer = _Answer(scope, send, request_id)
+        answer = Answer(scope, send, request_id)
         self._in_flight += 1
         try:
             if self._traced:
@@ -121,7 +110,7 @@ class Edge:
         finally:
             self._count(scope, answer.status, time.perf_counter() - started, request_id)
 
-    async def _guarded(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: _Answer) -> None:
+    async def _guarded(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: Answer) -> None:
         try:
             await self._run(scope, headers, receive, answer)
         except KeepsError as error:
@@ -137,8 +126,8 @@ class Edge:
             log().error("defect", request_id=answer.request_id, error=type(error).__name__, place=place)
             await answer.problem(internal_problem(answer.request_id))
 
-    async def _run(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: _Answer) -> None:
-        _plain_names(scope)
+    async def _run(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: Answer) -> None:
+        plain_names(scope)
         app = self._chosen(scope)
         if "gzip" in headers.get("accept-encoding", ""):
             app = GZipMiddleware(app, minimum_size=1_024, compresslevel=4)
@@ -155,7 +144,7 @@ class Edge:
                 "without KEEPS_AUTH only requests to localhost are served; the Host header names another"
             )
         check_origin(headers, self._allowed_origins)
-        _named_user(scope, headers)
+        named_user(scope, headers)
         address = (scope.get("client") or ("", 0))[0]
         self._wrong.check(address)
         try:
@@ -170,7 +159,7 @@ class Edge:
             await self._admitted(app, scope, headers, receive, answer)
 
     async def _admitted(
-        self, app: App, scope: Scope, headers: dict[str, str], receive: Receive, answer: _Answer
+        self, app: App, scope: Scope, headers: dict[str, str], receive: Receive, answer: Answer
     ) -> None:
         uploads = scope["method"] == "POST" and scope["path"] == UPLOADS
         limit = MAX_FILE_BYTES + (1 << 20) if uploads else self._max_body_bytes
@@ -182,14 +171,14 @@ class Edge:
         if key is not None and scope["method"] not in ("GET", "HEAD") and not uploads:
             if not _REQUEST_ID.fullmatch(key):
                 raise ValidationFailedError("Idempotency-Key must be 1 to 128 visible ASCII characters")
-            body = await _whole(receive, limit)
+            body = await whole(receive, limit)
             agent = scope["keeps.scope"].agent_id or ""
             parts = (scope["method"], scope["path"], agent, headers.get("if-match", ""))
             asked = b"\n".join((*(part.encode("utf-8", "replace") for part in parts), scope["query_string"], body))
             with repeatable(Request(key, hashlib.sha256(asked).digest())):
-                await app(scope, _again(body, receive), answer.send)
+                await app(scope, again(body, receive), answer.send)
         else:
-            await app(scope, _limited(receive, limit), answer.send)
+            await app(scope, limited(receive, limit), answer.send)
 
     def _chosen(self, scope: Scope) -> App:
         """The route itself; the framework's layers only for what is none of ours: documentation, health, a wrong
@@ -274,51 +263,6 @@ def _kind(route: str) -> str:
     return _KINDS.get(part, "memory" if part in ("memories", "recall") else part)
 
 
-class _Answer:
-    """What goes back, with the headers that every answer has."""
-
-    def __init__(self, scope: Scope, send: Send, request_id: str) -> None:
-        self._scope = scope
-        self._send = send
-        self.request_id = request_id
-        self.status = 499
-        """The client went away before there was an answer."""
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = message["headers"]
-            message["headers"] = [*headers, (b"x-request-id", self.request_id.encode()), *self._rates()]
-        await self._send(message)
-
-    async def json(self, document: object) -> None:
-        body = json.dumps(document).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
-        await self._send({"type": "http.response.body", "body": body})
-
-    async def problem(self, problem: Problem, challenge: str | None = None) -> None:
-        """`challenge`: where it is said how to get credentials."""
-        if self.status != 499:
-            return  # the answer has begun: all that is left is to end it
-        status, headers, body = encode(problem)
-        if status == 401 and challenge is not None:
-            said = (b"www-authenticate", f'Bearer resource_metadata="{challenge}"'.encode("latin-1", "replace"))
-            headers = [said if name == b"www-authenticate" else (name, value) for name, value in headers]
-        await self.send({"type": "http.response.start", "status": status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": body})
-
-    def _rates(self) -> list[tuple[bytes, bytes]]:
-        allowance: Allowance | None = self._scope.get("keeps.allowance")
-        if allowance is None:
-            return []
-        return [
-            (b"ratelimit-limit", str(allowance.limit).encode()),
-            (b"ratelimit-remaining", str(allowance.remaining).encode()),
-            (b"ratelimit-reset", str(allowance.reset_seconds).encode()),
-        ]
-
-
 def _origin(scope: Scope, headers: dict[str, str]) -> str:
     """Where this server is, as the client called it."""
     host = headers.get("host", "")
@@ -336,29 +280,6 @@ def _route(scope: Scope) -> str:
     )
 
 
-def _named_user(scope: Scope, headers: dict[str, str]) -> None:
-    """Query parameters that the route knows, and no others; `user_id` says what the header X-User-ID says."""
-    route = scope.get("route")
-    if not isinstance(route, LeanRoute) or not scope["query_string"]:
-        return
-    kept: list[bytes] = []
-    for pair in scope["query_string"].split(b"&"):
-        name = unquote_plus(pair.partition(b"=")[0].decode("latin-1"))
-        if name == "user_id" and name not in route.query_names:
-            user_id = unquote_plus(pair.partition(b"=")[2].decode("latin-1"))
-            if headers.setdefault("x-user-id", user_id) != user_id:
-                raise ForbiddenError("the query parameter user_id names another user than the header X-User-ID")
-            continue
-        if name and name not in route.query_names:
-            known = ", ".join(sorted(route.query_names)) or "none"
-            raise ValidationFailedError(
-                f"unknown query parameter {name[:100]!r}; this route knows: {known}",
-                [{"field": name[:100], "message": "unknown query parameter"}],
-            )
-        kept.append(pair)
-    scope["query_string"] = b"&".join(kept)
-
-
 def _host(value: str) -> str:
     """The host of a Host header, without its port."""
     return value.rpartition("]")[0].lstrip("[") if value.startswith("[") else value.rpartition(":")[0] or value
@@ -370,76 +291,3 @@ def _text(value: bytes) -> str:
         return value.decode("utf-8")
     except UnicodeDecodeError:
         return value.decode("latin-1")
-
-
-def _plain_names(scope: Scope) -> None:
-    """Query parameters in snake_case, whatever the caller writes; and slashes inside path segments out of the way."""
-    query = scope["query_string"]
-    if query and query != query.lower():
-        pairs = [pair.partition(b"=") for pair in query.split(b"&")]
-        scope["query_string"] = b"&".join(
-            (
-                _CAMEL.sub(r"_\1", name.decode("latin-1")).lower().encode("latin-1") + equals + value
-                if name != name.lower()
-                else name + equals + value
-            )
-            for name, equals, value in pairs
-        )
-    raw = scope.get("raw_path") or b""
-    if SLASH in scope["path"]:
-        raise ValidationFailedError("an id in a path cannot hold the control character U+001F")
-    if b"%2f" in raw.lower():
-        segments = raw.partition(b"?")[0].decode("latin-1").split("/")
-        scope["path"] = "/".join(unquote(segment, errors="replace").replace("/", SLASH) for segment in segments)
-
-
-async def _whole(receive: Receive, limit: int) -> bytes:
-    parts: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await _soon(receive)
-        if message["type"] == "http.disconnect":
-            break
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > limit:
-            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
-        more = message.get("more_body", False)
-    return b"".join(parts)
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    first = True
-
-    async def replay() -> Message:
-        nonlocal first
-        if first:
-            first = False
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
-
-    return replay
-
-
-async def _soon(receive: Receive) -> Message:
-    """The next part of a body; whoever stops sending gives up."""
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await receive()
-    except TimeoutError:
-        raise ValidationFailedError(f"the body paused for more than {BODY_SECONDS:.0f} s") from None
-
-
-def _limited(receive: Receive, limit: int) -> Receive:
-    size, more = 0, True
-
-    async def counted() -> Message:
-        nonlocal size, more
-        message = await (_soon(receive) if more else receive())
-        more = message.get("more_body", False)
-        size += len(message.get("body", b""))
-        if size > limit:
-            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
-        return message
-
-    return counted

@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 from starlette.responses import Response
 
 from keeps.server.deps import ADMITTING, Caller
-from keeps.server.edge import SLASH
 from keeps.server.lean import LeanRoute
+from keeps.server.names import SLASH
 from keeps_client.endpoint import VERSION, Endpoint
 from keeps_client.endpoints import ENDPOINTS
 from keeps_client.errors import ConflictError, ValidationFailedError

@@ -18,6 +18,7 @@ from keeps.integrations.mem0.calls import Calls
 from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
 from keeps.scope import DEFAULT_USER_ID
 from keeps.server.lean import TURN_SECONDS, json_bytes
+from keeps.server.names import SLASH
 from keeps.server.problems import problem_of
 from keeps.server.served import admitted
 from keeps.settings import Settings
@@ -27,7 +28,6 @@ from keeps_client.models.common import MAX_LIMIT
 
 PATH = "/mem0/"
 PAGE = 100
-_SLASH = "\x1f"
 _READING = (["v3", "memories", "search"], ["v3", "memories"], ["search"])
 
 BodyT = TypeVar("BodyT", bound=BaseModel)
@@ -162,7 +162,7 @@ async def _page(calls: Calls, request: Request, body: Asking) -> dict[str, objec
 
 def _path(request: Request) -> list[str]:
     path: str = request.scope["path"]
-    return [part.replace(_SLASH, "/") for part in path.removeprefix(PATH).strip("/").split("/")]
+    return [part.replace(SLASH, "/") for part in path.removeprefix(PATH).strip("/").split("/")]
 
 
 def _called(method: str, path: list[str]) -> str:
