@@ -25,6 +25,8 @@ def main(client: Anthropic, tool: KeepsMemoryTool, model: str) -> list[str]:
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit(__doc__)
     opened = KeepsMemoryTool(user_id="alice")
     try:
         for line in main(Anthropic(), opened, sys.argv[1]):

@@ -43,6 +43,8 @@ def main(model: BaseChatModel, store: KeepsStore) -> list[str]:
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit(__doc__)
     from langchain.chat_models import init_chat_model
 
     with KeepsStore(user_label=1) as opened:

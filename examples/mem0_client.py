@@ -1,7 +1,7 @@
 """What was written for mem0, with Keeps behind it: only the address and the key change.
 
-keeps serve --auth keys  # in another terminal; keeps keys make --name mem0
-pip install mem0ai && MEM0_API_KEY=keeps_… python examples/mem0_client.py http://127.0.0.1:8765/mem0
+keeps keys make mem0 && keeps serve --auth keys  # in another terminal
+pip install mem0ai && MEM0_API_KEY=keeps_… python examples/mem0_client.py [http://127.0.0.1:8765/mem0]
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ def main(client: MemoryClient) -> list[str]:
 
 
 if __name__ == "__main__":
-    for line in main(MemoryClient(host=sys.argv[1])):
+    for line in main(MemoryClient(host=sys.argv[1] if sys.argv[1:] else "http://127.0.0.1:8765/mem0")):
         print(line)

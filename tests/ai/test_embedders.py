@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -63,6 +66,14 @@ async def test_a_model_is_never_called_inside_a_transaction(embedder: MiniLM, da
     async with database.scoped(Scope(tenant, "alice")):
         with pytest.raises(AssertionError, match="inside a transaction"):
             await embedder.embed(["x"])
+
+
+def test_the_model_writes_nothing_into_the_home_and_tells_nobody(tmp_path: Path) -> None:
+    """onnxruntime 1.31 would: an id of the machine, and events for Microsoft."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_ACTIONS", "TF_BUILD")}
+    loaded = "from keeps.ai.minilm import _Runtime; _Runtime(None)"
+    subprocess.run([sys.executable, "-c", loaded], env=kept | {"HOME": str(tmp_path)}, check=True)
+    assert [*tmp_path.rglob("*")] == []
 
 
 def test_a_model_file_that_is_not_the_pinned_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

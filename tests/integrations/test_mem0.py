@@ -107,8 +107,9 @@ async def test_every_call_of_its_client(client: Callable[..., MemoryClient]) -> 
         assert mem0.get_all(filters={"user_id": "bob"})["results"] == []
         mem0.add("Fact.", user_id="carol", infer=False)
         mem0.delete_all(filters={"user_id": "carol"})
-        mem0.add("Fact.", user_id="dave", infer=False)
-        mem0.delete_users(user_id="dave")
+        mem0.add("Fact.", user_id="dave", agent_id="concierge", infer=False)
+        mem0.add("Fact.", user_id="erin", app_id="web", infer=False)
+        mem0.delete_users()
         assert mem0.users()["results"] == []
 
     await asyncio.to_thread(work)
@@ -130,6 +131,36 @@ async def test_what_is_inferred_is_done_when_its_event_is_asked(client: Callable
         assert mem0.client.get(f"/v1/event/{queued['event_id']}/").status_code == 404
 
     await asyncio.to_thread(work)
+
+
+async def test_an_entity_goes_with_what_was_forgotten_before(
+    client: Callable[..., MemoryClient], keeps: Keeps, tenant: str
+) -> None:
+    def work() -> None:
+        mem0 = client()
+        (said,) = mem0.add("The code is 4711.", user_id="alice", infer=False)["results"]
+        mem0.update(said["id"], text="The code is 4712.")
+        (gone,) = mem0.add("The code was 4710.", user_id="alice", infer=False)["results"]
+        mem0.delete(gone["id"])
+        mem0.delete_all(user_id="alice")
+        mem0.delete_users(user_id="alice")
+
+    await asyncio.to_thread(work)
+    alice = keeps.memory(Scope(tenant, "alice"))
+    assert "471" not in str(await alice.events(limit=100))
+
+
+async def test_rates_are_those_of_the_user_who_is_named(keeps: Keeps, key: str) -> None:
+    async with (
+        serving(keeps, auth="keys", writes_per_minute=2) as url,
+        httpx.AsyncClient(base_url=f"{url}/mem0", headers={"Authorization": f"Token {key}"}) as http,
+    ):
+
+        async def added(user: str) -> int:
+            body = {"messages": CELLO, "user_id": user, "infer": False}
+            return (await http.post("/v3/memories/add/", json=body)).status_code
+
+        assert [await added(user) for user in ("alice", "alice", "alice", "bob")] == [200, 200, 429, 200]
 
 
 async def test_the_async_client(served: str, key: str) -> None:
@@ -189,6 +220,8 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
     ({"timestamp": {"lte": "2020-05-06"}}, {"c"}),
     ({"timestamp": {"gt": "2020-05-06"}}, {"a", "b"}),
     ({"categories": {"in": ["x"]}}, set()),
+    ({"categories": {"in": ["sport", "x"]}}, {"b"}),
+    ({"categories": {"contains": "sport"}}, {"b"}),
 ]
 
 
@@ -200,6 +233,7 @@ async def test_filters_find_what_they_say(client: Callable[..., MemoryClient]) -
             "b": {
                 "metadata": {"topic": "travel", "n": 2, "labels": ["red", "blue"]},
                 "run_id": "r-2",
+                "categories": ["sport"],
                 "agent_id": "one",
             },
             "c": {"app_id": "web", "timestamp": 1_588_723_200},
@@ -221,6 +255,10 @@ async def test_filters_find_what_they_say(client: Callable[..., MemoryClient]) -
     [
         {"AND": []},
         {"AND": ["user_id"]},
+        {"and": [{"user_id": "alice"}]},
+        {"topic": {"between": [1, 2]}},
+        {"topic": {"$gt": 1}},
+        {"user_id": {"like": "ali"}},
         {"created_at": {"gte": "soon"}},
         {"created_at": {"lte": "9999-12-31"}},
         {"memory_ids": ["no uuid"]},

@@ -140,7 +140,7 @@ async def test_pages_by_number_read_one_owners_rows(big: asyncpg.Connection) -> 
     now = datetime.now(UTC)
     for text in (
         await plan(big, MEMORIES["memories_count"].text, "big", "user-3", now),
-        await plan(big, MEMORIES["memories_window"].text, "big", "user-3", now, 100, 50),
+        await plan(big, MEMORIES["memories_window"].text, "big", "user-3", now, 100, 50, False),
         await plan(big, MEMORIES["memory_subjects"].text, "big", "user-3", 100),
     ):
         assert "memories_by_owner" in text

@@ -116,7 +116,7 @@ async def test_a_head_has_a_time(server_url: str, monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_body_that_pauses_gives_up(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keeps.server.edge.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("keeps.server.bodies.BODY_SECONDS", 0.2)
     head = (
         b"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length:"
         b" 100\r\nConnection: close\r\n"

@@ -175,6 +175,8 @@ class _Runtime:
     comes first; only the model's own arithmetic is put off so, which holds no lock."""
 
     def __init__(self, model_dir: Path | None, *, threads: int = 0, gently: bool = False) -> None:
+        # Read at the import: without it, onnxruntime writes an id into the home and tells Microsoft what it runs.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime
         from tokenizers import Tokenizer
 

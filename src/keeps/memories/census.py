@@ -46,9 +46,11 @@ class Census:
             )
         return row["held"] if row else 0
 
-    async def window(self, scope: Scope, filters: Filters | None, offset: int, limit: int) -> list[Memory]:
-        """Memories newest first, but for the first `offset`."""
-        condition, now = compile_filters(filters, first_parameter=6), self._clock()
+    async def window(
+        self, scope: Scope, filters: Filters | None, offset: int, limit: int, *, ever: bool = False
+    ) -> list[Memory]:
+        """Memories newest first, but for the first `offset`. `ever`: those that are forgotten or over, too."""
+        condition, now = compile_filters(filters, first_parameter=7), self._clock()
         async with self._database.scoped(scope) as tx:
             rows = await tx.fetch(
                 QUERIES["memories_window"].where(condition),
@@ -57,6 +59,7 @@ class Census:
                 now,
                 offset,
                 limit,
+                ever,
                 *condition.values,
             )
         return [memory_from_row(row, now) for row in rows]

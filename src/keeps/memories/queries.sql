@@ -268,13 +268,12 @@ WHERE tenant_id = $1 AND user_id = $2
   AND /*:condition*/ true
 
 -- name: memories_window
--- One's own, newest first. $2 user · $3 now · $4 how many are left out · $5 limit
+-- One's own, newest first. $2 user · $3 now · $4 how many are left out · $5 limit · $6 whatever became of them
 SELECT page.*, memory_access.access_count, memory_access.last_accessed_at
 FROM (SELECT /*:memory*/
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2
-  AND deleted_at IS NULL AND superseded_by IS NULL
-  AND (expires_at IS NULL OR expires_at > $3)
+  AND ($6 OR (deleted_at IS NULL AND superseded_by IS NULL AND (expires_at IS NULL OR expires_at > $3)))
   AND /*:condition*/ true
 ORDER BY created_at DESC, memory_id DESC
 OFFSET $4 LIMIT $5

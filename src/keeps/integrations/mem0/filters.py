@@ -118,7 +118,9 @@ def _field(name: str, given: object) -> Filters:
     if name == "memory_ids":
         return {"memory_id": {"in": given if isinstance(given, list) else [given]}}  # pyright: ignore[reportReturnType]
     column, read = _column(name)
-    if not isinstance(given, Mapping) or not given or not set(given) & {*_OPERATORS, "*"}:
+    if name.upper() in _GROUPS and name != name.upper() and isinstance(given, list | Mapping):
+        raise ValidationFailedError(f"write {name.upper()} in capitals, or metadata.{name} for a key of that name")
+    if not isinstance(given, Mapping):
         given = {"eq": given}
     pieces: list[Filters] = []
     for operator, value in given.items():

@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -15,8 +16,9 @@ from starlette.responses import JSONResponse, Response
 from keeps.access.rates import Rates
 from keeps.engine import Keeps
 from keeps.integrations.mem0.calls import Calls
+from keeps.integrations.mem0.filters import users_named
 from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
-from keeps.scope import DEFAULT_USER_ID
+from keeps.scope import DEFAULT_USER_ID, Scope
 from keeps.server.lean import TURN_SECONDS, json_bytes
 from keeps.server.names import SLASH
 from keeps.server.problems import problem_of
@@ -74,9 +76,10 @@ class Mem0Mount:
         assert self._keeps is not None
         caller, method, path = request.scope["keeps.scope"], request.method, _path(request)
         reads = method == "GET" or (method == "POST" and path in _READING)
-        role = "reader" if reads else "writer"
-        request.scope["keeps.allowance"] = await admitted(self._rates, caller, role, reads=reads)
         given = b"" if method == "GET" or not await request.body() else await json_bytes(request)
+        payer = _payer(caller, request, given)
+        role = "reader" if reads else "writer"
+        request.scope["keeps.allowance"] = await admitted(self._rates, payer, role, reads=reads)
         turns = request.app.state.turns
         try:
             await turns.take(caller.tenant_id, TURN_SECONDS)
@@ -86,6 +89,18 @@ class Mem0Mount:
             return await _done(Calls(self._keeps, caller), request, method, path, given)
         finally:
             turns.leave(caller.tenant_id)
+
+
+def _payer(caller: Scope, request: Request, given: bytes) -> Scope:
+    """Whose rate a call uses up: of credentials for any user, that of the one user that it names."""
+    if not caller.any_user:
+        return caller
+    try:
+        body = TypeAdapter(Asking).validate_json(given or b"{}")
+        users = users_named(body.conditions()) or [request.query_params.get("user_id", caller.user_id)]
+    except (ValidationError, ValidationFailedError):
+        return caller
+    return replace(caller, user_id=users[0]) if len(users) == 1 else caller
 
 
 async def _done(calls: Calls, request: Request, method: str, path: list[str], given: bytes) -> object:

@@ -73,6 +73,7 @@ class Adding(_Of):
 
     messages: str | Said | list[Said]
     metadata: dict[str, Any] | None = None
+    categories: list[str] | None = None
     infer: bool = True
     timestamp: float | str | None = None
     expiration_date: date | None = None
