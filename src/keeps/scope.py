@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, field
 
 from keeps_client.errors import ValidationFailedError
+from keeps_client.validation import named_id
 
 DEFAULT_TENANT_ID = "00000000-0000-0000-0000-000000000000"
 DEFAULT_USER_ID = "default"
@@ -17,14 +17,7 @@ def check_id(name: str, value: object) -> str:
 
     Raises ValidationFailedError naming the field otherwise.
     """
-    limit = _LIMITS[name]
-    if not isinstance(value, str):
-        raise ValidationFailedError(f"{name} must be text, not {type(value).__name__}")
-    if not 1 <= len(value) <= limit:
-        raise ValidationFailedError(f"{name} must have 1 to {limit} characters; this one has {len(value)}")
-    if value != value.strip() or any(unicodedata.category(character) in {"Cc", "Cs"} for character in value):
-        raise ValidationFailedError(f"{name} must not begin or end with a space or hold control characters")
-    return value
+    return named_id(name, value, _LIMITS[name])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, ValidationFailedError
-from keeps_client.models import ListNamespaces
+from keeps_client.models import DeleteItem, GetItem, ListNamespaces, PutItem, SearchItems, SweepItems
 from tests.serving import token
 
 DOCS = ("docs", "public")
@@ -31,6 +31,13 @@ async def test_a_value_is_put_got_replaced_and_deleted(memory: Any) -> None:
     await memory.delete_item(DOCS, "a/b c")
     await memory.delete_item(DOCS, "a/b c")
     assert await memory.get_item(DOCS, "a/b c") is None
+
+
+async def test_operations_are_models_too(memory: Any) -> None:
+    put, get = PutItem(namespace=DOCS, key="k", value={"v": 1}), GetItem(namespace=DOCS, key="k")
+    results = await memory.batch_items([put, get, SearchItems(), DeleteItem(namespace=DOCS, key="k"), SweepItems()])
+    assert [results[1].item.value, len(results[2].items)] == [{"v": 1}, 1]
+    assert [each.item for each in await memory.read_items([get])] == [None]
 
 
 async def test_a_batch_is_done_in_order_and_whole_or_not_at_all(memory: Any) -> None:

@@ -131,6 +131,27 @@ async def test_what_is_deleted_does_not_come_back(service: KeepsMemoryService) -
         await service.delete_memory(app_name="concierge", user_id="alice", memory_id=entry.id)
 
 
+async def test_nobody_else_decides_what_is_known(service: KeepsMemoryService, keeps: Keeps, tenant: str) -> None:
+    """Neither by what others share, nor by anything that they may write: marks of what was deleted are the user's."""
+    bob = keeps.memory(Scope(tenant, "bob"))
+    hens, moon = event(HENS), event(MOON)
+    await bob.remember("A decoy.", namespace="adk/concierge", key=moon.id, visibility="tenant")
+    await service.add_session_to_memory(session(hens))
+    entry = (await service.search_memory(app_name="concierge", user_id="alice", query="hens")).memories[0]
+    await service.delete_memory(app_name="concierge", user_id="alice", memory_id=entry.id)
+    assert await bob.search_items() == []
+    await service.add_session_to_memory(session(hens, moon))
+    assert await found(service, "moon") == [MOON]
+    assert HENS not in await found(service, "hens")
+
+
+@pytest.mark.parametrize("user", [" alice", "alice ", "\talice", "alice\x7f", "", "x" * 256])
+async def test_an_id_that_a_header_would_change_is_nobody(service: KeepsMemoryService, user: str) -> None:
+    await service.add_session_to_memory(session(event(HENS)))
+    assert await found(service, "hens", "concierge", user) == []
+    assert service.failures["search_memory"] == 1
+
+
 async def test_memories_and_parts_of_a_session_are_stored(service: KeepsMemoryService) -> None:
     await service.add_events_to_memory(
         app_name="concierge", user_id="alice", events=[event(HENS)], custom_metadata={"ttl_days": 30, "mood": "glad"}

@@ -104,6 +104,19 @@ async def test_word_for_word(tool: KeepsAsyncMemoryTool, tmp_path: Path) -> None
     assert tool.failures == {}
 
 
+async def test_a_text_that_occurs_everywhere_is_told_of_in_few_words(tool: KeepsAsyncMemoryTool) -> None:
+    await answer(tool, command="create", path="/memories/all", file_text="a\n" * 20_000)
+    for old in ("a", "\n", "a\na", "a\n" * 9_000):
+        told = await answer(tool, command="str_replace", path="/memories/all", old_str=old, new_str="")
+        assert "Multiple occurrences" in told
+        assert len(told) < 2_000
+        assert (", …. Please" in told) == (len(old) < 9)
+    told = await answer(tool, command="str_replace", path="/memories/all", old_str="b" * 9_000, new_str="")
+    assert len(told) < 2_000
+    for command in ("view", "create"):
+        assert "surrogate" in await answer(tool, command=command, path="/memories/\ud800", file_text="x")
+
+
 async def test_the_same_after_many_changes(tool: KeepsAsyncMemoryTool, tmp_path: Path) -> None:
     theirs, chance = BetaLocalFilesystemMemoryTool(str(tmp_path)), random.Random(7)
     paths = [f"/memories/{name}" for name in ("x", "y.md", "f/x", "f/y", "f/g/z", "h/x")]

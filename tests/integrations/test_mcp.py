@@ -130,6 +130,7 @@ async def test_wrong_arguments_are_answered_with_what_to_do_instead(connect: Con
             ("remember", {"content": "x", "kind": "dream"}, "kind: input should be 'semantic'"),
             ("recall", {"query": "x", "limit": 5_000}, "limit: input should be less than or equal to 50"),
             ("recall", {"query": "x", "cursor": "žluť"}, "Leave it out to begin anew"),
+            ("get_memory", {"memory_id": stored["id"], "cursor": "YXQ6LTU"}, "Leave it out to begin anew"),
             ("recall", {"query": ["x"]}, "query: input should be a valid string"),
             ("get_memory", {"memory_id": "hens"}, "'hens' is no id. Use recall or list_memories"),
             ("get_memory", {"memory_id": "01900000-0000-7000-8000-000000000000"}, "Use recall or list_memories"),
@@ -210,6 +211,21 @@ async def test_a_person_is_asked_by_a_service_that_keeps_no_state(keeps: Keeps, 
     async with serving(keeps, **settings) as url, over_http(url, headers, elicitation_callback=person) as client:
         made = await call(client, "remember", content=HENS)
         assert "for good" in (await call(client, "forget", memory_id=made["id"], hard=True))["note"]
+
+
+async def test_what_one_was_asked_another_cannot_answer(keeps: Keeps, tenant: str) -> None:
+    memory, asking = keeps.memory(Scope(tenant, "alice")), ["alice"]
+
+    async def person(context: Any, params: Any) -> ElicitResult:
+        asking[0] = "bob"
+        return ElicitResult(action="accept", content={"remove_for_good": True})
+
+    server = memory_server(lambda: memory, who=lambda: asking[0])
+    async with Client(server, elicitation_callback=person) as client:
+        made = await call(client, "remember", content=HENS)
+        with pytest.raises(MCPError):
+            await client.call_tool("forget", {"memory_id": made["id"], "hard": True})
+    assert (await memory.get(made["id"])).content == HENS
 
 
 async def test_resources_and_prompts(connect: Connect, keeps: Keeps, tenant: str) -> None:

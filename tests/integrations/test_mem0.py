@@ -161,6 +161,10 @@ async def test_rates_are_those_of_the_user_who_is_named(keeps: Keeps, key: str) 
             return (await http.post("/v3/memories/add/", json=body)).status_code
 
         assert [await added(user) for user in ("alice", "alice", "alice", "bob")] == [200, 200, 429, 200]
+        # By an id it is clear whose memory is meant: a name beside it buys no other rate.
+        named = [{"text": "x", "user_id": f"somebody-{number}"} for number in range(4)]
+        answers = [(await http.put(f"/v1/memories/{uuid4()}/", json=each)).status_code for each in named]
+        assert answers == [404, 404, 429, 429]
 
 
 async def test_the_async_client(served: str, key: str) -> None:
@@ -413,6 +417,10 @@ WRONG: list[tuple[str, str, Any]] = [
     ("DELETE", "/v1/memories/", None),
     ("DELETE", "/v1/memories/?filters={'user_id'", None),
     ("DELETE", "/v1/memories/?filters=" + "(" * 3_000, None),
+    ("DELETE", "/v1/memories/?filters={'AND':[{(1,2):3}]}", None),
+    ("DELETE", "/v1/memories/?filters={'user_id':{1,2}}", None),
+    ("DELETE", '/v1/memories/?filters={"user_id":' + '{"eq":' * 900 + "1" + "}" * 901, None),
+    ("DELETE", '/v1/memories/?filters={"user_id":' + "[" * 900 + "]" * 900 + "}", None),
     ("DELETE", "/v2/entities/country/nl/", None),
     ("PUT", "/v1/batch/", {"memories": []}),
     ("PUT", "/v1/batch/", {"memories": [{"text": "x"}]}),
@@ -428,6 +436,36 @@ async def test_bad_input_is_refused_and_stores_nothing(served: str, key: str, at
         assert answer.json()["detail"]
         assert (await http.post("/v3/memories/", json={})).json()["count"] == 0
         assert (await http.get("/v1/entities/")).json()["count"] == 0
+
+
+async def test_what_another_shares_is_theirs(served: str, keeps: Keeps, tenant: str) -> None:
+    """It can be read, and its history says whose it is. A batch that names it does nothing."""
+    shared = (await keeps.memory(Scope(tenant, "anna")).remember(CELLO, visibility="tenant")).memory_id
+    headers = {"X-API-Key": await key_of(keeps, tenant, "writer", user="bob")}
+    async with httpx.AsyncClient(base_url=f"{served}/mem0", headers=headers) as http:
+        added = await http.post("/memories", json={"messages": "Mine.", "infer": False})
+        mine = added.json()["results"][0]["id"]
+        assert (await http.get(f"/memories/{shared}")).json()["memory"] == CELLO
+        assert {each["user_id"] for each in (await http.get(f"/memories/{shared}/history")).json()} == {"anna"}
+        for method in ("PUT", "DELETE"):
+            both = {
+                "memories": [{"memory_id": mine, "text": "Changed."}, {"memory_id": str(shared), "text": "Changed."}]
+            }
+            assert (await http.request(method, "/v1/batch/", json=both)).status_code == 404
+            one = await http.request(method, f"/memories/{shared}", json={"text": "Changed."})
+            assert one.status_code == 404, one.text
+        assert (await http.get(f"/memories/{mine}")).json()["memory"] == "Mine."
+
+
+async def test_an_event_that_somebody_wrote_is_none(served: str, keeps: Keeps, key: str, tenant: str) -> None:
+    some = str(uuid4())
+    async with httpx.AsyncClient(base_url=f"{served}/mem0", headers={"X-API-Key": key}) as http:
+        added = await http.post("/memories", json={"messages": "Mine.", "infer": False, "user_id": "anna"})
+        mine = added.json()["results"][0]["id"]
+        for value in ({}, {"memories": 5}, {"memories": [1]}, {"memories": [["id"]]}, {"memories": [["x", "ADD"]]}):
+            await keeps.memory(Scope(tenant, "anna")).put_item(("mem0", "events"), mine, value, index=False)
+            assert (await http.get(f"/v1/event/{mine}/")).status_code == 404, value
+        assert (await http.get(f"/v1/event/{some}/")).status_code == 404
 
 
 async def test_the_shapes_of_a_self_hosted_server(served: str, key: str) -> None:

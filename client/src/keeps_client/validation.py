@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeVar, cast
@@ -69,6 +70,18 @@ def named(name: str, value: object, most: int = 10_000) -> str:
             raise ValidationFailedError(f"{name} has {len(value)} characters; at most {most} are possible")
         return value
     raise ValidationFailedError(f"{name} must be non-empty text without NUL or lone surrogates")
+
+
+def named_id(name: str, value: object, most: int) -> str:
+    """The id of a tenant, user, agent or session: printable characters, no surrounding space, which a header would
+    lose."""
+    if not isinstance(value, str):
+        raise ValidationFailedError(f"{name} must be text, not {type(value).__name__}")
+    if not 1 <= len(value) <= most:
+        raise ValidationFailedError(f"{name} must have 1 to {most} characters; this one has {len(value)}")
+    if value != value.strip() or any(unicodedata.category(character) in {"Cc", "Cs"} for character in value):
+        raise ValidationFailedError(f"{name} must not begin or end with a space or hold control characters")
+    return value
 
 
 def named_session(value: object) -> str | None:

@@ -37,6 +37,8 @@ NAMESPACE = "claude"
 FOLDER_SIZE = "4K"
 MOST_LINES, NUMBER_WIDTH, LEVELS = 999_999, 6, 2
 ATTEMPTS = 8
+MOST_TOLD, TOLD_CHARACTERS = 100, 1_000
+"""Of what an error repeats, so many places and characters."""
 AWAY = "Memory cannot be reached right now, so nothing was done. Go on without it, and try again later."
 
 
@@ -188,12 +190,15 @@ class _Files:
         def change(text: str) -> tuple[str, str]:
             count = text.count(old)
             if count == 0:
-                raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+                raise ToolError(
+                    f"No replacement was performed, old_str `{_told(old)}` did not appear verbatim in {path}."
+                )
             if count > 1:
                 lines = ", ".join(str(line) for line in _lines_of(text, old))
+                more = ", …" if count > MOST_TOLD else ""
                 raise ToolError(
-                    f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. Please"
-                    " ensure it is unique"
+                    f"No replacement was performed. Multiple occurrences of old_str `{_told(old)}` in lines:"
+                    f" {lines}{more}. Please ensure it is unique"
                 )
             changed = text.replace(old, new)
             at = text[: text.find(old)].count("\n")
@@ -339,6 +344,8 @@ def _place(path: str) -> str:
     """The path below /memories, without detours; empty for /memories itself."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with /memories, got: {path}")
+    if path.encode("utf-8", "ignore").decode() != path:
+        raise ToolError("A path is text; this one holds a lone surrogate.")
     rest = posixpath.normpath(path.removeprefix(ROOT).lstrip("/") or ".")
     if rest == ".." or rest.startswith("../"):
         raise ToolError(f"Path {path} would escape /memories directory")
@@ -388,10 +395,17 @@ def _size(count: int) -> str:
 
 
 def _lines_of(text: str, wanted: str) -> list[int]:
-    """In which lines a text occurs, counted from 1; occurrences may overlap."""
+    """In which lines a text occurs first, counted from 1; occurrences may overlap."""
     found: list[int] = []
+    line, counted = 1, 0
     start = text.find(wanted)
-    while start != -1:
-        found.append(text.count("\n", 0, start) + 1)
+    while start != -1 and len(found) < MOST_TOLD:
+        line += text.count("\n", counted, start)
+        counted = start
+        found.append(line)
         start = text.find(wanted, start + 1)
     return found
+
+
+def _told(text: str) -> str:
+    return text if len(text) <= TOLD_CHARACTERS else text[:TOLD_CHARACTERS] + "…"

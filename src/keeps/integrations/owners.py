@@ -126,7 +126,8 @@ class Owners:
             async with self._opening:
                 if self._keeps is None:
                     self._keeps = await _SHARED.take()
-        return self._keeps.memory(_scope(self.tenant_id or DEFAULT_TENANT_ID, user_id or DEFAULT_USER_ID, agent_id))
+        user_id = DEFAULT_USER_ID if user_id is None else user_id
+        return self._keeps.memory(_scope(self.tenant_id or DEFAULT_TENANT_ID, user_id, agent_id))
 
     async def _client(self, user_id: str | None, agent_id: str | None) -> MemoryClient:
         key = user_id, agent_id

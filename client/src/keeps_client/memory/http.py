@@ -17,7 +17,7 @@ from keeps_client.memory.transport import Transport
 from keeps_client.memory.whole import Memory
 from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 from keeps_client.uploads import receipt_of, upload_of
-from keeps_client.validation import event_types, memory_kinds, named, position_of
+from keeps_client.validation import event_types, memory_kinds, named_id, position_of
 
 PIECE_BYTES = 4 << 20
 """What an import sends at once: less than a body may have."""
@@ -84,9 +84,9 @@ class MemoryClient(Memory):
         if not base_url.startswith(("http://", "https://")):
             raise ValidationFailedError(f"{base_url!r} is no URL of a server; write http://host:port")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        for name, value in (("X-Tenant-ID", tenant_id), ("X-User-ID", user_id), ("X-Agent-ID", agent_id)):
+        for name, value in (("tenant_id", tenant_id), ("user_id", user_id), ("agent_id", agent_id)):
             if value is not None:
-                headers[name] = named(name, value, 255)
+                headers[f"X-{name[:-3].title()}-ID"] = named_id(name, value, 255)
         query = ""
         if user_id is not None and not user_id.isascii():  # a header cannot say it
             query = f"user_id={quote(headers.pop('X-User-ID'), safe='')}"

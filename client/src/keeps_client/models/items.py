@@ -64,7 +64,13 @@ class Item(Wire):
     score: float | None = None
 
 
-class GetItem(Wire):
+class _Operation(Wire):
+    def model_post_init(self, _: object, /) -> None:
+        """Which operation it is is sent, also where nobody gave it."""
+        self.model_fields_set.add("op")
+
+
+class GetItem(_Operation):
     """One item. `refresh_ttl`: its time to live begins anew."""
 
     op: Literal["get"] = Field(default="get", validation_alias="op")
@@ -73,7 +79,7 @@ class GetItem(Wire):
     refresh_ttl: bool = False
 
 
-class PutItem(Wire):
+class PutItem(_Operation):
     """Store a value in place of what was there. It is found by what `texts` say (by name), or else by the whole value;
     with `index` false it is not found by meaning. `ttl_minutes`: how long it lives from its last write or refresh."""
 
@@ -86,7 +92,7 @@ class PutItem(Wire):
     ttl_minutes: Minutes | None = None
 
 
-class DeleteItem(Wire):
+class DeleteItem(_Operation):
     """Remove an item now, also from the log; one that is not there is gone already."""
 
     op: Literal["delete"] = Field(default="delete", validation_alias="op")
@@ -94,7 +100,7 @@ class DeleteItem(Wire):
     key: ItemKey
 
 
-class SearchItems(Wire):
+class SearchItems(_Operation):
     """Items in a namespace and below it: with a query those nearest in meaning, best first, else newest update first.
     `filter`: `{"field": value}` or `{"field": {"$gt": 3}}`, with $eq $ne $gt $gte $lt $lte, of the value's fields."""
 
@@ -107,7 +113,7 @@ class SearchItems(Wire):
     refresh_ttl: bool = False
 
 
-class ListNamespaces(Wire):
+class ListNamespaces(_Operation):
     """Namespaces that hold items, in order. `prefix`, `suffix`: with which labels they begin and end; `max_depth`: cut
     to so many labels."""
 
@@ -119,7 +125,7 @@ class ListNamespaces(Wire):
     offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
 
 
-class SweepItems(Wire):
+class SweepItems(_Operation):
     """Remove items whose time to live is over."""
 
     op: Literal["sweep"] = Field(default="sweep", validation_alias="op")

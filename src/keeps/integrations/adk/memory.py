@@ -24,8 +24,8 @@ from keeps_client.errors import (
     ValidationFailedError,
 )
 from keeps_client.memory.whole import Memory
+from keeps_client.models import GetItem, NewMemory
 from keeps_client.models import Memory as Stored
-from keeps_client.models import NewMemory
 from keeps_client.models.recall import RELEVANCE_FLOOR
 
 MOST_FOUND, AT_ONCE, INDEXED_AT_ONCE = 10, 200, 32
@@ -167,7 +167,7 @@ class KeepsMemoryService(BaseMemoryService):
 
         async def forget(memory: Memory) -> None:
             held = await of_this_app(memory, app_name, memory_id)
-            await forget_one(memory, app_name, user_id, held, hard=False)
+            await forget_one(memory, app_name, held, hard=False)
 
         await self._owners.ask(user_id, forget)
 
@@ -245,16 +245,12 @@ def _entry(memory: Stored) -> MemoryEntry:
 async def _known(memory: Memory, app_name: str, user_id: str, event_ids: Sequence[str]) -> set[str]:
     """The events that are stored, or were and are deleted."""
     known: set[str] = set()
-    cursor: str | None = None
-    while event_ids:
-        page = await memory.list_plan_state(_deleted(app_name, user_id), limit=100, cursor=cursor)
-        known |= {each.key for each in page.items}
-        cursor = page.next_cursor
-        if cursor is None:
-            break
     for start in range(0, len(event_ids), AT_ONCE):
         some = list(event_ids[start : start + AT_ONCE])
-        filters: Any = {"AND": [{"namespace": {"eq": namespace_of(app_name)}}, {"key": {"in": some}}, _EVERY_LIFE]}
+        marks = await memory.read_items([_mark(app_name, each) for each in some])
+        known |= {each for each, mark in zip(some, marks, strict=True) if mark.item is not None}
+        place = [{"namespace": {"eq": namespace_of(app_name)}}, {"key": {"in": some}}]
+        filters: Any = {"AND": [{"user_id": {"eq": user_id}}, *place, _EVERY_LIFE]}
         known |= {each.key or "" for each in (await memory.list(filters=filters, limit=AT_ONCE)).items}
     return known
 
@@ -276,15 +272,16 @@ async def of_this_app(memory: Memory, app_name: str, memory_id: str) -> Stored:
     return held
 
 
-async def forget_one(memory: Memory, app_name: str, user_id: str, held: Stored, *, hard: bool) -> None:
+async def forget_one(memory: Memory, app_name: str, held: Stored, *, hard: bool) -> None:
     if held.key is not None and held.namespace == namespace_of(app_name):  # an event: its session may be added again
-        await memory.set_plan_state(_deleted(app_name, user_id), held.key, value=True)
+        mark = _mark(app_name, held.key)
+        await memory.put_item(mark.namespace, mark.key, {}, index=False)
     await memory.forget(held.memory_id, hard=hard)
 
 
-def _deleted(app_name: str, user_id: str) -> str:
-    """The plan whose keys are the events that were deleted: that is known longer than what they said."""
-    return f"{namespace_of(app_name)}/deleted/{_digest(user_id)}"
+def _mark(app_name: str, event_id: str) -> GetItem:
+    """The user's own item that says that an event was deleted: that is known longer than what it said."""
+    return GetItem(namespace=("adk", _digest(app_name), "deleted"), key=_digest(event_id))
 
 
 def _digest(text: str) -> str:

@@ -148,7 +148,7 @@ class KeepsTools:
                 held = found
             else:
                 return "Say which: give memory_id, or namespace and key. retrieve_memories shows them."
-            await forget_one(memory, app, tool_context.user_id, held, hard=hard_delete)
+            await forget_one(memory, app, held, hard=hard_delete)
             return "Deleted for good." if hard_delete else "Deleted. It can be restored for 30 days."
 
         return await self._answered("delete_memory", tool_context, forget)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, ParamSpec
 
@@ -147,14 +148,20 @@ def found(memory: Stored, relevance: float | None = None) -> Found:
     )
 
 
+_OFFSET = re.compile(rb"at:([0-9]{1,12})")
+
+
 def offset_of(cursor: str | None) -> int:
     """Raises ToolError for a cursor that is none of ours."""
     if cursor is None:
         return 0
     try:
-        return int(base64.urlsafe_b64decode(cursor.encode() + b"==").decode().removeprefix("at:"))
-    except (ValueError, UnicodeError):
-        raise ToolError("That cursor is unknown. Leave it out to begin anew.") from None
+        told = _OFFSET.fullmatch(base64.urlsafe_b64decode(cursor.encode() + b"=="))
+    except ValueError:
+        told = None
+    if told is None:
+        raise ToolError("That cursor is unknown. Leave it out to begin anew.")
+    return int(told[1])
 
 
 def cursor_of(offset: int) -> str:

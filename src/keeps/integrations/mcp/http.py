@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -18,11 +19,15 @@ from keeps.engine import Keeps
 from keeps.integrations.mcp.memory import memory_server
 from keeps.server.served import ServedMemory, admitted
 from keeps.settings import Settings
-from keeps_client.memory.whole import Memory
 
 PATH = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource/mcp"
-_caller: ContextVar[Memory] = ContextVar("keeps_mcp_caller")
+_caller: ContextVar[ServedMemory] = ContextVar("keeps_mcp_caller")
+
+
+def _who() -> str:
+    scope = _caller.get().scope
+    return json.dumps([scope.tenant_id, scope.user_id, scope.agent_id])
 
 
 class McpMount:
@@ -56,7 +61,7 @@ class McpMount:
     @asynccontextmanager
     async def running(self, keeps: Keeps, rates: Rates | None) -> AsyncGenerator[None]:
         self._keeps, self._rates = keeps, rates
-        server = memory_server(_caller.get, keys=self._keys)
+        server = memory_server(_caller.get, keys=self._keys, who=_who)
         # The edge has looked at Host and Origin, with what the settings allow.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, transport_security=security)

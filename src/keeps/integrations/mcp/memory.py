@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -68,10 +69,16 @@ class Repeated(Confirmed):
 
 
 def memory_server(
-    memory_of: MemoryOf, *, name: str = "keeps", keys: Sequence[bytes] = (), more: Mapping[str, Any] | None = None
+    memory_of: MemoryOf,
+    *,
+    name: str = "keeps",
+    keys: Sequence[bytes] = (),
+    who: Callable[[], str] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> MCPServer[Any]:
     """A server whose tools work on the memory of whoever asks. `keys`: by which another process of the same service
-    takes up a call that waits for a person's answer. `more`: other arguments of MCPServer."""
+    takes up a call that waits for a person's answer, of whoever `who` says is asking. `more`: other arguments of
+    MCPServer."""
     server: MCPServer[Any] = MCPServer(
         name,
         title="Keeps",
@@ -81,7 +88,9 @@ def memory_server(
         tools=_tools(memory_of),
         log_level="WARNING",
         subscriptions=Changes(memory_of),
-        request_state_security=RequestStateSecurity(keys=list(keys)) if keys else None,
+        request_state_security=RequestStateSecurity(
+            keys=list(keys) or [os.urandom(32)], bind_principal=None if who is None else lambda _: who()
+        ),
         **(more or {}),
     )
     _add_resources(server, memory_of)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
+
+from pydantic import ValidationError
 
 from keeps.engine import Keeps, LocalMemory
 from keeps.integrations.mem0.filters import APP, asks_for_others, translated, users_named
@@ -19,6 +21,7 @@ from keeps.integrations.mem0.shapes import (
     Batch,
     Changing,
     NotSupportedError,
+    Outcome,
     Searching,
     added,
     end_of,
@@ -112,13 +115,17 @@ class Calls:
         if item is None:
             raise NotFoundError(f"no event {event_id[:100]!r}; they are kept for seven days")
         results: list[dict[str, Any]] = []
-        for memory_id, became in cast("list[list[str]]", item.value["memories"]):
+        try:
+            outcome = Outcome.model_validate(item.value)
+        except ValidationError:  # whoever may write items may write these
+            raise NotFoundError(f"no event {event_id[:100]!r}; its item says something else") from None
+        for memory_id, became in outcome.memories:
             try:
                 found = await memory.get(memory_id)
             except NotFoundError:
                 continue
             if found.deleted_at is None:
-                told = {"id": memory_id, "event": became, "user_id": found.user_id}
+                told = {"id": str(memory_id), "event": became, "user_id": found.user_id}
                 results.append({**told, "memory": found.content, "data": {"memory": found.content}})
         at = item.created_at.isoformat()
         return {
@@ -169,8 +176,7 @@ class Calls:
         return shown(await self._held(memory_id))
 
     async def history(self, memory_id: str) -> list[dict[str, Any]]:
-        memory = await self._of(memory_id)
-        return past(memory_id, memory.scope.user_id, await memory.history(memory_id))
+        return past(memory_id, await (await self._of(memory_id)).history(memory_id))
 
     async def update(self, memory_id: str, body: Changing) -> dict[str, Any]:
         """Change what is given. New text takes the place of the old, which stays in the history."""
@@ -192,7 +198,7 @@ class Calls:
 
     async def delete(self, memory_id: str, *, linked: bool = False) -> None:
         """Forget one; with `linked` its older truths, too."""
-        held = await self._held(memory_id)
+        held = await self._own(memory_id)
         memory = self._memory(held.user_id)
         before = [held.memory_id]
         while linked and before:
@@ -207,7 +213,7 @@ class Calls:
     async def update_all(self, body: Batch) -> int:
         chosen = body.chosen()
         for each in chosen:
-            await self._held(each.memory_id)
+            await self._own(each.memory_id)
         for each in chosen:
             await self.update(each.memory_id, each)
         return len(chosen)
@@ -215,7 +221,7 @@ class Calls:
     async def delete_all(self, body: Batch) -> int:
         chosen = body.chosen()
         for each in chosen:
-            await self._held(each.memory_id)
+            await self._own(each.memory_id)
         for each in chosen:
             await self.delete(each.memory_id)
         return len(chosen)
@@ -316,6 +322,13 @@ class Calls:
         found = await (await self._of(memory_id)).get(memory_id)
         if found.deleted_at is not None:
             raise NotFoundError(f"no memory {memory_id!r}")
+        return found
+
+    async def _own(self, memory_id: str) -> Memory:
+        """One that may be changed: what others share may be read, and is theirs."""
+        found = await self._held(memory_id)
+        if found.user_id != self._caller.user_id and not self._caller.any_user:
+            raise NotFoundError(f"no memory {memory_id!r} that you may change")
         return found
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -30,6 +31,7 @@ from keeps_client.models.common import MAX_LIMIT
 
 PATH = "/mem0/"
 PAGE = 100
+_BY_ID = (["v1", "memories"], ["memories"], ["v1", "event"])
 _READING = (["v3", "memories", "search"], ["v3", "memories"], ["search"])
 
 BodyT = TypeVar("BodyT", bound=BaseModel)
@@ -77,7 +79,7 @@ class Mem0Mount:
         caller, method, path = request.scope["keeps.scope"], request.method, _path(request)
         reads = method == "GET" or (method == "POST" and path in _READING)
         given = b"" if method == "GET" or not await request.body() else await json_bytes(request)
-        payer = _payer(caller, request, given)
+        payer = _payer(caller, request, path, given)
         role = "reader" if reads else "writer"
         request.scope["keeps.allowance"] = await admitted(self._rates, payer, role, reads=reads)
         turns = request.app.state.turns
@@ -91,9 +93,10 @@ class Mem0Mount:
             turns.leave(caller.tenant_id)
 
 
-def _payer(caller: Scope, request: Request, given: bytes) -> Scope:
-    """Whose rate a call uses up: of credentials for any user, that of the one user that it names."""
-    if not caller.any_user:
+def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Scope:
+    """Whose rate a call uses up: of credentials for any user, that of the one user that it names; but where an id says
+    whose memory is meant, their own."""
+    if not caller.any_user or path[:-1] in _BY_ID or path[-1] in ("batch", "history"):
         return caller
     try:
         body = TypeAdapter(Asking).validate_json(given or b"{}")
@@ -165,7 +168,7 @@ async def _page(calls: Calls, request: Request, body: Asking) -> dict[str, objec
     total, found = await calls.page(body, (page - 1) * size, size)
 
     def address(number: int) -> str:
-        return str(request.url.include_query_params(page=number, page_size=size))
+        return str(request.url.replace(query=f"page={number}&page_size={size}"))
 
     return {
         "count": total,
@@ -205,11 +208,9 @@ def _asked(request: Request) -> Asking:
 def _written(filters: str) -> object:
     if len(filters) > 10_000:
         raise ValidationFailedError("filters: at most 10,000 characters are possible")
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(filters)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
+    for written in (lambda: filters, lambda: json.dumps(ast.literal_eval(filters))):
+        with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            return from_json(written())
     raise ValidationFailedError("filters: is not JSON")
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Literal
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -141,6 +142,12 @@ class Batch(_Body):
         return [Chosen(memory_id=each) if isinstance(each, str) else each for each in self.memories]
 
 
+class Outcome(BaseModel):
+    """What became of each memory that was queued."""
+
+    memories: list[tuple[UUID, str]]
+
+
 def moment(given: float | str | None) -> datetime | None:
     """A time as mem0 takes it: Unix seconds, or a date."""
     if given is None:
@@ -202,7 +209,7 @@ def added(receipt: Receipt) -> dict[str, Any]:
     }
 
 
-def past(memory_id: str, user_id: str, events: Sequence[Event]) -> list[dict[str, Any]]:
+def past(memory_id: str, events: Sequence[Event]) -> list[dict[str, Any]]:
     """The history of a memory, oldest first: each change of its text, and its end."""
     told: list[dict[str, Any]] = []
     before: str | None = None
@@ -216,7 +223,7 @@ def past(memory_id: str, user_id: str, events: Sequence[Event]) -> list[dict[str
             {
                 "id": str(event.id),
                 "memory_id": memory_id,
-                "user_id": user_id,
+                "user_id": event.userid,
                 "event": "DELETE" if gone else "ADD" if before is None else "UPDATE",
                 "old_memory": before,
                 "new_memory": None if gone else text,
