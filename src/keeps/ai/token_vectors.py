@@ -41,6 +41,7 @@ def unpack_tokens(packed: bytes) -> Floats:
     return (levels * rows[:, :1] / (255 * 7)).astype(np.float32)
 
 
+@np.errstate(all="ignore")  # numbers of bounded size: what numpy warns of at times is a flag that BLAS left behind
 def max_similarity(query: Floats, weights: Floats, memories: Sequence[bytes]) -> npt.NDArray[np.float32]:
     """MaxSim of one question with many memories: a weighted mean of cosines, about 0 to 1; 0 for one without tokens.
 
