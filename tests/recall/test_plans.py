@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from typing import Any, cast
 
@@ -76,12 +77,13 @@ async def big(server: Any, fresh_database: Any) -> AsyncGenerator[asyncpg.Connec
     await app.close()
 
 
-async def plan(connection: asyncpg.Connection, sql: str, *values: Any, terms: str = "") -> str:
+async def plan(connection: asyncpg.Connection, sql: str, *values: Any, terms: str = "", user: str = "user-3") -> str:
     async with connection.transaction():
         await connection.execute(
-            "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', 'user-3', true),"
+            "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', $2, true),"
             " set_config('app.terms', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true)",
             terms,
+            user,
         )
         return "\n".join(
             row[0] for row in await connection.fetch("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) " + sql, *values)
@@ -103,6 +105,27 @@ async def test_the_text_arm_uses_the_term_index_under_row_security(big: asyncpg.
     )
     assert "Bitmap Index Scan on memory_terms_by_term" in text
     assert "Seq Scan" not in text
+
+
+async def test_without_statistics_each_candidate_is_looked_up(server: Any, fresh_database: Any) -> None:
+    """As after an import into a new database: reading all vectors for each candidate took seconds of them."""
+    name = await fresh_database()
+    admin = await asyncpg.connect(server.url("postgres", name))
+    await admin.execute("ALTER TABLE keeps.memories SET (autovacuum_enabled = false)")
+    await admin.execute("ALTER TABLE keeps.memory_vectors SET (autovacuum_enabled = false)")
+    await admin.execute(PLANT.format(users=1, rows=800))
+    await admin.execute(
+        "INSERT INTO keeps.memory_vectors SELECT tenant_id, memory_id, 'x', user_id, user_id, 'current', v,"
+        " binary_quantize(v)::varbit, NULL FROM made, CAST(array_fill(n, ARRAY[384])::vector AS halfvec) AS v"
+    )
+    ids = [row["memory_id"] for row in await admin.fetch("SELECT memory_id FROM made WHERE tenant_id = 'big' LIMIT 50")]
+    await admin.close()
+    app = await asyncpg.connect(server.url("keeps_app", name))
+    text = await plan(app, QUERIES["recall_candidates"].text, "big", ids, "x", user="user-0")
+    await app.close()
+    assert "Rows Removed by Join Filter" not in text
+    read = sum(int(float(rows) * int(loops)) for rows, loops in re.findall(r"actual rows=([\d.]+) loops=(\d+)", text))
+    assert 3 * len(ids) <= read <= 10 * len(ids), text
 
 
 async def test_without_a_tenant_nothing_is_even_scanned(big: asyncpg.Connection) -> None:

@@ -120,7 +120,8 @@ FROM keeps.memories AS turn
 WHERE turn.tenant_id = $1 AND turn.memory_id = ANY ($2::uuid[]) AND turn.session_id IS NOT NULL
 
 -- name: recall_candidates
--- What scoring needs of each candidate.
+-- What scoring needs of each candidate. LIMIT 1 keeps each look-up apart: joined, a database that has no statistics
+-- yet would read all vectors of the tenant for each candidate.
 SELECT memories.memory_id, memories.session_id, memories.kind, memories.role,
     memories.metadata ->> 'speaker' AS speaker,
        memories.valid_from, memories.valid_to, memories.expires_at, memories.updated_at, memories.importance,
@@ -128,9 +129,15 @@ SELECT memories.memory_id, memories.session_id, memories.kind, memories.role,
        GREATEST(memories.updated_at, memory_access.last_accessed_at) AS last_used_at,
        left(memories.content, 400) AS opening, halfvec_send(memory_vectors.embedding) AS sentence, memory_vectors.tokens
 FROM keeps.memories
-LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
-LEFT JOIN keeps.memory_vectors
-  ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id AND memory_vectors.model = $3
+LEFT JOIN LATERAL (
+    SELECT access_count, last_accessed_at FROM keeps.memory_access
+    WHERE memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+    LIMIT 1) AS memory_access ON true
+LEFT JOIN LATERAL (
+    SELECT embedding, tokens FROM keeps.memory_vectors
+    WHERE memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id
+        AND memory_vectors.model = $3
+    LIMIT 1) AS memory_vectors ON true
 WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
 
 -- name: recall_candidates_filtered

@@ -107,12 +107,9 @@ def latest_first(
     return best
 
 
-def same_statement(one: str, other: str) -> bool:
-    """Whether two texts say the same of the same thing, with different values: equal words up to a link such as `is` or
-    `of`, then something short and different."""
-    first, second = _statement(one), _statement(other)
-    if first is None or second is None:
-        return False
+def same_statement(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether two statements say the same of the same thing, with different values: equal words up to a link such as
+    `is` or `of`, then something short and different."""
     shared = 0
     for left, right in zip(first, second, strict=False):
         if left.lower() != right.lower():
@@ -152,12 +149,13 @@ def values_in(opening: str, kinds: Sequence[str]) -> set[str]:
 
 def _by_statement(best: list[int], told: Sequence[Told]) -> list[int]:
     result = list(best)
-    for newer in best:
-        for older in best:
+    said = {each: words for each in best if (words := statement_of(told[each].opening)) is not None}
+    for newer in said:
+        for older in said:
             if (
                 _is_later(told[newer], told[older])
                 and result.index(older) < result.index(newer)
-                and same_statement(told[newer].opening, told[older].opening)
+                and same_statement(said[newer], said[older])
             ):
                 result.remove(newer)
                 result.insert(result.index(older), newer)
@@ -204,7 +202,7 @@ def _coverage(question: str, opening: str, weights: Mapping[str, float]) -> floa
     return sum(weights.get(term, 0.0) for term in asked & set(terms_of(opening))) / total if total else 0.0
 
 
-def _statement(text: str) -> list[str] | None:
+def statement_of(text: str) -> list[str] | None:
     """The words of a text that is one short statement; None for anything else."""
     if len(text) > 300 or "?" in text or "\n" in text.strip():
         return None
