@@ -6,7 +6,8 @@ SELECT count(*) AS memories, COALESCE(sum(term_count), 0)::bigint AS words FROM 
 
 -- name: recall_text
 -- All memories that hold a wanted term (app.terms, by policy), as parallel lists: 16-byte ids, packed terms with their
--- sizes, lengths in words, and hashed sessions.
+-- sizes, lengths in words, and hashed sessions. The limit is a number here: of a parameter a generic plan would think
+-- that it is small, and read the whole table for the first rows.
 SELECT COALESCE(string_agg(uuid_send(found.memory_id), ''), '') AS ids, COALESCE(string_agg(found.packed, ''),
     '') AS packed,
        array_agg(octet_length(found.packed)) AS sizes, array_agg(found.term_count) AS lengths,
@@ -14,7 +15,7 @@ SELECT COALESCE(string_agg(uuid_send(found.memory_id), ''), '') AS ids, COALESCE
 FROM (SELECT memory_id, packed, term_count, session_id
       FROM keeps.memory_terms
       WHERE tenant_id = $1 AND life = ANY ($2::text[])
-      LIMIT $3) AS found
+      LIMIT 50000) AS found
 
 -- name: recall_text_filtered
 -- The same among memories that pass a filter, which comes before the limit.
@@ -27,7 +28,7 @@ FROM (SELECT memory_terms.memory_id, memory_terms.packed, memory_terms.term_coun
       JOIN keeps.memories ON memories.tenant_id = memory_terms.tenant_id AND memories.memory_id = memory_terms.memory_id
       WHERE memory_terms.tenant_id = $1 AND memory_terms.life = ANY ($2::text[]) AND memories.tenant_id = $1
         AND /*:condition*/ true
-      LIMIT $3) AS found
+      LIMIT 50000) AS found
 
 -- name: recall_vector
 -- The nearest memories. First pass: the distance of sign bits over the whole audience, read index-only; then the exact

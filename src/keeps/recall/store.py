@@ -22,7 +22,6 @@ from keeps.text.packing import EVERY_MEMORY, hash_term, salt_of
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
-MAX_TEXT_MATCHES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +58,10 @@ async def text_matches(tx: Tx, terms: Sequence[str], searched: Sequence[str], se
     """All memories (at most 50,000) that hold one of the `searched` terms, with the frequencies of all `terms`."""
     hashes = {term: [hash_term(term, salt) for salt in salts(tx)] for term in terms}
     await tx.search_terms([each for term in searched for each in hashes[term]])
-    condition = selection.condition(4)
+    condition = selection.condition(3)
     statement = QUERIES["recall_text"] if condition is None else QUERIES["recall_text_filtered"].where(condition)
     values = () if condition is None else condition.values
-    row = await tx.fetch_row(statement, tx.scope.tenant_id, list(selection.lives), MAX_TEXT_MATCHES, *values)
+    row = await tx.fetch_row(statement, tx.scope.tenant_id, list(selection.lives), *values)
     if row is None or not row["ids"]:
         return read_matches(b"", b"", [], [], [], list(hashes.values()))
     return read_matches(row["ids"], row["packed"], row["sizes"], row["lengths"], row["sessions"], list(hashes.values()))
