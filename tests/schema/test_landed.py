@@ -16,6 +16,7 @@ LANDED = {
     "0006.sql": "765f7d38dd04156a4b89e35fe320fa144840b77832b6756738f6aef6a6c763d6",
     "0007.sql": "8f2da64d4128aa7c0720137a1881ff93125dd6915d7c962976bac1e2e425a19a",
     "0008.sql": "b2a087b2343fa0513b0e5fe215819cef2d8ee206cd5264ed43be9cd731f917fd",
+    "0009.sql": "09a2b6f8eba82310698f756ddeed3186a3f0e56e40195edb4cf4a3cb07103860",
 }
 """What each revision says. Add a line when one lands on main; never change one."""
 
