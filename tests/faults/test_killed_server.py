@@ -99,7 +99,7 @@ async def test_no_acknowledged_write_is_lost(new_home: Callable[..., Path]) -> N
             " = m.tenant_id AND e.subject = m.memory_id::text AND (e.data->'memory'->>'version')::int = m.version)"
         )
         wordless = await connection.fetchval(
-            "SELECT count(*) FROM keeps.memories AS m WHERE NOT EXISTS (SELECT FROM keeps.memory_terms AS t WHERE"
+            "SELECT count(*) FROM keeps.memories AS m WHERE NOT EXISTS (SELECT FROM keeps.memory_words AS t WHERE"
             " t.memory_id = m.memory_id)"
         )
         gaps = await connection.fetchval("SELECT max(sequence) - count(*) FROM keeps.events")

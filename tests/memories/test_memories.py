@@ -152,7 +152,7 @@ async def test_hard_forgetting_leaves_the_content_nowhere(memory: LocalMemory, s
     receipt = await memory.forget(created.memory_id, hard=True)
     assert receipt.status == "forgotten"
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    for table in ("memories", "events", "memory_terms", "memory_vectors", "memory_access"):
+    for table in ("memories", "events", "memory_words", "memory_vectors", "memory_access"):
         rows = await connection.fetch(
             f"SELECT row_to_json(t)::text AS text FROM keeps.{table} AS t WHERE tenant_id = $1", tenant
         )

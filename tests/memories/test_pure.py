@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from keeps.clock import new_id
 from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
-from keeps.memories.types import MEMORY, MemoryRow, content_hash, new_row, searched_terms
+from keeps.memories.types import MEMORY, MemoryRow, content_hash, new_row
 from keeps.scope import Scope
 from keeps.text.importance import estimate_importance
+from keeps.text.searched import searched_words
 from keeps_client.errors import ConflictError
 from keeps_client.models import NewMemory
 
@@ -105,7 +106,7 @@ def test_the_speaker_is_part_of_what_is_searched() -> None:
         NewMemory(content="I like tea", kind="episodic", metadata={"speaker": "Zoë Quill"}), SCOPE, UUID(int=1), NOW
     )
     assert spoken.embedded_text == "Zoë Quill: I like tea"
-    assert {"zoe", "quill", "tea"} <= set(searched_terms(spoken))
+    assert {"zoe", "quill", "tea"} <= set(searched_words(spoken.embedded_text, spoken.kind, (), None))
 
 
 def test_ids_sort_in_the_order_they_were_made() -> None:

@@ -92,7 +92,7 @@ async def test_an_erased_user_can_come_back(keeps: Keeps, tenant: str, server: A
     await keeps.tenants.erase_tenant(memory.scope)
     left = [
         await connection.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant)
-        for table in ("users", "memories", "memory_terms", "memory_vectors", "events")
+        for table in ("users", "memories", "memory_words", "memory_vectors", "events")
     ]
     await connection.close()
     assert left == [0, 0, 0, 0, 0]

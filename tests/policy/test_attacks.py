@@ -30,7 +30,7 @@ async def everything(server: Any, tenant: str) -> str:
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     rows = [
         row["text"]
-        for table in ("memories", "events", "memory_terms", "memory_vectors")
+        for table in ("memories", "events", "memory_words", "memory_vectors")
         for row in await connection.fetch(
             f"SELECT row_to_json(t)::text AS text FROM keeps.{table} AS t WHERE tenant_id = $1", tenant
         )
@@ -198,8 +198,8 @@ async def test_derived_rows_cannot_be_planted_on_someone_elses_memory(
             " VALUES ($1, $2, 'x', 'bob', '', 'current', '[1]', B'1')"
         ),
         (
-            "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed)"
-            " VALUES ($1, $2, 'bob', '', 'current', 1, '{1}', '')"
+            "INSERT INTO keeps.memory_words (tenant_id, memory_id, user_id, audience, life, agent, place, session,"
+            " word_count, words, counts) VALUES ($1, $2, 'bob', '', 'current', '', 0, 0, 1, 'x', '\\x01')"
         ),
         "UPDATE keeps.memories SET superseded_by = $2 WHERE tenant_id = $1 AND user_id = 'bob'",
     )

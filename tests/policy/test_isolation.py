@@ -26,7 +26,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "keeps"
 
 
 @pytest.fixture
-async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[str, str]:
+async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection, server: Any) -> dict[str, str]:
     """Alice has a private and a shared memory, both recalled once, so every table holds rows of this tenant."""
     alice = keeps.memory(Scope(tenant, "alice"))
     private = await alice.remember("Alice's private diary is under the floorboard.")
@@ -105,23 +105,24 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection) -> dict[st
         tenant,
     )
     await raw.execute("COMMIT")
+    superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    await superuser.execute(
+        "INSERT INTO keeps.postings SELECT $1, audience, 'current', 'diary', agent, 0, '\\x00' FROM (VALUES ('alice',"
+        " 'helper'), ('', '')) AS held(audience, agent)",
+        tenant,
+    )
+    await superuser.close()
     await keeps.access.flush()
     return {"tenant": tenant, "private": str(private.memory_id), "shared": str(shared.memory_id)}
 
 
 async def count(connection: asyncpg.Connection, table: str) -> int | None:
-    # Of the four rows of text that SQL can see, none may be another's: terms are asked for by every possible hash
-    # range.
     return await connection.fetchval(f"SELECT count(*) FROM keeps.{table}")
 
 
-async def become(connection: asyncpg.Connection, tenant: str, user: str, terms: str = "") -> None:
+async def become(connection: asyncpg.Connection, tenant: str, user: str) -> None:
     await connection.execute(
-        "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),"
-        " set_config('app.terms', $3, true)",
-        tenant,
-        user,
-        terms,
+        "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true)", tenant, user
     )
 
 
@@ -133,7 +134,7 @@ async def test_without_a_tenant_no_row_is_seen(raw: asyncpg.Connection, planted:
 @pytest.mark.parametrize("table", TABLES)
 async def test_empty_settings_see_no_row(raw: asyncpg.Connection, planted: dict[str, str], table: str) -> None:
     async with raw.transaction():
-        await become(raw, "", "", "")
+        await become(raw, "", "")
         assert await count(raw, table) == 0
 
 
@@ -142,14 +143,11 @@ async def test_another_tenant_sees_no_row(
     raw: asyncpg.Connection, planted: dict[str, str], table: str, server: Any
 ) -> None:
     superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    every_term = await superuser.fetchval(
-        "SELECT array_agg(DISTINCT term)::text FROM keeps.memory_terms, unnest(terms) AS term"
-    )
     held = await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", planted["tenant"])
     await superuser.close()
     assert held > 0, "the test would prove nothing on an empty table"
     async with raw.transaction():
-        await become(raw, "a-stranger", "alice", every_term)
+        await become(raw, "a-stranger", "alice")
         assert await count(raw, table) == 0
         assert await raw.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", planted["tenant"]) == 0
 
@@ -157,14 +155,9 @@ async def test_another_tenant_sees_no_row(
 async def test_another_user_of_the_tenant_sees_only_what_is_shared(
     raw: asyncpg.Connection, planted: dict[str, str], server: Any
 ) -> None:
-    superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
-    every_term = await superuser.fetchval(
-        "SELECT array_agg(DISTINCT term)::text FROM keeps.memory_terms, unnest(terms) AS term"
-    )
-    await superuser.close()
     async with raw.transaction():
-        await become(raw, planted["tenant"], "bob", every_term)
-        for table in ("memories", "memory_terms", "memory_vectors", "memory_access"):
+        await become(raw, planted["tenant"], "bob")
+        for table in ("memories", "memory_words", "memory_vectors", "memory_access"):
             assert [str(row["memory_id"]) for row in await raw.fetch(f"SELECT memory_id FROM keeps.{table}")] == [
                 planted["shared"]
             ], table
@@ -263,9 +256,17 @@ INSERTS = {
         " gen_random_uuid(), $2, 'semantic', 'long_term', 'forged', 'fact', '{}', '{}', 0.5, 'private', 'x', now(), 1,"
         " now(), now())"
     ),
-    "memory_terms": (
-        "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms, packed)"
-        " VALUES ($1, gen_random_uuid(), $2, $2, 'current', 1, '{1}', '')"
+    "memory_words": (
+        "INSERT INTO keeps.memory_words (tenant_id, memory_id, user_id, audience, life, agent, place, session,"
+        " word_count, words, counts) VALUES ($1, gen_random_uuid(), $2, $2, 'current', '', 0, 0, 1, 'x', '\\x01')"
+    ),
+    "postings": (
+        "INSERT INTO keeps.postings (tenant_id, audience, life, word, agent, first, packed)"
+        " VALUES ($1, $2, 'current', 'forged', '', 0, '')"
+    ),
+    "audience_words": (
+        "INSERT INTO keeps.audience_words (tenant_id, audience, life, memories, words, next_place, folded_to)"
+        " VALUES ($1, $2, 'archived', 1, 1, 1, 0)"
     ),
     "sessions": (
         "INSERT INTO keeps.sessions (tenant_id, user_id, session_id, metadata, version, last_interaction, created_at,"

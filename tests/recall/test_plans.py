@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncGenerator
 from typing import Any, cast
@@ -18,7 +19,6 @@ from keeps.recall import store
 from keeps.recall.conditions import select
 from keeps.recall.store import QUERIES
 from keeps.scope import Scope
-from keeps.text.packing import hash_term, salt_of
 from keeps_client.models import RecallRequest
 
 ROWS, USERS = 40_000, 20
@@ -31,6 +31,16 @@ CREATE TEMP TABLE made AS
 SELECT CASE WHEN n % 4 = 0 THEN 'other' ELSE 'big' END AS tenant_id, gen_random_uuid() AS memory_id, 'user-' || n % {users} AS user_id, n FROM generate_series(1, {rows}) AS n;
 INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type, metadata, tags, importance, visibility, content_hash, valid_from, version, created_at, updated_at)
 SELECT tenant_id, memory_id, user_id, 'semantic', 'long_term', 'text ' || n, 'fact', '{{}}', '{{}}', 0.5, 'private', sha256(n::text::bytea), now() - n * interval '1 s', 1, now() - n * interval '1 s', now() FROM made;
+"""
+WORDS = """
+INSERT INTO keeps.audience_words SELECT DISTINCT tenant_id, user_id, 'current', 0, 0, 0, 0 FROM made;
+INSERT INTO keeps.memory_words SELECT tenant_id, memory_id, user_id, user_id, 'current', '', place, 0, 2, 'common w' || n % 300, '\\x0101'
+FROM (SELECT *, row_number() OVER (PARTITION BY tenant_id, user_id ORDER BY n) - 1 AS place FROM made) AS numbered;
+UPDATE keeps.audience_words AS held SET memories = counted, words = 2 * counted, next_place = counted
+FROM (SELECT tenant_id, user_id, count(*) AS counted FROM made GROUP BY 1, 2) AS made
+WHERE made.tenant_id = held.tenant_id AND user_id = audience;
+SELECT set_config('app.current_tenant', 'big', false);
+SELECT keeps.fold_words(tenant_id, audience, life) FROM keeps.audience_words WHERE tenant_id = 'big';
 """
 
 
@@ -46,13 +56,6 @@ async def big(server: Any, fresh_database: Any) -> AsyncGenerator[asyncpg.Connec
     for start in range(0, ROWS, 5_000):
         part = made[start : start + 5_000]
         vectors = random.normal(size=(len(part), 32)) @ hidden + 0.3 * random.normal(size=(len(part), 384))
-        terms = [
-            [
-                hash_term(word, salt_of(row["tenant_id"], row["user_id"]))
-                for word in ("\x00", "common", f"w{row['n'] % 300}")
-            ]
-            for row in part
-        ]
         await admin.execute(
             "INSERT INTO keeps.memory_vectors SELECT t, m, 'x', u, u, 'current', v, binary_quantize(v)::varbit, NULL"
             " FROM unnest($1::text[], $2::uuid[], $3::text[], $4::halfvec[]) AS item(t, m, u, v)",
@@ -61,15 +64,10 @@ async def big(server: Any, fresh_database: Any) -> AsyncGenerator[asyncpg.Connec
             [row["user_id"] for row in part],
             [HalfVector(v) for v in vectors],
         )
-        await admin.execute(
-            "INSERT INTO keeps.memory_terms SELECT t, m, u, u, 'current', NULL, 2, terms::int[], '' FROM"
-            " unnest($1::text[], $2::uuid[], $3::text[], $4::text[]) AS item(t, m, u, terms)",
-            [row["tenant_id"] for row in part],
-            [row["memory_id"] for row in part],
-            [row["user_id"] for row in part],
-            ["{" + ",".join(map(str, each)) + "}" for each in terms],
-        )
-    await admin.execute("VACUUM (ANALYZE) keeps.memory_vectors, keeps.memory_terms, keeps.memories")
+    await admin.execute(WORDS)
+    await admin.execute(
+        "VACUUM (ANALYZE) keeps.memory_vectors, keeps.memory_words, keeps.postings, keeps.audience_words, keeps.memories"
+    )
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
     await register_vector(app)
@@ -77,12 +75,11 @@ async def big(server: Any, fresh_database: Any) -> AsyncGenerator[asyncpg.Connec
     await app.close()
 
 
-async def plan(connection: asyncpg.Connection, sql: str, *values: Any, terms: str = "", user: str = "user-3") -> str:
+async def plan(connection: asyncpg.Connection, sql: str, *values: Any, user: str = "user-3") -> str:
     async with connection.transaction():
         await connection.execute(
-            "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', $2, true),"
-            " set_config('app.terms', $1, true), set_config('plan_cache_mode', 'force_generic_plan', true)",
-            terms,
+            "SELECT set_config('app.current_tenant', 'big', true), set_config('app.current_user', $1, true),"
+            " set_config('plan_cache_mode', 'force_generic_plan', true)",
             user,
         )
         # Prepared: PostgreSQL explains a statement that is not by its values, whatever plans are asked for.
@@ -97,7 +94,7 @@ async def plan(connection: asyncpg.Connection, sql: str, *values: Any, terms: st
 
 def literal(value: Any) -> str:
     if isinstance(value, list):
-        value = "{" + ",".join(map(str, cast("list[object]", value))) + "}"
+        value = "{" + ",".join(json.dumps(str(each)) for each in cast("list[object]", value)) + "}"
     elif isinstance(value, HalfVector):
         value = value.to_text()
     return "NULL" if value is None else "'" + str(value).replace("'", "''") + "'"
@@ -111,12 +108,21 @@ async def test_the_vector_arm_reads_only_the_scopes_index_range(big: asyncpg.Con
     assert "Seq Scan" not in text
 
 
-async def test_the_text_arm_uses_the_term_index_under_row_security(big: asyncpg.Connection) -> None:
-    salt = salt_of("big", "user-3")
-    text = await plan(
-        big, QUERIES["recall_text"].text, "big", ["current"], terms="{" + str(hash_term("w3", salt)) + "}"
-    )
-    assert "Bitmap Index Scan on memory_terms_by_term" in text
+def words_plan_is_by_index(text: str) -> None:
+    assert "Seq Scan" not in text.replace("Seq Scan on audience_words", "")  # a row for each audience
+    assert "using postings_pkey" in text
+    assert "memory_words_by_place" in text
+
+
+async def test_words_are_read_by_their_lists_under_row_security(big: asyncpg.Connection) -> None:
+    asked = "big", ["", "user-3"], ["current"]
+    text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"])
+    words_plan_is_by_index(text)
+    text = await plan(big, QUERIES["recall_vocabulary"].text, *asked, ["c", "w1"])
+    assert "Seq Scan" not in text.replace("Seq Scan on audience_words", "")
+    spots = ["user-3"] * 60, ["current"] * 60, list(range(60))
+    text = await plan(big, QUERIES["recall_places"].text, "big", *spots)
+    assert "Index Scan using memory_words_by_place" in text
     assert "Seq Scan" not in text
 
 
@@ -141,26 +147,19 @@ async def test_without_statistics_each_candidate_is_looked_up(server: Any, fresh
     assert 3 * len(ids) <= read <= 10 * len(ids), text
 
 
-async def test_the_text_arm_of_somebody_alone_uses_the_term_index_too(server: Any, fresh_database: Any) -> None:
+async def test_words_of_somebody_alone_are_read_by_their_lists_too(server: Any, fresh_database: Any) -> None:
     """Where nearly all rows are of one user, a scan of the table looks cheap to who expects to stop early."""
     name = await fresh_database()
     admin = await asyncpg.connect(server.url("postgres", name))
     await admin.execute(PLANT.format(users=1, rows=6_000))
-    salt = salt_of("big", "user-0")
-    await admin.execute(
-        "INSERT INTO keeps.memory_terms SELECT tenant_id, memory_id, user_id, user_id, 'current', NULL, 30, word.terms,"
-        " decode(repeat('00', 150), 'hex') FROM made, LATERAL (SELECT ARRAY[$1::integer, $2::integer + n % 10]"
-        " || array_agg(n * 31 + k) AS terms FROM generate_series(1, 28) AS k) AS word",
-        hash_term("\x00", salt),
-        1_000_000,
-    )
-    await admin.execute("ANALYZE keeps.memory_terms")
+    await admin.execute(WORDS)
+    await admin.execute("ANALYZE keeps.memory_words, keeps.postings, keeps.audience_words")
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
-    text = await plan(app, QUERIES["recall_text"].text, "big", ["current"], terms="{1000003}", user="user-0")
+    asked = "big", ["", "user-0"], ["current"], ["w3"]
+    text = await plan(app, QUERIES["recall_words"].text, *asked, user="user-0")
     await app.close()
-    assert "Bitmap Index Scan on memory_terms_by_term" in text
-    assert "Seq Scan" not in text
+    words_plan_is_by_index(text)
 
 
 async def test_without_a_tenant_nothing_is_even_scanned(big: asyncpg.Connection) -> None:

@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 
 from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack_tokens, unpack_tokens
 from keeps.recall import cues, fusion, relevance
-from keeps.recall.bm25 import inverse_frequencies, read_matches, score
-from keeps.text.packing import EVERY_MEMORY, PACKED, hash_term, pack, salt_of
+from keeps.recall.bm25 import TextMatches, inverse_frequencies, score
+from keeps.recall.misspelt import alike, first_letters
+from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, read_matches
+from keeps.text.packing import pack
 from keeps.text.words import terms_of, words_of
 
 
 @given(st.text())
 def test_any_text_has_terms_that_can_be_packed(text: str) -> None:
     counts = Counter(terms_of(text))
-    terms, packed = pack(counts, salt_of("t", "u"))
-    assert len(terms) == len(counts) + 1
-    assert len(packed) == len(counts) * PACKED.itemsize
-    assert all(-(2**31) <= term < 2**31 for term in terms)
+    packed = pack(counts)
+    assert packed.words.split(" ") == (list(counts) or [""])
+    assert list(packed.counts) == [min(count, 255) for count in counts.values()]
+    assert packed.total == sum(packed.counts)
 
 
 @pytest.mark.parametrize(
@@ -44,11 +46,6 @@ def test_terms(text: str, expected: list[str]) -> None:
 
 def test_words_keep_their_order_and_are_not_stemmed() -> None:
     assert words_of("Whose DOGS? ①Ünïcode") == ["whose", "dogs", "1unicode"]
-
-
-def test_the_same_term_of_two_audiences_has_two_hashes() -> None:
-    assert hash_term("tea", salt_of("a", "u")) != hash_term("tea", salt_of("b", "u"))
-    assert hash_term(EVERY_MEMORY, salt_of("a", "u")) != hash_term(EVERY_MEMORY, salt_of("a", ""))
 
 
 @given(st.integers(0, 40), st.integers(0, 2**32 - 1))
@@ -75,23 +72,123 @@ def test_max_similarity_is_what_its_definition_says(words: int, lengths: list[in
 
 
 def test_bm25_is_the_textbooks() -> None:
-    salt = salt_of("t", "u")
-    documents = [Counter({"tea": 2, "cup": 1}), Counter({"tea": 1}), Counter({"cup": 3, "saucer": 2})]
-    packed = [pack(each, salt)[1] for each in documents]
-    matches = read_matches(
-        b"".join(bytes([n]) * 16 for n in range(3)),
-        b"".join(packed),
-        [len(each) for each in packed],
-        [3, 1, 5],
-        [0, 0, 0],
-        [[hash_term("tea", salt)], [hash_term("cup", salt)]],
-    )
+    # of tea and cup: "tea tea cup", "tea", "cup cup cup saucer saucer"
+    matches = TextMatches(np.array([[2.0, 1], [1, 0], [0, 3]]), np.array([3.0, 1, 5]), np.zeros(3, dtype=np.int64))
     idf = inverse_frequencies(np.array([2.0, 2.0]), 3)
     got = score(matches, idf, 3.0, np.array([1.0, 1.0]))
     tea = np.log(1 + 1.5 / 2.5)
     assert np.allclose(got[0], tea * 2 * 2.2 / (2 + 1.2) + tea * 1 * 2.2 / (1 + 1.2))
     assert np.allclose(got[1], tea * 1 * 2.2 / (1 + 1.2 * (0.25 + 0.75 / 3)))
     assert got[2] > 0
+
+
+WORDS = ("tea", "cup", "saucer", "milk")
+HELD = st.lists(
+    st.tuples(
+        st.sampled_from([("", "current"), ("alice", "current"), ("alice", "archived")]),
+        st.integers(0, 3),
+        st.integers(1, 40_000),
+        st.dictionaries(st.sampled_from(WORDS), st.integers(1, 255)),
+    ),
+    max_size=30,
+)
+
+
+@given(HELD, st.integers(0, 30), st.booleans())
+def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
+    memories: list[tuple[tuple[str, str], int, int, dict[str, int]]], folded: int, sparse: bool
+) -> None:
+    """`folded`: how many of each audience are in lists. `sparse`: whether places were left behind by others."""
+    groups: dict[tuple[str, str], list[tuple[int, int, int, dict[str, int]]]] = {}
+    for who, session, length, counts in memories:
+        held = groups.setdefault(who, [])
+        held.append((len(held) * (100_000 if sparse else 1), session, length, counts))
+    read: list[Postings] = []
+    for (audience, life), held in groups.items():
+        new = [each for each in held[folded:] if each[3]]
+        lists = {
+            word: np.array(
+                [
+                    (place, session, min(length, 32_767), counts[word])
+                    for place, session, length, counts in held[:folded]
+                    if word in counts
+                ],
+                dtype=ENTRY,
+            ).tobytes()
+            for word in WORDS
+        }
+        read.append(
+            Postings(
+                audience,
+                life,
+                len(held),
+                0,
+                held[-1][0] + 1,
+                list(lists),
+                [len(each) for each in lists.values()],
+                b"".join(lists.values()),
+                [each[0] for each in new],
+                [each[1] for each in new],
+                [each[2] for each in new],
+                [" ".join(each[3]) for each in new],
+                [bytes(each[3].values()) for each in new],
+            )
+        )
+    positions, matches = read_matches(read, WORDS)
+    layout = Layout(read)
+    expected = {
+        Spot(*who, place): ([counts.get(word, 0) for word in WORDS], min(length, 32_767), session)
+        for who, held in groups.items()
+        for place, session, length, counts in held
+        if counts
+    }
+    spots = layout.spots(positions)
+    assert dict(
+        zip(
+            spots,
+            zip(matches.frequencies.tolist(), matches.lengths.tolist(), matches.sessions.tolist(), strict=True),
+            strict=True,
+        )
+    ) == {spot: tuple(each) for spot, each in expected.items()}
+    assert layout.positions(spots).tolist() == positions.tolist() == sorted(positions.tolist())
+    scored = Scored(layout, positions, np.arange(len(positions)) % 7.0, np.arange(len(positions)) * 1.0)
+    assert scored.at([*spots, None, Spot("nobody", "current", 0)])[1].tolist() == [*range(len(spots)), 0, 0]
+    order = sorted(range(len(spots)), key=lambda row: (-(row % 7), row))
+    assert scored.best(5).tolist() == [positions[row] for row in order[:5]]
+
+
+def test_points_are_added_to_what_is_there_and_to_what_is_new() -> None:
+    scored = Scored(Layout([Postings("a", "current", 9, 9, 9)]), np.array([2, 5]), np.array([1.0, 2]), np.ones(2))
+    scored.add(np.array([1, 5]), np.array([0.5, 0.5]))
+    assert (scored.positions.tolist(), scored.text.tolist()) == ([1, 2, 5], [0.5, 1, 2.5])
+    assert scored.session.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("melaine", "melani"),
+        ("carolina", "carolin"),
+        ("aroline", "carolin"),
+        ("cathrin", "catherin"),
+        ("gwynet", "gwyneth"),
+        ("kovalchyk", "kovalchik"),
+        ("bjorn", "bjorn"),
+        ("albendasol", "albendazol"),
+        ("анна", "анны"),
+    ],
+)
+def test_a_misspelt_name_is_found_among_other_words(word: str, meant: str) -> None:
+    others = sorted({meant, "table", "melon", "carol", "kitchen", "björnson", "norwegian", "анатомия", "x"})
+    assert next(iter(alike(word, others))) == meant
+    assert alike(word, []) == {}
+
+
+@given(st.text(min_size=4, max_size=12), st.lists(st.text(min_size=1, max_size=12).filter(lambda t: " " not in t)))
+def test_any_words_can_be_compared(word: str, others: list[str]) -> None:
+    found = alike(word, [*others, word.replace(" ", "-")])
+    assert all(0.45 <= how <= 1 for how in found.values())
+    assert 1 <= len(first_letters(word)) <= 12
 
 
 @given(st.lists(st.floats(-1e6, 1e6) | st.just(float("nan")), max_size=20))

@@ -12,7 +12,6 @@ import pytest
 
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
-from keeps.recall import store
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from keeps_client.models.recall import RELEVANCE_FLOOR
@@ -277,23 +276,18 @@ async def test_as_many_hits_come_as_are_asked_for(memory: LocalMemory) -> None:
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True) or limit > 1
 
 
-async def test_a_word_of_thousands_of_memories_does_not_hide_a_rare_one(
-    app_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_word_of_many_memories_does_not_hide_a_rare_one(app_url: str, tenant: str) -> None:
     from keeps.bootstrap import open_keeps
-    from keeps.recall import arms
     from keeps.settings import Settings
 
-    monkeypatch.setattr(arms, "COMMON_MEMORIES", 50)
     async with await open_keeps(Settings(home=Path("/"), database_url=app_url, embedder="none")) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember_many([{"content": f"river report {n}"} for n in range(120)])
         await memory.remember("river otter")
-        for _ in range(2):  # the first question learns which words are common, the second leaves them out of the search
-            assert contents(await memory.recall("otter in the river", limit=1)) == ["river otter"]
-            assert len((await memory.recall("river", limit=200)).hits) == 121
+        assert contents(await memory.recall("otter in the river", limit=1)) == ["river otter"]
+        assert len((await memory.recall("river", limit=200)).hits) == 121
         found = await memory.recall("otter in the river", limit=200, explain=True)
-        assert (len(found.hits), found.hits[0].explanation.matched_terms) == (1, ["otter", "river"])
+        assert (len(found.hits), found.hits[0].explanation.matched_terms) == (121, ["otter", "river"])
 
 
 async def test_readings_are_counted_without_touching_the_memory(
@@ -397,19 +391,11 @@ class _Tiny:
     async def close(self) -> None: ...
 
 
-async def test_what_is_left_out_before_it_is_compared_looks_like_nothing(memory: LocalMemory) -> None:
-    names = (
-        "Melanie Caroline Albendazole Gwyneth Björn Nordwind Al-Rashid Mélusine O'Brien Xi Anna 12b Kowalczyk".split()
-    )
+async def test_a_name_that_is_misspelt_is_found(memory: LocalMemory) -> None:
+    names = "Melanie Caroline Albendazole Gwyneth Björn Nordwind Al-Rashid Mélusine O'Brien Xi Kowalczyk".split()
     for number, name in enumerate(names):
-        await memory.remember(f"Note {number}: {name.upper() if number % 2 else name}, who likes hens; also {name}s.")
-    found: set[Any] = set()
-    async with memory.keeps.database.scoped(memory.scope) as tx:
-        for word in ("melaine", "carolina", "albendasol", "gwynet", "bjorn", "norwind", "rashit", "anne", "kovalchik"):
-            kept = await store.looks_like(tx, word, 0.45, ["current"])
-            everything = await tx.fetch(
-                store.QUERIES["recall_fuzzy"], tx.scope.tenant_id, word, 0.45, ["current"], [""], 0
-            )
-            assert kept == {row["memory_id"]: row["similarity"] for row in everything}, word
-            found |= kept.keys()
-    assert len(found) > 4
+        await memory.remember(f"Note {number}: {name.upper() if number % 2 else name}, who likes hens.", index="later")
+    asked = {"melaine": 0, "carolina": 1, "albendasol": 2, "gwynet": 3, "bjorm": 4, "norwind": 5, "kowalcyk": 10}
+    for word, number in asked.items():
+        found = await memory.recall(word, scope="persistent", limit=1)
+        assert contents(found)[0].startswith(f"Note {number}:"), word

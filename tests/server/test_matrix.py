@@ -33,7 +33,9 @@ MARK = "swordfish"
 ROLES = ("reader", "writer", "admin")
 STATE_TABLES = (
     "memories",
-    "memory_terms",
+    "memory_words",
+    "postings",
+    "audience_words",
     "memory_vectors",
     "sessions",
     "plans",

@@ -17,9 +17,10 @@ from tests.serving import token
 
 TABLES = (
     "users",
+    "audience_words",
     "memories",
     "memory_access",
-    "memory_terms",
+    "memory_words",
     "memory_vectors",
     "sessions",
     "plans",
@@ -124,7 +125,7 @@ async def test_an_erased_user_is_nowhere(
         for table in (
             "memories",
             "memory_vectors",
-            "memory_terms",
+            "memory_words",
             "sessions",
             "plans",
             "task_contexts",

@@ -17,10 +17,6 @@ SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user'
 -- name: enter_user
 SELECT set_config('app.current_user', $1, true), set_config('app.bound_agent', $2, true)
 
--- name: search_terms
--- The terms that memory_terms may show, read by its policy.
-SELECT set_config('app.terms', $1, true)
-
 -- name: answers_find
 -- What requests with these Idempotency-Keys did, within the last 24 hours.
 SELECT idempotency_key, request_hash, answer FROM keeps.idempotency_keys

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TypeVar
 
@@ -34,7 +34,6 @@ ResultT = TypeVar("ResultT")
 
 _QUERIES = Statements("keeps.db")
 _ENTER_READ, _ENTER_WRITE, _ENTER_USER = (_QUERIES[name] for name in ("enter_read", "enter_write", "enter_user"))
-_SEARCH_TERMS = _QUERIES["search_terms"]
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("keeps_inside_transaction", default=False)
 
@@ -109,10 +108,6 @@ class Tx:
         if (scope.user_id, _bound_agent(scope)) != (self.scope.user_id, _bound_agent(self.scope)):
             await self.execute(_ENTER_USER, scope.user_id, _bound_agent(scope))
         self.scope = scope
-
-    async def search_terms(self, terms: Sequence[int]) -> None:
-        """Let memory_terms show the rows that hold one of these terms (its policy asks for it)."""
-        await self.execute(_SEARCH_TERMS, "{" + ",".join(map(str, terms)) + "}")
 
 
 class Database:

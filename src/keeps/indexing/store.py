@@ -17,7 +17,7 @@ from keeps.db.session import Database, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
-from keeps.memories.types import embedded_text
+from keeps.text.searched import embedded_text
 
 QUERIES = Statements("keeps.indexing")
 

@@ -81,7 +81,7 @@ class Changes:
             await store.insert_many(tx, [written(older)], self._model)
             await store.copy_vectors(tx, row.memory_id, older.memory_id)
         await store.replace(tx, [new], "memory.written", at)
-        await store.store_terms(tx, new)
+        await store.store_words(tx, new)
         if new.embedding is not None and stored.embedded_text != row.embedded_text:
             await store.store_vector(tx, row, new.embedding, self._model)
         if (stored.visibility, row.visibility) == ("tenant", "private"):
@@ -95,7 +95,7 @@ class Changes:
             if older.visibility == "tenant":
                 hidden = written(older.evolve(visibility="private", updated_at=self._clock()))
                 await store.replace(tx, [hidden], "memory.superseded")
-                await store.store_terms(tx, hidden)
+                await store.store_words(tx, hidden)
 
     async def _store_older(self, tx: Tx, stored: MemoryRow, row: MemoryRow, embedding: Embedding | None) -> Receipt:
         """Put a truth that arrived late into its place among the older ones, each ending where the next begins."""

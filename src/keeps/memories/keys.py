@@ -44,7 +44,7 @@ class MemoryKeys:
                     await store.replace(tx, older, "memory.superseded", now)
                 new = written(row.evolve(key=place, updated_at=now, version=row.version + 1))
                 await store.replace(tx, [new], "memory.written")
-                await store.store_terms(tx, new)
+                await store.store_words(tx, new)
             return len(rows)
 
         return KeysChanged(changed=await self._database.write(scope, work, answer=COUNT))

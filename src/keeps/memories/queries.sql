@@ -3,15 +3,15 @@
 -- name: memories_insert
 -- Store many memories of one owner with their events, words and vectors; rows whose key or content is there already are
 -- left out and not returned, and nothing of them is written.
--- $1: row images with event_id, terms, term_count · $2: packed terms, in the same order · $3, $4, $5: memory id,
+-- $1: row images with event_id, words, word_count · $2: how often each word, in the same order · $3, $4, $5: memory id,
 -- sentence vector and token vectors where there are any · $6: the embedding model
 WITH item AS (
     SELECT item.*
     FROM ROWS FROM (
         jsonb_to_recordset($1::jsonb) AS (
-            /*:memory types*/, event_id uuid, terms integer[], term_count integer),
+            /*:memory types*/, event_id uuid, words text, word_count integer),
         unnest($2::bytea[])
-    ) WITH ORDINALITY AS item(/*:memory*/, event_id, terms, term_count, packed, position)
+    ) WITH ORDINALITY AS item(/*:memory*/, event_id, words, word_count, counts, position)
 ), inserted AS (
     INSERT INTO keeps.memories (
         /*:memory*/)
@@ -38,15 +38,24 @@ WITH item AS (
                    ELSE 'json' END, 'content_type', inserted.content_type,
                'provider_id', 'postgres', 'memory', to_jsonb(inserted))
     FROM inserted JOIN item USING (memory_id) CROSS JOIN counter
-), termed AS (
-    INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, session_id, term_count, terms,
-        packed)
-    SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id, CASE inserted.visibility WHEN 'tenant' THEN ''
-        ELSE inserted.user_id END,
-           keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), inserted.session_id,
-               item.term_count,
-           item.terms, item.packed
+), worded AS (
+    SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id,
+           keeps.words_audience(inserted.visibility, inserted.deleted_at, inserted.user_id) AS audience,
+           keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at) AS life,
+           keeps.words_agent(inserted.kind, inserted.agent_id) AS agent,
+           COALESCE(hashtext(inserted.session_id), 0) AS session, item.word_count, item.words, item.counts,
+           item.position
     FROM inserted JOIN item USING (memory_id)
+), taken AS MATERIALIZED (
+    SELECT audience, life, keeps.take_places(audience, life, count(*)::integer, sum(word_count)) AS place
+    FROM worded GROUP BY audience, life
+), found_by AS (
+    INSERT INTO keeps.memory_words (tenant_id, memory_id, user_id, audience, life, agent, place, session, word_count,
+        words, counts)
+    SELECT tenant_id, memory_id, user_id, audience, life, agent,
+           taken.place + row_number() OVER (PARTITION BY audience, life ORDER BY position) - 1, session, word_count,
+           words, counts
+    FROM worded JOIN taken USING (audience, life)
 ), vectored AS (
     INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
     SELECT inserted.tenant_id, inserted.memory_id, $6, inserted.user_id, CASE inserted.visibility WHEN 'tenant'
@@ -69,7 +78,7 @@ SELECT memory_id FROM inserted
 WITH item AS (
     SELECT item.*, row_number() OVER () AS position
     FROM jsonb_to_recordset($1::jsonb) AS item(
-            /*:memory types*/, event_id uuid, terms integer[], term_count integer)
+            /*:memory types*/, event_id uuid)
 ), replaced AS (
     UPDATE keeps.memories SET
         /*:memory = item*/
@@ -96,14 +105,22 @@ WITH item AS (
 )
 SELECT memory_id FROM replaced
 
--- name: memory_terms_delete
--- The words of one memory, before they are stored anew; app.terms must hold the term that every memory has.
-DELETE FROM keeps.memory_terms WHERE tenant_id = $1 AND memory_id = $2
+-- name: memory_words_delete
+-- The words of one memory, before they are stored anew.
+DELETE FROM keeps.memory_words WHERE tenant_id = $1 AND memory_id = $2
 
--- name: memory_terms_insert
--- The words of one memory, after they changed.
-INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, session_id, term_count, terms, packed)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+-- name: memory_words_insert
+-- The words of one memory, after they changed. $3 how many · $4 words · $5 how often each
+WITH taken AS MATERIALIZED (
+    SELECT memories.*, keeps.words_audience(visibility, deleted_at, user_id) AS audience,
+           keeps.memory_life(deleted_at, superseded_by, archived_at) AS life
+    FROM keeps.memories WHERE tenant_id = $1 AND memory_id = $2
+)
+INSERT INTO keeps.memory_words (tenant_id, memory_id, user_id, audience, life, agent, place, session, word_count,
+    words, counts)
+SELECT tenant_id, memory_id, user_id, audience, life, keeps.words_agent(kind, agent_id),
+       keeps.take_places(audience, life, 1, $3::integer), COALESCE(hashtext(session_id), 0), $3, $4, $5
+FROM taken
 
 -- name: memory_vectors_delete
 -- The vectors of one memory, whose text changed.

@@ -20,10 +20,11 @@ from keeps.memories.changes import RESTORABLE, Changes, receipt
 from keeps.memories.filters import compile_filters, fields_of
 from keeps.memories.reconcile import Keep, Replace, check_version, revise
 from keeps.memories.store import Written, written
-from keeps.memories.types import MemoryRow, embedded_text, new_row
+from keeps.memories.types import MemoryRow, new_row
 from keeps.memories.writer import Write, Writer
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
+from keeps.text.searched import embedded_text
 from keeps.turns import TextWorker, acting_for
 from keeps_client.errors import (
     ConflictError,

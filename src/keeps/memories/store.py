@@ -17,9 +17,10 @@ from keeps.cursors import Place
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.retention import fades_at, retention
-from keeps.memories.types import MEMORY, MemoryRow, searched_terms
+from keeps.memories.types import MEMORY, MemoryRow
 from keeps.stepwise import stepwise
-from keeps.text.packing import EVERY_MEMORY, hash_term, pack, salt_of
+from keeps.text.packing import NO_WORDS, Packed, pack
+from keeps.text.searched import searched_words
 from keeps_client.errors import PayloadTooLargeError
 from keeps_client.models import Memory
 from keeps_client.models.common import MAX_BATCH_ITEMS
@@ -37,19 +38,14 @@ class Written:
 
     row: MemoryRow
     event_id: UUID = field(default_factory=new_id)
-    terms: Sequence[int] = ()
-    packed: bytes = b""
+    words: Packed = NO_WORDS
     embedding: Embedding | None = None
-
-
-def terms_of(row: MemoryRow) -> tuple[list[int], bytes]:
-    """The words that a memory is found by, packed."""
-    return pack(searched_terms(row), salt_of(row.tenant_id, row.audience))
 
 
 def written(row: MemoryRow, embedding: Embedding | None = None) -> Written:
     """A row with its words."""
-    return Written(row, new_id(), *terms_of(row), embedding)
+    words = searched_words(row.embedded_text, row.kind, row.tags, row.key)
+    return Written(row, new_id(), pack(words), embedding)
 
 
 async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[UUID]:
@@ -61,7 +57,7 @@ async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[UUID]:
     found = await tx.fetch(
         QUERIES["memories_insert"],
         encoded,
-        [each.packed for each in rows],
+        [each.words.counts for each in rows],
         [memory_id for memory_id, _ in vectors],
         [HalfVector(embedding.sentence) for _, embedding in vectors],
         [embedding.tokens for _, embedding in vectors],
@@ -71,12 +67,16 @@ async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[UUID]:
 
 
 def _inserted(new: Written) -> str:
-    image = new.row.as_json() | {"event_id": str(new.event_id), "terms": new.terms, "term_count": _length(new.packed)}
+    image = new.row.as_json() | {
+        "event_id": str(new.event_id),
+        "words": new.words.words,
+        "word_count": new.words.total,
+    }
     return json.dumps(image, ensure_ascii=False)
 
 
 async def replace(tx: Tx, rows: Sequence[Written], event_type: EventType, at: datetime | None = None) -> None:
-    """Write locked rows anew, each with an event. Derived rows follow by trigger; see `store_terms`.
+    """Write locked rows anew, each with an event. Derived rows follow by trigger; see `store_words`.
 
     `at`: when it happens, where that is not `updated_at`: jobs change rows that nobody has updated.
     """
@@ -88,23 +88,11 @@ def _replaced(new: Written) -> str:
     return json.dumps(new.row.as_json() | {"event_id": str(new.event_id)}, ensure_ascii=False)
 
 
-async def store_terms(tx: Tx, new: Written) -> None:
-    """The words of a memory, in place of those it had."""
-    row = new.row
-    await tx.search_terms([hash_term(EVERY_MEMORY, salt_of(row.tenant_id, each)) for each in ("", row.user_id)])
-    await tx.execute(QUERIES["memory_terms_delete"], row.tenant_id, row.memory_id)
-    await tx.execute(
-        QUERIES["memory_terms_insert"],
-        row.tenant_id,
-        row.memory_id,
-        row.user_id,
-        row.audience,
-        row.life,
-        row.session_id,
-        _length(new.packed),
-        new.terms,
-        new.packed,
-    )
+async def store_words(tx: Tx, new: Written) -> None:
+    """The words of a memory that is stored, in place of those it had."""
+    who = new.row.tenant_id, new.row.memory_id
+    await tx.execute(QUERIES["memory_words_delete"], *who)
+    await tx.execute(QUERIES["memory_words_insert"], *who, new.words.total, new.words.words, new.words.counts)
 
 
 async def store_vector(tx: Tx, row: MemoryRow, embedding: Embedding, model: str) -> None:
@@ -316,8 +304,3 @@ def _life_of(values: Mapping[str, Any], count: int, last_accessed_at: datetime |
         retention=retention(values["importance"], count, used, now),
         fades_at=fades_at(values["importance"], count, used),
     )
-
-
-def _length(packed: bytes) -> int:
-    """How many words a memory has, repeats included: the length that BM25 compares."""
-    return sum(packed[4::5])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -21,7 +20,7 @@ from keeps.db.session import Row
 from keeps.db.statements import Columns
 from keeps.scope import Scope
 from keeps.text.importance import estimate_importance
-from keeps.text.words import count_terms
+from keeps.text.searched import embedded_text
 from keeps_client.models import Memory, NewMemory
 from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
 
@@ -199,33 +198,6 @@ def passage_hash(content: str, visibility: str) -> bytes:
 
 def _digest(identity: list[object]) -> bytes:
     return hashlib.sha256(json.dumps(identity, ensure_ascii=False).encode()).digest()
-
-
-def speaker_of(kind: str, metadata: Mapping[str, Json]) -> str | None:
-    """Who said an episodic memory, if that is known."""
-    speaker = metadata.get("speaker") if kind == "episodic" else None
-    return speaker if isinstance(speaker, str) and speaker else None
-
-
-def embedded_text(
-    kind: str, content: str, metadata: Mapping[str, Json], trigger_condition: str | None, layer: str
-) -> str:
-    """The text whose meaning is searched: who said it, when a skill applies, what a passage stands under, and the
-    content."""
-    if layer == "knowledge":
-        return f"{metadata.get('under')}\n{content}"
-    if speaker := speaker_of(kind, metadata):
-        return f"{speaker}: {content}"
-    return f"{trigger_condition}\n{content}" if trigger_condition else content
-
-
-def searched_terms(row: MemoryRow) -> Counter[str]:
-    """The words that are searched: the embedded text, the tags, and the words of the key."""
-    counts = count_terms(row.embedded_text)
-    key = "" if row.kind == "episodic" else row.key or ""  # of an experience, a key is only an address
-    for term in count_terms(" ".join([*row.tags, key])):
-        counts.setdefault(term, 1)
-    return counts
 
 
 def _as_json(value: Json | datetime | UUID | bytes | tuple[Json, ...]) -> Json:

@@ -7,7 +7,6 @@ of `Found`; what that is worth is said in `fusion.py`.
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,16 +18,18 @@ from keeps.ai.embedder import Floats, QueryEmbedding
 from keeps.clock import Clock
 from keeps.db.session import Tx
 from keeps.recall import bm25, fusion, store
-from keeps.recall.bm25 import TextMatches
 from keeps.recall.conditions import Selection
+from keeps.recall.misspelt import alike, first_letters
+from keeps.recall.words import Layout, Postings, Scored, Spot, read_matches
 from keeps.text.words import count_terms, stem, terms_of, words_of
 from keeps_client.models import RecallRequest
 
-STATISTICS_SECONDS = 30.0
-LOOKS_LIKE = 0.45
 MAX_TERMS, MAX_COMPARED = 128, 3
 """Of a very long question, so many words are searched, and so many unknown ones compared with what is there."""
-COMMON_MEMORIES = 2_000
+SMALL_AUDIENCE = 5_000
+"""Of so many memories, an unknown word is compared with all words; of more, with those that begin alike."""
+FILTERED = 512
+"""So many of the best by text are looked at first, where a filter leaves some of them out."""
 _NAME_WORD = re.compile(r"@[\w.]+|[^\W_]+(?:['’.&-][^\W_]+)*")
 
 
@@ -45,17 +46,17 @@ class Asked:
 
 @dataclass(slots=True)
 class Found:
-    """What the arms found, by memory. `text` and `session` know a memory by the bytes of its id: they are many.
+    """What the arms found, by memory. `scored`: all that hold a word of the question · `texts`: the best of those.
 
     `total`: how many memories the audience has. `idf`: how rare each word of the question is; under "" a word that no
     memory has. `all_words`: the score by text of a memory of usual length that holds each word once.
     """
 
     total: int
+    scored: Scored
     all_words: float = 0.0
-    text: dict[bytes, float] = field(default_factory=dict[bytes, float])
-    session: dict[bytes, float] = field(default_factory=dict[bytes, float])
-    vector: dict[UUID, float] = field(default_factory=dict[UUID, float])
+    texts: dict[UUID, Spot] = field(default_factory=dict[UUID, Spot])
+    vector: dict[UUID, tuple[float, Spot | None]] = field(default_factory=dict[UUID, tuple[float, Spot | None]])
     keys: set[UUID] = field(default_factory=set[UUID])
     graph: dict[UUID, float] = field(default_factory=dict[UUID, float])
     idf: dict[str, float] = field(default_factory=dict[str, float])
@@ -65,15 +66,15 @@ class Found:
         rarest = self.idf.get("", 0.0)
         return [term for term in dict.fromkeys(terms_of(text)) if self.idf.get(term, rarest) < rarest]
 
-    def first(self, depth: int) -> list[UUID]:
+    def first(self) -> list[UUID]:
         """The best of each arm, best first by the mean of their normalised scores."""
-        by_text = [UUID(bytes=each) for each in _best(self.text, depth)]
-        pool = list(dict.fromkeys([*sorted(self.keys), *by_text, *self.vector, *self.graph]))
+        pool = list(dict.fromkeys([*sorted(self.keys), *self.texts, *self.vector, *self.graph]))
         if not pool:
             return []
-        text = fusion.normalise(np.array([self.text.get(each.bytes, 0.0) for each in pool], dtype=np.float64))
-        vector = fusion.normalise(np.array([self.vector.get(each, np.nan) for each in pool], dtype=np.float64))
-        both = text + vector + np.array([2.0 * (each in self.keys) for each in pool])
+        near = [self.vector.get(each, (np.nan, None)) for each in pool]
+        by_text, _ = self.scored.at([self.texts.get(each) or spot for each, (_, spot) in zip(pool, near, strict=True)])
+        vector = fusion.normalise(np.array([similarity for similarity, _ in near], dtype=np.float64))
+        both = fusion.normalise(by_text) + vector + np.array([2.0 * (each in self.keys) for each in pool])
         return [pool[position] for position in np.argsort(-both, kind="stable")]
 
 
@@ -83,14 +84,16 @@ class Arms:
     def __init__(self, model: str, clock: Clock) -> None:
         self.model = model
         self._clock = clock
-        self._common_terms: dict[tuple[str, str], dict[str, float]] = {}
-        self._statistics: dict[tuple[str, str], tuple[float, tuple[int, int]]] = {}
 
     async def find(self, tx: Tx, asked: Asked) -> Found:
-        memories, words = await self._audience(tx)
-        found = Found(memories)
-        if asked.request.scope != "indexed":
-            await self._words(tx, asked, found, words / max(memories, 1))
+        counts = count_terms(asked.request.query) if asked.request.scope != "indexed" else Counter[str]()
+        terms = list(counts)[:MAX_TERMS]
+        held = await store.postings(tx, terms, asked.selection)
+        found = Found(sum(each.memories for each in held), Scored(Layout(held)))
+        if terms:
+            _score_text(found, held, counts, terms)
+            await self._misspelt(tx, asked, found)
+            await self._best_by_text(tx, asked, found)
         if asked.query is not None:
             await self._meaning(tx, asked, found, asked.query)
         if "graph" in (asked.request.providers or ()):
@@ -98,29 +101,30 @@ class Arms:
         await self._key(tx, asked, found)
         return found
 
-    async def nearest(self, tx: Tx, sentence: Floats, selection: Selection, limit: int) -> dict[UUID, float]:
-        """The memories whose meaning is nearest, with their cosine similarity."""
-        memories, _ = await self._audience(tx)
+    async def nearest(
+        self, tx: Tx, sentence: Floats, selection: Selection, limit: int, memories: int
+    ) -> dict[UUID, tuple[float, Spot | None]]:
+        """The memories whose meaning is nearest, with their cosine similarity. `memories`: how many there are."""
         passing = first_pass_for(memories, limit)
         return await store.nearest(tx, self.model, sentence, selection, first_pass=passing, limit=limit)
 
-    async def _words(self, tx: Tx, asked: Asked, found: Found, average_length: float) -> None:
-        counts = count_terms(asked.request.query)
-        terms = list(counts)[:MAX_TERMS]
-        if not terms:
-            return
-        common = self._common_terms.setdefault((tx.scope.tenant_id, tx.scope.user_id), {})
-        # Words that thousands of memories hold decide nothing where a rarer one is asked for, too.
-        searched = [term for term in terms if term not in common] or terms
-        matches = await store.text_matches(tx, terms, searched, asked.selection)
-        found_in = (matches.frequencies > 0).sum(axis=0).astype(np.float64)
-        for column, term in enumerate(terms):
-            if term not in searched:
-                found_in[column] = common[term]
-            elif found_in[column] > COMMON_MEMORIES:
-                common[term] = float(found_in[column])
-        _score_text(found, matches, counts, terms, found_in, average_length)
-        await self._misspelt(tx, asked, found)
+    async def most_similar(self, tx: Tx, sentence: Floats, selection: Selection) -> tuple[UUID, float] | None:
+        """The one memory whose meaning is nearest."""
+        held = await store.postings(tx, [], selection)
+        found = await self.nearest(tx, sentence, selection, 1, sum(each.memories for each in held))
+        return next(((memory_id, similarity) for memory_id, (similarity, _) in found.items()), None)
+
+    async def _best_by_text(self, tx: Tx, asked: Asked, found: Found) -> None:
+        """The best by text that are selected: a filter is asked of more and more of them, until enough pass."""
+        depth = asked.depth
+        filtered = asked.selection.condition(1) is not None
+        looked, step = 0, max(FILTERED, depth) if filtered else depth
+        while looked < len(found.scored.positions) and len(found.texts) < depth:
+            spots = found.scored.layout.spots(found.scored.best(looked + step)[looked:])
+            found.texts.update(await store.memories_at(tx, spots, asked.selection, depth - len(found.texts)))
+            looked, step = looked + step, 8 * step
+            if not filtered:
+                return
 
     async def _misspelt(self, tx: Tx, asked: Asked, found: Found) -> None:
         """Words of the question that no memory has and no dictionary knows may be misspelt names."""
@@ -140,13 +144,17 @@ class Arms:
             compared += 1
             if compared > MAX_COMPARED:
                 return
-            similar = await store.looks_like(tx, word, LOOKS_LIKE, asked.selection.lives)
-            for memory_id in await store.passing(tx, similar.keys(), asked.selection):
-                before = found.text.get(memory_id.bytes, 0.0)
-                found.text[memory_id.bytes] = before + known * similar[memory_id]
+            begins = [""] if found.total <= SMALL_AUDIENCE else first_letters(word)
+            similar = alike(stem(word), sorted(await store.vocabulary(tx, begins, asked.selection)))
+            if similar:
+                held = await store.postings(tx, list(similar), asked.selection)
+                if Layout(held).same(found.scored.layout):
+                    positions, matches = read_matches(held, list(similar))
+                    likeness = np.array(list(similar.values()))
+                    found.scored.add(positions, known * ((matches.frequencies > 0) * likeness).max(axis=1, initial=0.0))
 
     async def _meaning(self, tx: Tx, asked: Asked, found: Found, query: QueryEmbedding) -> None:
-        found.vector = await self.nearest(tx, query.sentence, asked.selection, asked.depth)
+        found.vector = await self.nearest(tx, query.sentence, asked.selection, asked.depth, found.total)
 
     async def _graph(self, tx: Tx, asked: Asked, found: Found) -> None:
         names = names_in(asked.request.query)
@@ -160,24 +168,6 @@ class Arms:
         if key and " " not in key and (namespace or asked.request.namespace):
             there = await store.with_key(tx, namespace or asked.request.namespace or "", key)
             found.keys = await store.passing(tx, there, asked.selection)
-
-    async def _audience(self, tx: Tx) -> tuple[int, int]:
-        """How many memories and words an audience has, kept for half a minute: a ranking does not change by the few
-        that come in meanwhile."""
-        who = (tx.scope.tenant_id, tx.scope.user_id)
-        known = self._statistics.get(who)
-        if known is not None and time.monotonic() < known[0]:
-            return known[1]
-        started = time.monotonic()
-        answer = await store.statistics(tx)
-        took = time.monotonic() - started
-        if len(self._statistics) >= 10_000:
-            self._statistics.clear()
-            self._common_terms.clear()
-        # An audience so large that counting it takes long is counted the less often.
-        if answer[0] >= 100:
-            self._statistics[who] = (time.monotonic() + max(STATISTICS_SECONDS, took * 1_000), answer)
-        return answer
 
 
 def first_pass_for(memories: int, depth: int) -> int:
@@ -197,30 +187,15 @@ def names_in(text: str) -> list[str]:
     return [" ".join(words[start : start + length]) for start in range(len(words)) for length in range(1, 5)]
 
 
-def _score_text(
-    found: Found,
-    matches: TextMatches,
-    counts: Counter[str],
-    terms: Sequence[str],
-    found_in: bm25.Scores,
-    average_length: float,
-) -> None:
+def _score_text(found: Found, held: Sequence[Postings], counts: Counter[str], terms: Sequence[str]) -> None:
+    positions, matches = read_matches(held, terms)
+    found_in = (matches.frequencies > 0).sum(axis=0).astype(np.float64)
     idf = bm25.inverse_frequencies(found_in, found.total)
     found.idf = dict(zip(terms, idf.tolist(), strict=True))
     found.idf[""] = float(bm25.inverse_frequencies(np.zeros(1), found.total)[0])
-    if not matches.ids:
-        return
     query_counts = np.array([counts[term] for term in terms], dtype=np.float64)
     found.all_words = float(idf @ query_counts)
-    found.text = dict(zip(matches.ids, bm25.score(matches, idf, average_length, query_counts).tolist(), strict=True))
-    found.session = dict(zip(matches.ids, bm25.score_sessions(matches, query_counts).tolist(), strict=True))
-
-
-def _best(scores: dict[bytes, float], depth: int) -> list[bytes]:
-    """The `depth` best, best first; of equals the smaller id."""
-    keys = list(scores)
-    if len(keys) > depth:
-        values = np.fromiter(scores.values(), dtype=np.float64, count=len(keys))
-        least = np.partition(values, len(keys) - depth)[len(keys) - depth]
-        keys = [keys[position] for position in np.flatnonzero(values >= least)]
-    return sorted(keys, key=lambda each: (-scores[each], each))[:depth]
+    average_length = sum(each.words for each in held) / max(found.total, 1)
+    found.scored.positions = positions
+    found.scored.text = bm25.score(matches, idf, average_length, query_counts)
+    found.scored.session = bm25.score_sessions(matches, query_counts)

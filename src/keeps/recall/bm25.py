@@ -6,13 +6,10 @@ idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / average length)), idf
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from keeps.text.packing import PACKED
 
 K1 = 1.2
 B = 0.75
@@ -21,39 +18,14 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class TextMatches:
-    """Memories that hold at least one wanted term. Row i of `frequencies` belongs to `ids[i]`, column j to term j."""
+    """Memories that hold at least one wanted term: a row of `frequencies` is a memory, column j is term j.
 
-    ids: list[bytes]
+    `lengths`: in words · `sessions`: a number for each conversation, 0 for none
+    """
+
     frequencies: npt.NDArray[np.float64]
     lengths: npt.NDArray[np.float64]
     sessions: npt.NDArray[np.int64]
-
-
-def read_matches(
-    ids: bytes,
-    packed: bytes,
-    sizes: Sequence[int],
-    lengths: Sequence[int],
-    sessions: Sequence[int],
-    term_hashes: Sequence[Sequence[int]],
-) -> TextMatches:
-    """Frequencies from packed rows. `term_hashes[j]`: the hashes of term j, one for each audience that was asked."""
-    count, columns = len(lengths), len(term_hashes)
-    entries = np.frombuffer(packed, dtype=PACKED)
-    owners = np.repeat(np.arange(count), np.asarray(sizes, dtype=np.int64) // PACKED.itemsize)
-    wanted = np.array([each for hashes in term_hashes for each in hashes], dtype=np.int32)
-    column_of = np.repeat(np.arange(columns), [len(hashes) for hashes in term_hashes])
-    frequencies: npt.NDArray[np.float64] = np.zeros((count, columns))
-    if len(wanted) and len(entries):
-        order = np.argsort(wanted, kind="stable")
-        terms = entries["term"]
-        place = np.minimum(np.searchsorted(wanted[order], terms), len(wanted) - 1)
-        hit = wanted[order][place] == terms
-        cell = owners[hit] * columns + column_of[order][place[hit]]
-        counted = np.bincount(cell, weights=entries["count"][hit], minlength=count * columns)
-        frequencies += counted.reshape(count, columns)
-    split = [ids[start : start + 16] for start in range(0, len(ids), 16)]
-    return TextMatches(split, frequencies, np.asarray(lengths, dtype=np.float64), np.asarray(sessions, dtype=np.int64))
 
 
 def inverse_frequencies(found_in: npt.NDArray[np.float64], total: float) -> Scores:

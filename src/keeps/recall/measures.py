@@ -44,7 +44,7 @@ def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns,
         retention(row.importance, row.access_count, row.last_used_at, now) if row.layer == "short_term" else 1.0
         for row in rows
     ]
-    text_scores = _floats(found.text.get(each.bytes, 0.0) for each in ids)
+    text_scores, session_scores = found.scored.at([row.spot for row in rows])
     return Candidates(
         keys=[each.bytes for each in ids],
         text=text_scores,
@@ -52,7 +52,7 @@ def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns,
         vector=vector,
         tokens=tokens,
         token_counts=_floats(len(row.tokens or b"") // TOKEN_BYTES for row in rows),
-        session=_floats(found.session.get(each.bytes, 0.0) for each in ids),
+        session=session_scores,
         stated=(_floats(cues.states_preference(row.opening, row.role) for row in rows) if advice else np.zeros(count)),
         speaker=_floats(cues.named_in(names, row.speaker) for row in rows),
         date=_floats(cues.date_match(dates, row.valid_from) for row in rows) if dates else np.zeros(count),

@@ -1,34 +1,64 @@
 -- The arms of recall. All run in one read-only transaction as the asking scope.
 
--- name: recall_statistics
--- How many memories an audience has and how long they are, for BM25. Asked with the term that every memory has.
-SELECT count(*) AS memories, COALESCE(sum(term_count), 0)::bigint AS words FROM keeps.memory_terms WHERE tenant_id = $1
+-- name: recall_words
+-- What each audience has of some words: its counts, the lists of postings one after the other, and those of the newest
+-- memories, which are in no list yet, that hold one. $2 audiences · $3 lives · $4 words
+SELECT held.audience, held.life, held.memories, held.words, held.next_place, lists.list_words, lists.list_sizes,
+       lists.packed, newest.new_places, newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts
+FROM keeps.audience_words AS held
+CROSS JOIN LATERAL (
+    SELECT array_agg(word) AS list_words, array_agg(octet_length(packed)) AS list_sizes, string_agg(packed, '') AS packed
+    FROM keeps.postings
+    WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND word = ANY ($4::text[])) AS lists
+CROSS JOIN LATERAL (
+    SELECT array_agg(place) AS new_places, array_agg(session) AS new_sessions, array_agg(word_count) AS new_lengths,
+           array_agg(words) AS new_words, array_agg(counts) AS new_counts
+    FROM keeps.memory_words
+    WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND place >= held.folded_to
+      AND string_to_array(words, ' ') && $4::text[]) AS newest
+WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = ANY ($3::text[])
 
--- name: recall_text
--- All memories that hold a wanted term (app.terms, by policy), as parallel lists: 16-byte ids, packed terms with their
--- sizes, lengths in words, and hashed sessions. The limit is a number here: of a parameter a generic plan would think
--- that it is small, and read the whole table for the first rows.
-SELECT COALESCE(string_agg(uuid_send(found.memory_id), ''), '') AS ids, COALESCE(string_agg(found.packed, ''),
-    '') AS packed,
-       array_agg(octet_length(found.packed)) AS sizes, array_agg(found.term_count) AS lengths,
-       array_agg(CASE WHEN found.session_id IS NULL THEN 0 ELSE hashtextextended(found.session_id, 0) END) AS sessions
-FROM (SELECT memory_id, packed, term_count, session_id
-      FROM keeps.memory_terms
-      WHERE tenant_id = $1 AND life = ANY ($2::text[])
-      LIMIT 50000) AS found
+-- name: recall_vocabulary
+-- The words of some audiences that begin with some letters, of the newest memories all of their words together.
+-- $2 audiences · $3 lives · $4 beginnings
+SELECT DISTINCT postings.word AS words
+FROM unnest($2::text[]) AS wanted(audience), unnest($3::text[]) AS of(life), unnest($4::text[]) AS begins(letters),
+    keeps.postings
+WHERE tenant_id = $1 AND postings.audience = wanted.audience AND postings.life = of.life
+  AND word >= begins.letters AND word < begins.letters || chr(1114111)
+UNION ALL
+SELECT string_agg(memory_words.words, ' ')
+FROM keeps.audience_words AS held JOIN keeps.memory_words
+  ON memory_words.tenant_id = $1 AND memory_words.audience = held.audience AND memory_words.life = held.life
+    AND place >= held.folded_to
+WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = ANY ($3::text[])
 
--- name: recall_text_filtered
--- The same among memories that pass a filter, which comes before the limit.
-SELECT COALESCE(string_agg(uuid_send(found.memory_id), ''), '') AS ids, COALESCE(string_agg(found.packed, ''),
-    '') AS packed,
-       array_agg(octet_length(found.packed)) AS sizes, array_agg(found.term_count) AS lengths,
-       array_agg(CASE WHEN found.session_id IS NULL THEN 0 ELSE hashtextextended(found.session_id, 0) END) AS sessions
-FROM (SELECT memory_terms.memory_id, memory_terms.packed, memory_terms.term_count, memory_terms.session_id
-      FROM keeps.memory_terms
-      JOIN keeps.memories ON memories.tenant_id = memory_terms.tenant_id AND memories.memory_id = memory_terms.memory_id
-      WHERE memory_terms.tenant_id = $1 AND memory_terms.life = ANY ($2::text[]) AND memories.tenant_id = $1
-        AND /*:condition*/ true
-      LIMIT 50000) AS found
+-- name: recall_places
+-- The memories at some places. $2 audiences · $3 lives · $4 places
+SELECT found.memory_id, wanted.number
+FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
+CROSS JOIN LATERAL (
+    SELECT memory_id FROM keeps.memory_words
+    WHERE tenant_id = $1 AND memory_words.audience = wanted.audience AND memory_words.life = wanted.life
+      AND memory_words.place = wanted.place
+    LIMIT 1) AS found
+ORDER BY wanted.number
+
+-- name: recall_places_filtered
+-- The same of memories that pass a filter. $5 how many at most
+SELECT found.memory_id, wanted.number
+FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
+CROSS JOIN LATERAL (
+    SELECT memory_id FROM keeps.memory_words
+    WHERE tenant_id = $1 AND memory_words.audience = wanted.audience AND memory_words.life = wanted.life
+      AND memory_words.place = wanted.place
+    LIMIT 1) AS found
+CROSS JOIN LATERAL (
+    SELECT FROM keeps.memories
+    WHERE memories.tenant_id = $1 AND memories.memory_id = found.memory_id AND /*:condition*/ true
+    LIMIT 1) AS passing
+ORDER BY wanted.number
+LIMIT $5
 
 -- name: recall_vector
 -- The nearest memories. First pass: the distance of sign bits over the whole audience, read index-only; then the exact
@@ -41,19 +71,31 @@ WITH near AS MATERIALIZED (
     ORDER BY bits <~> (SELECT binary_quantize($4::halfvec)::bit varying)
     LIMIT $5
 )
-SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
-FROM near JOIN keeps.memory_vectors
-  ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = near.memory_id AND memory_vectors.model = $2
-ORDER BY memory_vectors.embedding <=> $4::halfvec
-LIMIT $6
+SELECT nearest.memory_id, nearest.similarity, spot.audience, spot.life, spot.place
+FROM (SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
+      FROM near JOIN keeps.memory_vectors
+        ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = near.memory_id AND memory_vectors.model = $2
+      ORDER BY memory_vectors.embedding <=> $4::halfvec
+      LIMIT $6) AS nearest
+LEFT JOIN LATERAL (
+    SELECT audience, life, place FROM keeps.memory_words
+    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = nearest.memory_id
+    LIMIT 1) AS spot ON true
+ORDER BY nearest.similarity DESC
 
 -- name: recall_vector_exact
 -- The nearest memories of a small audience: the exact distance of all, which takes less time than two passes.
-SELECT memory_id, (1 - (embedding <=> $4::halfvec))::real AS similarity
-FROM keeps.memory_vectors
-WHERE tenant_id = $1 AND model = $2 AND life = ANY ($3::text[])
-ORDER BY embedding <=> $4::halfvec
-LIMIT $5
+SELECT nearest.memory_id, nearest.similarity, spot.audience, spot.life, spot.place
+FROM (SELECT memory_id, (1 - (embedding <=> $4::halfvec))::real AS similarity
+      FROM keeps.memory_vectors
+      WHERE tenant_id = $1 AND model = $2 AND life = ANY ($3::text[])
+      ORDER BY embedding <=> $4::halfvec
+      LIMIT $5) AS nearest
+LEFT JOIN LATERAL (
+    SELECT audience, life, place FROM keeps.memory_words
+    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = nearest.memory_id
+    LIMIT 1) AS spot ON true
+ORDER BY nearest.similarity DESC
 
 -- name: recall_vector_filtered
 -- The same among memories that pass a filter, which comes before the limit.
@@ -68,34 +110,17 @@ WITH near AS MATERIALIZED (
     ORDER BY memory_vectors.bits <~> (SELECT binary_quantize($4::halfvec)::bit varying)
     LIMIT $5
 )
-SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
-FROM near JOIN keeps.memory_vectors
-  ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = near.memory_id AND memory_vectors.model = $2
-ORDER BY memory_vectors.embedding <=> $4::halfvec
-LIMIT $6
-
--- name: recall_fuzzy
--- Memories with a word that looks like $2, a word that nobody wrote: probably a misspelt name. Newest first, bounded by
--- their number and length. Comparing is slow, so only those are compared that hold $6 of its parts $5, as all do that
--- look like it.
-SELECT memory_id, similarity
-FROM (SELECT memory_id, word_similarity($2, told) AS similarity
-      FROM (SELECT memory_id, told
-            FROM (SELECT memory_id, told, sum(char_length(told)) OVER (ORDER BY created_at DESC,
-                      memory_id DESC) AS characters
-                  FROM (SELECT memory_id, created_at,
-                            lower(COALESCE(metadata ->> 'speaker', '') || ' ' || left(content, 1000)) AS told
-                        FROM keeps.memories
-                        WHERE tenant_id = $1
-                          AND keeps.memory_life(deleted_at, superseded_by, archived_at) = ANY ($4::text[])
-                        ORDER BY created_at DESC, memory_id DESC
-                        LIMIT 5000) AS newest) AS counted
-            WHERE characters <= 300000
-              AND (SELECT count(*) FROM unnest($5::text[]) AS part WHERE strpos(told, part) > 0) >= $6
-            OFFSET 0) AS likely) AS compared
-WHERE similarity >= $3
-ORDER BY similarity DESC
-LIMIT 100
+SELECT nearest.memory_id, nearest.similarity, spot.audience, spot.life, spot.place
+FROM (SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
+      FROM near JOIN keeps.memory_vectors
+        ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = near.memory_id AND memory_vectors.model = $2
+      ORDER BY memory_vectors.embedding <=> $4::halfvec
+      LIMIT $6) AS nearest
+LEFT JOIN LATERAL (
+    SELECT audience, life, place FROM keeps.memory_words
+    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = nearest.memory_id
+    LIMIT 1) AS spot ON true
+ORDER BY nearest.similarity DESC
 
 -- name: recall_key
 -- The memory that has exactly this key.
@@ -128,7 +153,8 @@ SELECT memories.memory_id, memories.session_id, memories.kind, memories.role,
        memories.valid_from, memories.valid_to, memories.expires_at, memories.updated_at, memories.importance,
        memories.layer, COALESCE(memory_access.access_count, 0) AS access_count,
        GREATEST(memories.updated_at, memory_access.last_accessed_at) AS last_used_at,
-       left(memories.content, 400) AS opening, halfvec_send(memory_vectors.embedding) AS sentence, memory_vectors.tokens
+       left(memories.content, 400) AS opening, halfvec_send(memory_vectors.embedding) AS sentence, memory_vectors.tokens,
+       spot.audience, spot.life, spot.place
 FROM keeps.memories
 LEFT JOIN LATERAL (
     SELECT access_count, last_accessed_at FROM keeps.memory_access
@@ -139,6 +165,10 @@ LEFT JOIN LATERAL (
     WHERE memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id
         AND memory_vectors.model = $3
     LIMIT 1) AS memory_vectors ON true
+LEFT JOIN LATERAL (
+    SELECT audience, life, place FROM keeps.memory_words
+    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = memories.memory_id
+    LIMIT 1) AS spot ON true
 WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
 
 -- name: recall_candidates_filtered

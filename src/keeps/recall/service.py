@@ -106,10 +106,11 @@ class RecallService:
         request = RecallRequest(query=content[:10_000], kinds=("semantic",), scope="own", limit=1)
         selection = select(request, scope, self._clock())
         async with self._database.scoped(scope) as tx:
-            for memory_id, similarity in (await self._arms.nearest(tx, embedding.sentence, selection, 1)).items():
-                memory = (await store.memories(tx, [memory_id], self._clock())).get(memory_id)
-                return None if memory is None else (memory, similarity)
-        return None
+            nearest = await self._arms.most_similar(tx, embedding.sentence, selection)
+            if nearest is None:
+                return None
+            memory = (await store.memories(tx, [nearest[0]], self._clock())).get(nearest[0])
+        return None if memory is None else (memory, nearest[1])
 
     async def vector(self, scope: Scope, text: str) -> Floats | None:
         """Of a question, as it is searched; None without a model, or where it cannot be reached."""
@@ -149,7 +150,7 @@ class RecallService:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         asked = Asked(request, selection, query, depth)
         found = await self._arms.find(tx, asked)
-        first = found.first(depth)
+        first = found.first()
         turns = await store.neighbours(tx, first[:EXPANDED], selection.lives) if first else {}
         around = {other for before, after in turns.values() for other in (*before, *after)} - set(first)
         wanted = [*first, *sorted(await store.passing(tx, around, selection))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,13 +11,12 @@ import numpy as np
 from pgvector import HalfVector
 
 from keeps.ai.embedder import Floats
-from keeps.db.session import Tx
+from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.memories.store import memory_from_row
 from keeps.memories.types import MEMORY
-from keeps.recall.bm25 import TextMatches, read_matches
 from keeps.recall.conditions import Selection
-from keeps.text.packing import EVERY_MEMORY, hash_term, salt_of
+from keeps.recall.words import Postings, Spot
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
@@ -45,26 +43,39 @@ class Candidate:
     opening: str
     sentence: bytes | None
     tokens: bytes | None
+    spot: Spot | None
 
 
-async def statistics(tx: Tx) -> tuple[int, int]:
-    """How many memories this scope can find, and how many words they have."""
-    await tx.search_terms([hash_term(EVERY_MEMORY, salt) for salt in salts(tx)])
-    row = await tx.fetch_row(QUERIES["recall_statistics"], tx.scope.tenant_id)
-    return (0, 0) if row is None else (row["memories"], row["words"])
+async def postings(tx: Tx, words: Sequence[str], selection: Selection) -> list[Postings]:
+    """What the audiences of this scope have of some words, and how many memories they have."""
+    who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
+    return [
+        Postings(**{name: value for name, value in row.items() if value is not None})
+        for row in await tx.fetch(QUERIES["recall_words"], *who, list(words))
+    ]
 
 
-async def text_matches(tx: Tx, terms: Sequence[str], searched: Sequence[str], selection: Selection) -> TextMatches:
-    """All memories (at most 50,000) that hold one of the `searched` terms, with the frequencies of all `terms`."""
-    hashes = {term: [hash_term(term, salt) for salt in salts(tx)] for term in terms}
-    await tx.search_terms([each for term in searched for each in hashes[term]])
-    condition = selection.condition(3)
-    statement = QUERIES["recall_text"] if condition is None else QUERIES["recall_text_filtered"].where(condition)
-    values = () if condition is None else condition.values
-    row = await tx.fetch_row(statement, tx.scope.tenant_id, list(selection.lives), *values)
-    if row is None or not row["ids"]:
-        return read_matches(b"", b"", [], [], [], list(hashes.values()))
-    return read_matches(row["ids"], row["packed"], row["sizes"], row["lengths"], row["sessions"], list(hashes.values()))
+async def vocabulary(tx: Tx, beginnings: Sequence[str], selection: Selection) -> set[str]:
+    """The words that memories hold, of those that begin so; of the newest memories all."""
+    who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
+    rows = await tx.fetch(QUERIES["recall_vocabulary"], *who, list(beginnings))
+    return {word for row in rows for word in (row["words"] or "").split(" ") if word}
+
+
+async def memories_at(tx: Tx, spots: Sequence[Spot], selection: Selection, limit: int) -> dict[UUID, Spot]:
+    """The memories at some places, in their order, of those that are selected."""
+    given = (
+        tx.scope.tenant_id,
+        [each.audience for each in spots],
+        [each.life for each in spots],
+        [each.place for each in spots],
+    )
+    condition = selection.condition(6)
+    if condition is None:
+        rows = await tx.fetch(QUERIES["recall_places"], *given)
+    else:
+        rows = await tx.fetch(QUERIES["recall_places_filtered"].where(condition), *given, limit, *condition.values)
+    return {row["memory_id"]: spots[row["number"] - 1] for row in rows[:limit]}
 
 
 async def nearest(
@@ -75,9 +86,9 @@ async def nearest(
     *,
     first_pass: int,
     limit: int,
-) -> dict[UUID, float]:
-    """The nearest memories by cosine similarity. `first_pass`: how many pass from sign bits to exact distance, 0 for
-    all."""
+) -> dict[UUID, tuple[float, Spot | None]]:
+    """The nearest memories by cosine similarity, with their places. `first_pass`: how many pass from sign bits to exact
+    distance, 0 for all."""
     given = (tx.scope.tenant_id, model, list(selection.lives), HalfVector(sentence))
     if (condition := selection.condition(7)) is not None:
         statement = QUERIES["recall_vector_filtered"].where(condition)
@@ -86,16 +97,7 @@ async def nearest(
         rows = await tx.fetch(QUERIES["recall_vector"], *given, first_pass, limit)
     else:
         rows = await tx.fetch(QUERIES["recall_vector_exact"], *given, limit)
-    return {row["memory_id"]: row["similarity"] for row in rows}
-
-
-async def looks_like(tx: Tx, word: str, least: float, lives: Sequence[str]) -> dict[UUID, float]:
-    # pg_trgm compares parts of three letters, two of them with the space before the word and one with that after it.
-    parts = {word[start : start + 3] for start in range(len(word) - 2)}
-    shared = math.ceil(least * (len(parts) + 3)) - 3
-    who = tx.scope.tenant_id, word, least, list(lives)
-    rows = await tx.fetch(QUERIES["recall_fuzzy"], *who, list(parts), max(shared, 0))
-    return {row["memory_id"]: row["similarity"] for row in rows}
+    return {row["memory_id"]: (row["similarity"], _spot(row)) for row in rows}
 
 
 async def speaking_of(tx: Tx, names: Sequence[str], memories: int, now: datetime, limit: int) -> dict[UUID, float]:
@@ -136,6 +138,7 @@ async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Can
             row["opening"],
             row["sentence"],
             row["tokens"],
+            _spot(row),
         )
         for row in rows
     ]
@@ -176,9 +179,8 @@ async def as_of(
     }
 
 
-def salts(tx: Tx) -> list[int]:
-    """Of the audiences that this scope belongs to: its own, and the whole tenant."""
-    return [salt_of(tx.scope.tenant_id, tx.scope.user_id), salt_of(tx.scope.tenant_id, "")]
+def _spot(row: Row) -> Spot | None:
+    return None if row["place"] is None else Spot(row["audience"], row["life"], row["place"])
 
 
 def read_sentences(sent: Sequence[bytes]) -> Floats:

@@ -37,10 +37,11 @@ BEGIN
         ('SELECT, INSERT, UPDATE (last_sequence, max_memories, max_bytes)', 'tenants'),
         ('SELECT, INSERT', 'users events'),
         ('SELECT, INSERT, UPDATE', 'memory_access providers tenant_jobs'),
-        ('SELECT, INSERT, DELETE', 'memory_pending'),
+        ('SELECT', 'audience_words postings'),
+        ('SELECT, INSERT, DELETE', 'memory_pending memory_words'),
         ('SELECT, INSERT, UPDATE (revoked_at), DELETE', 'api_keys'),
         ('SELECT, INSERT, UPDATE, DELETE',
-         'memories memory_terms memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
+         'memories memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
          ' task_subtasks idempotency_keys working_memory entities entity_names relations mentions memory_readings'
          ' session_notes operation_changes operations storage_samples llm_usage documents document_passages databases query_audit'
          ' transcripts transcript_entries transcript_values items item_refreshes item_vectors')
@@ -68,7 +69,7 @@ BEGIN
          'INSERT', 'keeps_app', NULL, '{own}'),
         ('memories entities entity_names relations mentions memory_readings documents document_passages', 'update',
          'UPDATE', 'keeps_app', '{own}', NULL),
-        ('memories entities entity_names relations mentions memory_readings memory_terms memory_vectors documents'
+        ('memories entities entity_names relations mentions memory_readings memory_words memory_vectors documents'
          ' document_passages', 'delete', 'DELETE', 'keeps_app', '{own}', NULL),
         -- A mention is seen by whoever sees its memory and its entity.
         ('mentions', 'read', 'SELECT', 'keeps_app',
@@ -79,17 +80,11 @@ BEGIN
         ('memory_access', 'visible', 'ALL', 'keeps_app',
          '{tenant} AND EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = memory_access.tenant_id'
          ' AND memories.memory_id = memory_access.memory_id)', NULL),
-        -- The audience is the owner, or '' for the whole tenant. The term filter stands in the policy because a filter
-        -- of the query itself may not use an index under RLS: && is not leakproof, so PostgreSQL would first check the
-        -- policy on every row. No app.terms, no rows.
-        ('memory_terms', 'search', 'SELECT', 'keeps_app',
-         $${tenant} AND audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
-           AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL
-           AND (terms && CAST(NULLIF(current_setting('app.terms', true), '') AS integer[]))$$, NULL),
-        ('memory_vectors', 'read', 'SELECT', 'keeps_app',
+        -- The audience is the owner, or '' for the whole tenant.
+        ('memory_words postings audience_words memory_vectors', 'read', 'SELECT', 'keeps_app',
          $${tenant} AND audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL$$, NULL),
-        ('memory_terms memory_vectors', 'insert', 'INSERT', 'keeps_app',
+        ('memory_words memory_vectors', 'insert', 'INSERT', 'keeps_app',
          NULL, $${own} AND audience = ANY (ARRAY['', user_id])$$),
         ('memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}', $${own} AND audience = ANY (ARRAY['', user_id])$$),
         -- The log: appended and read, never changed by keeps_app. Of what others shared when it happened, that which is
@@ -115,6 +110,7 @@ BEGIN
         -- A token of an agent, besides: of experiences and skills those of this agent only; facts belong to the user.
         -- Of the graph what users said of it: what was found in texts may be of another agent's experiences.
         ('memories', 'agent', 'ALL', 'restrictive', $${agent} OR kind = 'semantic' OR agent_id = {bound}$$, NULL),
+        ('memory_words postings', 'agent', 'ALL', 'restrictive', $${agent} OR agent = '' OR agent = {bound}$$, NULL),
         ('events', 'agent', 'SELECT', 'restrictive',
          $${agent} OR (type NOT LIKE 'memory.%' AND type NOT LIKE 'transcript.%')
            OR data #>> '{entity,source}' = 'user' OR (data ? 'edge' AND NOT data #> '{edge,properties}' ? 'found_by')
@@ -129,8 +125,8 @@ BEGIN
          ' AND memories.memory_id = operation_changes.memory_id)', NULL),
         -- The owner, inside functions and triggers only, which keeps_app cannot become: what follows a row of the
         -- tenant,
-        ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_terms'
-         ' memory_vectors memory_readings memory_pending entities entity_names relations mentions session_notes'
+        ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_words'
+         ' postings audience_words memory_vectors memory_readings memory_pending entities entity_names relations mentions session_notes'
          ' operation_changes operations storage_samples llm_usage tenant_jobs documents document_passages databases'
          ' query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
@@ -171,6 +167,7 @@ GRANT EXECUTE ON FUNCTION keeps.users_with_other_models(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.take_places(text, text, integer, bigint) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_plan() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_task() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[],

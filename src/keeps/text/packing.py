@@ -1,36 +1,25 @@
-"""Search terms as the numbers that the database keeps. Pure.
-
-A term becomes a 32-bit hash salted with tenant and audience. So a posting list of the shared index belongs to one
-audience, and its length does not grow with other people's data. A packed row is, for each term, the hash
-(4 bytes, little-endian, signed) and its frequency (1 byte, at most 255).
-"""
+"""The words of a memory as the database keeps them. Pure."""
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
-
-import numpy as np
-
-PACKED = np.dtype([("term", "<i4"), ("count", "u1")])
-EVERY_MEMORY = "\x00"
-"""A term that every memory has: asking for it shows all rows of an audience."""
+from dataclasses import dataclass
 
 
-def salt_of(tenant_id: str, audience: str) -> int:
-    """The salt of one audience: a user id, or the empty text for all users of the tenant."""
-    return zlib.crc32(f"{tenant_id}\x00{audience}\x00".encode())
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """`words`: each once, with spaces between · `counts`: how often each, a byte a word, at most 255 · `total`: how
+    many words that is."""
+
+    words: str
+    counts: bytes
+    total: int
 
 
-def hash_term(term: str, salt: int) -> int:
-    """A signed 32-bit number."""
-    number = zlib.crc32(term.encode(), salt)
-    return number - 0x1_0000_0000 if number >= 0x8000_0000 else number
+NO_WORDS = Packed("", b"", 0)
 
 
-def pack(counts: Counter[str], salt: int) -> tuple[list[int], bytes]:
-    """The hashes to be found by (with the one that every memory has), and the packed row."""
-    packed = np.empty(len(counts), dtype=PACKED)
-    packed["term"] = [hash_term(term, salt) for term in counts]
-    packed["count"] = np.minimum(np.fromiter(counts.values(), dtype=np.int64, count=len(counts)), 255)
-    return [hash_term(EVERY_MEMORY, salt), *packed["term"].tolist()], packed.tobytes()
+def pack(counts: Counter[str]) -> Packed:
+    """Search terms have no spaces inside."""
+    often = bytes(min(count, 255) for count in counts.values())
+    return Packed(" ".join(counts), often, sum(often))

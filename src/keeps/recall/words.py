@@ -1,0 +1,177 @@
+"""Which memories hold the words of a question, read from lists of postings. Pure.
+
+An audience numbers its memories: each has a place in each part of its life. What a transaction reads of several is laid
+end to end, so a memory is known here by one number, its position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from keeps.recall.bm25 import Scores, TextMatches
+
+ENTRY = np.dtype([("place", ">i4"), ("session", ">i4"), ("length", ">u2"), ("count", "u1")])
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a memory is: whose words it belongs to, in which part of its life, and its place there."""
+
+    audience: str
+    life: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """What one audience has of some words, in one part of its life. Lists lie in `packed`, one after the other;
+    the newest memories are not in lists yet, so they come with all their words."""
+
+    audience: str
+    life: str
+    memories: int
+    words: int
+    next_place: int
+    list_words: Sequence[str] = ()
+    list_sizes: Sequence[int] = ()
+    packed: bytes = b""
+    new_places: Sequence[int] = ()
+    new_sessions: Sequence[int] = ()
+    new_lengths: Sequence[int] = ()
+    new_words: Sequence[str] = ()
+    new_counts: Sequence[bytes] = ()
+
+
+class Layout:
+    """Audiences laid end to end."""
+
+    def __init__(self, held: Sequence[Postings]) -> None:
+        self._held = [(each.audience, each.life) for each in held]
+        ends = np.cumsum([0, *(each.next_place for each in held)])
+        self._starts: Positions = ends[:-1].astype(np.int64)
+        self.size = int(ends[-1])
+
+    def same(self, other: Layout) -> bool:
+        """Whether positions mean the same there: between two statements memories may have come."""
+        return self._held == other._held and bool((self._starts == other._starts).all())
+
+    def spots(self, positions: Positions) -> list[Spot]:
+        of = np.searchsorted(self._starts, positions, side="right") - 1
+        places = positions - self._starts[of] if len(positions) else positions
+        held = [self._held[which] for which in of.tolist()]
+        return [Spot(audience, life, place) for (audience, life), place in zip(held, places.tolist(), strict=True)]
+
+    def positions(self, spots: Sequence[Spot | None]) -> Positions:
+        """-1 where there is none."""
+        start = dict(zip(self._held, self._starts.tolist(), strict=True))
+        return np.array(
+            [
+                start[each.audience, each.life] + each.place
+                if each is not None and (each.audience, each.life) in start
+                else -1
+                for each in spots
+            ],
+            dtype=np.int64,
+        )
+
+
+@dataclass(slots=True)
+class Scored:
+    """Memories by text, ascending by position, with the scores of each and of its conversation."""
+
+    layout: Layout
+    positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    text: Scores = field(default_factory=lambda: np.zeros(0))
+    session: Scores = field(default_factory=lambda: np.zeros(0))
+
+    def best(self, depth: int) -> Positions:
+        """The `depth` best, best first; of equals the older."""
+        rows = np.arange(len(self.text))
+        if len(rows) > depth:
+            rows = np.flatnonzero(self.text >= np.partition(self.text, len(rows) - depth)[len(rows) - depth])
+        return self.positions[rows[np.argsort(-self.text[rows], kind="stable")][:depth]]
+
+    def at(self, spots: Sequence[Spot | None]) -> tuple[Scores, Scores]:
+        """The scores of some memories, and of their conversations; 0 where a memory holds no word."""
+        wanted = self.layout.positions(spots)
+        if not len(self.positions) or not len(wanted):
+            return np.zeros(len(wanted)), np.zeros(len(wanted))
+        found = np.minimum(np.searchsorted(self.positions, wanted), len(self.positions) - 1)
+        there = self.positions[found] == wanted
+        return np.where(there, self.text[found], 0.0), np.where(there, self.session[found], 0.0)
+
+    def add(self, positions: Positions, points: Scores) -> None:
+        """More points by text for some memories (each once), of which some may be new here."""
+        together = np.union1d(self.positions, positions)
+        text, session = np.zeros(len(together)), np.zeros(len(together))
+        known = np.searchsorted(together, self.positions)
+        text[known], session[known] = self.text, self.session
+        text[np.searchsorted(together, positions)] += points
+        self.positions, self.text, self.session = together, text, session
+
+
+def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
+    """The memories that hold one of the words, and how often each holds which. Row i belongs to position i."""
+    column = {term: number for number, term in enumerate(terms)}
+    positions: list[npt.NDArray[np.int64]] = []
+    columns: list[npt.NDArray[np.int64]] = []
+    entries: list[npt.NDArray[np.void]] = []
+    start = 0
+    for each in held:
+        new_columns, new = _new_entries(each, column)
+        lists = np.frombuffer(each.packed, dtype=ENTRY)
+        of = np.repeat(
+            np.array([column[word] for word in each.list_words], dtype=np.int64),
+            np.array(each.list_sizes, dtype=np.int64) // ENTRY.itemsize,
+        )
+        for some_columns, some in ((of, lists), (new_columns, new)):
+            if len(some):
+                columns.append(some_columns)
+                entries.append(some)
+                positions.append(some["place"].astype(np.int64) + start)
+        start += each.next_place
+    if not positions:
+        nothing = np.zeros(0)
+        return np.zeros(0, dtype=np.int64), TextMatches(np.zeros((0, len(terms))), nothing, nothing.astype(np.int64))
+    where, which, said = np.concatenate(positions), np.concatenate(columns), np.concatenate(entries)
+    unique, row = _numbered(where, start)
+    frequencies: npt.NDArray[np.float64] = np.zeros((len(unique), len(terms)))
+    frequencies[row, which] = said["count"]
+    lengths: npt.NDArray[np.float64] = np.zeros(len(unique))
+    lengths[row] = said["length"]
+    sessions: npt.NDArray[np.int64] = np.zeros(len(unique), dtype=np.int64)
+    sessions[row] = said["session"]
+    return unique, TextMatches(frequencies, lengths, sessions)
+
+
+def _new_entries(held: Postings, column: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
+    """The same of memories that are not in lists yet."""
+    columns: list[int] = []
+    entries: list[tuple[int, int, int, int]] = []
+    for place, session, length, words, counts in zip(
+        held.new_places, held.new_sessions, held.new_lengths, held.new_words, held.new_counts, strict=True
+    ):
+        for number, word in enumerate(words.split(" ")):
+            if word in column:
+                columns.append(column[word])
+                entries.append((place, session, min(length, 32_767), counts[number]))
+    return np.array(columns, dtype=np.int64), np.array(entries, dtype=ENTRY)
+
+
+def _numbered(positions: Positions, size: int) -> tuple[Positions, npt.NDArray[np.int64]]:
+    """The different positions, ascending, and for each given one which of those it is. Not by sorting, where the room
+    they lie in is small."""
+    if size > 16 * len(positions) + 100_000:
+        unique, inverse = np.unique(positions, return_inverse=True)
+        return unique, inverse.astype(np.int64)
+    seen = np.zeros(size, dtype=bool)
+    seen[positions] = True
+    unique = np.flatnonzero(seen).astype(np.int64)
+    number = np.zeros(size, dtype=np.int32)
+    number[unique] = np.arange(len(unique), dtype=np.int32)
+    return unique, number[positions].astype(np.int64)

@@ -1,0 +1,44 @@
+"""The words of memories that are there already, read anew: after a revision that keeps them in another way."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from keeps.schema.files import read_sql_file
+from keeps.text.packing import pack
+from keeps.text.searched import embedded_text, searched_words
+
+if TYPE_CHECKING:
+    import asyncpg
+
+_BATCH = 1_000
+
+
+async def index_words(connection: asyncpg.Connection) -> None:
+    """Fill keeps.memory_words, which is empty, inside the transaction of a migration, as the owner."""
+    parts = re.split(r"^-- name: (\w+)$", read_sql_file("words.sql"), flags=re.MULTILINE)
+    said = dict(zip(parts[1::2], parts[2::2], strict=True))
+    for tenant_id, user_id in await connection.fetch("SELECT DISTINCT tenant_id, user_id FROM keeps.memories"):
+        await connection.execute(said["enter"], tenant_id, user_id)
+        after = None
+        while rows := await connection.fetch(said["read"], tenant_id, user_id, after, _BATCH):
+            after = rows[-1]["memory_id"]
+            words = [pack(_words(row)) for row in rows]
+            await connection.execute(
+                said["store"],
+                tenant_id,
+                [row["memory_id"] for row in rows],
+                [each.total for each in words],
+                [each.words for each in words],
+                [each.counts for each in words],
+            )
+    await connection.execute(said["enter"], "", "")
+
+
+def _words(row: asyncpg.Record) -> Counter[str]:
+    metadata = json.loads(row["metadata"])
+    text = embedded_text(row["kind"], row["content"], metadata, row["trigger_condition"], row["layer"])
+    return searched_words(text, row["kind"], row["tags"], row["key"])
