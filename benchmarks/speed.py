@@ -151,9 +151,9 @@ class _Raw:
 
     async def insert(self, scope: Scope, rows: Sequence[Written]) -> None:
         """One transaction: the settings, then a multi-row statement for each table."""
-        images = json.dumps([row.image for row in rows])
+        images = json.dumps([row.row.as_json() for row in rows])
         start, self._sequence = self._sequence, self._sequence + len(rows)
-        ids = [UUID(row.image["memory_id"]) for row in rows]
+        ids = [row.row.memory_id for row in rows]
         async with self._pool.acquire() as connection, connection.transaction():
             await self._become(connection, scope)
             await connection.execute(
@@ -172,14 +172,16 @@ class _Raw:
                 images,
             )
             await connection.execute(
-                "INSERT INTO keeps.memory_terms (tenant_id, memory_id, user_id, audience, life, term_count, terms,"
-                " packed) SELECT $1, id, $2, $2, 'current', 18, terms::int[], packed FROM unnest($3::uuid[],"
-                " $4::text[], $5::bytea[]) AS item(id, terms, packed)",
+                "INSERT INTO keeps.memory_words (tenant_id, memory_id, user_id, audience, life, agent, place, session,"
+                " word_count, words, counts) SELECT $1, id, $2, $2, 'current', '', $6 + position, 0, 18, words, counts"
+                " FROM unnest($3::uuid[], $4::text[], $5::bytea[]) WITH ORDINALITY AS item(id, words, counts,"
+                " position)",
                 scope.tenant_id,
                 scope.user_id,
                 ids,
-                ["{" + ",".join(map(str, row.terms)) + "}" for row in rows],
-                [row.packed for row in rows],
+                [row.words.words for row in rows],
+                [row.words.counts for row in rows],
+                start,
             )
             await connection.execute(
                 "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding,"

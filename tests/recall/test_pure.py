@@ -151,7 +151,8 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
         )
     ) == {spot: tuple(each) for spot, each in expected.items()}
     assert layout.positions(spots).tolist() == positions.tolist() == sorted(positions.tolist())
-    scored = Scored(layout, positions, np.arange(len(positions)) % 7.0, np.arange(len(positions)) * 1.0)
+    rows = np.arange(len(positions), dtype=np.float64)
+    scored = Scored(layout, positions, np.array(rows % 7, dtype=np.float64), rows)
     assert scored.at([*spots, None, Spot("nobody", "current", 0)])[1].tolist() == [*range(len(spots)), 0, 0]
     order = sorted(range(len(spots)), key=lambda row: (-(row % 7), row))
     assert scored.best(5).tolist() == [positions[row] for row in order[:5]]

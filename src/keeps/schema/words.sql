@@ -4,7 +4,7 @@
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true)
 
 -- name: read
-SELECT memory_id, kind, content, metadata, trigger_condition, layer, tags, key FROM keeps.memories
+SELECT memory_id, kind, content, metadata::text AS metadata, trigger_condition, layer, tags, key FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND ($3::uuid IS NULL OR memory_id > $3) ORDER BY memory_id LIMIT $4
 
 -- name: store

@@ -17,7 +17,8 @@ def _migrate(connection: Connection) -> None:
     with context.begin_transaction():
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('keeps.migrate'))"))
         context.run_migrations()
-        run_sql_file(connection, "policies.sql")
+        if context.config.attributes["whole"]:
+            run_sql_file(connection, "policies.sql")
 
 
 async def _run() -> None:

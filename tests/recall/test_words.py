@@ -1,0 +1,216 @@
+"""The lists that words are found by: after whatever happened to memories, they say what the memories say."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import numpy as np
+import pytest
+
+from keeps.engine import Keeps, LocalMemory
+from keeps.recall import bm25
+from keeps.schema.files import read_sql_file
+from keeps.schema.migrate import migrate
+from keeps.scope import Scope
+from keeps.text.words import count_terms
+from keeps_client.models import RecallRequest
+
+VOCABULARY = [f"w{number}" for number in range(200)]
+LISTED = """
+SELECT audience, life, word, agent, get_byte(packed, at) << 24 | get_byte(packed, at + 1) << 16
+    | get_byte(packed, at + 2) << 8 | get_byte(packed, at + 3) AS place, get_byte(packed, at + 10) AS count,
+    get_byte(packed, at + 8) << 8 | get_byte(packed, at + 9) AS length
+FROM keeps.postings, generate_series(0, octet_length(packed) - 1, 11) AS at WHERE tenant_id = $1
+"""
+HELD = """
+SELECT memory_words.audience, memory_words.life, word, agent, place, get_byte(counts, number::integer - 1) AS count,
+    word_count AS length
+FROM keeps.memory_words JOIN keeps.audience_words USING (tenant_id, audience, life),
+    unnest(string_to_array(memory_words.words, ' ')) WITH ORDINALITY AS said(word, number)
+WHERE tenant_id = $1 AND place < folded_to
+"""
+COUNTED = """
+SELECT audience, life, memories, words FROM keeps.audience_words WHERE tenant_id = $1 ORDER BY 1, 2
+"""
+COUNTED_ANEW = """
+SELECT audience, life, count(*) AS memories, sum(word_count) AS words FROM keeps.memory_words WHERE tenant_id = $1
+GROUP BY 1, 2 ORDER BY 1, 2
+"""
+WHERE_IT_BELONGS = """
+SELECT count(*) FROM keeps.memories JOIN keeps.memory_words AS held USING (tenant_id, memory_id)
+WHERE tenant_id = $1 AND (audience, life, agent) IS DISTINCT FROM (
+    keeps.words_audience(visibility, deleted_at, memories.user_id),
+    keeps.memory_life(deleted_at, superseded_by, archived_at), keeps.words_agent(kind, memories.agent_id))
+"""
+
+
+@pytest.fixture
+async def superuser(server: Any) -> Any:
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    yield connection
+    await connection.close()
+
+
+async def check(connection: asyncpg.Connection, tenant: str) -> int:
+    """That lists, counts and memories say the same; returns how many entries the lists have."""
+    listed = Counter(map(tuple, await connection.fetch(LISTED, tenant)))
+    assert listed == Counter(map(tuple, await connection.fetch(HELD, tenant)))
+    assert await connection.fetch(COUNTED, tenant) == await connection.fetch(COUNTED_ANEW, tenant)
+    assert await connection.fetchval(WHERE_IT_BELONGS, tenant) == 0
+    return listed.total()
+
+
+def texts(count: int, seed: int) -> list[str]:
+    """Words are as frequent as in a language: few of them are most of a text."""
+    chosen = np.random.default_rng(seed).zipf(1.4, (count, 12)) % len(VOCABULARY)
+    return [" ".join(VOCABULARY[number] for number in row) + f" u{place}" for place, row in enumerate(chosen.tolist())]
+
+
+async def test_lists_follow_whatever_happens(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str) -> None:
+    other = memory.keeps.memory(Scope(tenant, "bob", agent_id="helper"))
+    receipts = await memory.remember_many([{"content": text} for text in texts(1_000, 1)], index="later")
+    await other.remember_many(
+        [{"content": text, "kind": "episodic", "visibility": "tenant"} for text in texts(600, 2)], index="later"
+    )
+    assert await check(superuser, tenant) > 8_000
+    chance = random.Random(3)
+    for receipt in chance.sample(receipts, 120):
+        match chance.randrange(6):
+            case 0:
+                await memory.forget(receipt.memory_id)
+            case 1:
+                await memory.forget(receipt.memory_id, hard=True)
+            case 2:
+                await memory.update(receipt.memory_id, content=f"changed {receipt.memory_id}")
+            case 3:
+                await memory.update(receipt.memory_id, visibility="tenant")
+            case 4:
+                await memory.forget(receipt.memory_id)
+                await memory.restore(receipt.memory_id)
+            case _:
+                await memory.update(receipt.memory_id, tags=["told"])
+    await check(superuser, tenant)
+    await memory.remember_many([{"content": f"once more {text}"} for text in texts(600, 4)], index="later")
+    await check(superuser, tenant)
+    await memory.keeps.tenants.erase_user(memory.scope, "alice")
+    await check(superuser, tenant)
+    assert {row["audience"] for row in await superuser.fetch(COUNTED, tenant)} == {""}
+    await memory.keeps.tenants.erase_tenant(Scope(tenant, "bob"))
+    for table in ("postings", "audience_words", "memory_words"):
+        assert await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant) == 0
+
+
+async def test_scores_are_those_of_bm25_over_all_memories(keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    said = texts(1_300, 5)
+    for start in (0, 650):
+        await memory.remember_many([{"content": text} for text in said[start : start + 650]], index="later")
+    counts = [count_terms(text) for text in said]
+    average = sum(each.total() for each in counts) / len(said)
+    for number in range(20):
+        question = " ".join(random.Random(number).sample(VOCABULARY[:40], 4) + VOCABULARY[number * 7 : number * 7 + 2])
+        asked = count_terms(question)
+        terms = list(asked)
+        frequencies = np.array([[each[term] for term in terms] for each in counts], dtype=np.float64)
+        lengths = np.array([each.total() for each in counts], dtype=np.float64)
+        matches = bm25.TextMatches(frequencies, lengths, np.zeros(len(said), dtype=np.int64))
+        idf = bm25.inverse_frequencies((frequencies > 0).sum(axis=0).astype(np.float64), len(said))
+        expected = bm25.score(matches, idf, average, np.array(list(asked.values()), dtype=np.float64))
+        found = await keeps.recall.recall(
+            memory.scope, RecallRequest(query=question, scope="persistent", limit=60, explain=True)
+        )
+        got = {hit.memory.content: part.raw for hit in found.hits for part in _parts(hit) if part.name == "text"}
+        for text, score in got.items():
+            assert score == pytest.approx(expected[said.index(text)]), (question, text)
+        best = sorted(zip(expected.tolist(), said, strict=True), key=lambda each: -each[0])[:30]
+        assert {text for score, text in best if score > best[-1][0] + 1e-9} <= got.keys()
+
+
+def _parts(hit: Any) -> list[Any]:
+    return [] if hit.explanation is None else hit.explanation.parts
+
+
+async def test_a_filter_that_few_pass_still_finds_them(memory: LocalMemory) -> None:
+    await memory.remember_many([{"content": f"the harbour report {n}"} for n in range(900)], index="later")
+    await memory.remember("a harbour, told last", tags=["rare"], index="later")
+    await memory.remember("in the harbour where nobody looks, after many other words", tags=["rare"], index="later")
+    found = await memory.recall("harbour report", tags=["rare"], scope="persistent", limit=5)
+    assert len(found.hits) == 2
+
+
+async def test_places_close_up_where_most_were_left(
+    memory: LocalMemory, superuser: asyncpg.Connection, tenant: str
+) -> None:
+    await memory.remember_many([{"content": text} for text in texts(700, 6)], index="later")
+    await superuser.execute(
+        "UPDATE keeps.memory_words SET place = place + 20_000_000 WHERE tenant_id = $1 AND place >= 512", tenant
+    )
+    await superuser.execute(
+        "UPDATE keeps.audience_words SET next_place = next_place + 20_000_000 WHERE tenant_id = $1", tenant
+    )
+    await memory.remember("and one more, w1 w2", index="later")
+    await check(superuser, tenant)
+    row = await superuser.fetchrow("SELECT * FROM keeps.audience_words WHERE tenant_id = $1", tenant)
+    assert row is not None
+    assert (row["memories"], row["next_place"], row["folded_to"]) == (701, 701, 512)
+    assert (await memory.recall("one more", scope="persistent", limit=1)).hits[0].memory.content.startswith("and one")
+
+
+async def test_an_agents_token_reads_no_words_of_another_agents_experiences(
+    keeps: Keeps, tenant: str, raw: asyncpg.Connection
+) -> None:
+    for agent in ("one", "two"):
+        memory = keeps.memory(Scope(tenant, "alice", agent_id=agent))
+        await memory.remember_many(
+            [{"content": f"{agent}word {n}", "kind": "episodic"} for n in range(600)], index="later"
+        )
+    await keeps.memory(Scope(tenant, "alice")).remember("everybody's fact", index="later")
+    async with raw.transaction():
+        await raw.execute(
+            "SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', 'alice', true),"
+            " set_config('app.bound_agent', 'one', true)",
+            tenant,
+        )
+        words = {row["word"] for row in await raw.fetch("SELECT word FROM keeps.postings")}
+        held = await raw.fetch("SELECT words FROM keeps.memory_words")
+    assert "oneword" in words
+    assert "twoword" not in words
+    assert len(held) == 601
+    bound = keeps.memory(Scope(tenant, "alice", agent_id="one", agent_bound=True))
+    found = await bound.recall("twoword 7", scope="persistent", explain=True)
+    assert all("two" not in hit.memory.content for hit in found.hits)
+    assert all("twoword" not in hit.explanation.matched_terms for hit in found.hits if hit.explanation)
+
+
+async def test_an_older_database_is_brought_along(server: Any) -> None:
+    """Up to the ninth revision words were kept by hashes: they are read anew from the memories."""
+    name = f"keeps_{uuid4().hex[:8]}"
+    superuser = await asyncpg.connect(server.url("postgres", "postgres"))
+    await superuser.execute(f"CREATE DATABASE {name}")
+    await superuser.close()
+    superuser = await asyncpg.connect(server.url("postgres", name))
+    await superuser.execute(read_sql_file("roles.sql"))
+    await migrate(server.url("keeps_owner", name), "0009")
+    await superuser.execute(
+        """
+        INSERT INTO keeps.tenants SELECT 't' || n FROM generate_series(0, 1) AS n;
+        INSERT INTO keeps.users SELECT 't' || n % 2, 'u' || n FROM generate_series(0, 3) AS n;
+        INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type, metadata, tags,
+            importance, visibility, content_hash, valid_from, version, created_at, updated_at, deleted_at)
+        SELECT 't' || n % 2, gen_random_uuid(), 'u' || n % 4, 'episodic', 'short_term', 'running to harbour ' || n,
+            'fact', '{"speaker": "Zoe"}', '{}', 0.5, CASE n % 3 WHEN 0 THEN 'tenant' ELSE 'private' END,
+            sha256(n::text::bytea), now(), 1, now(), now(), CASE n % 7 WHEN 0 THEN now() END
+        FROM generate_series(1, 6000) AS n;
+        """
+    )
+    await migrate(server.url("keeps_owner", name))
+    for tenant in ("t0", "t1"):
+        assert await check(superuser, tenant) > 4_000
+        words = await superuser.fetch("SELECT words FROM keeps.memory_words WHERE tenant_id = $1", tenant)
+        assert len(words) == 3_000
+        assert {"run", "harbour", "zoe"} <= set(words[0]["words"].split(" "))
+    await superuser.close()
