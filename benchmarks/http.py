@@ -303,8 +303,8 @@ def _raw_app(url: str) -> Any:
         " metadata, tags, importance, visibility, content_hash, valid_from, version, created_at, updated_at) VALUES"
         " ($1, gen_random_uuid(), $2, 'semantic', 'long_term', $3, 'fact', '{}', '{}', 0.5, 'private',"
         " sha256(convert_to($3, 'UTF8')), now(), 1, now(), now()) RETURNING memory_id) INSERT INTO keeps.memory_vectors"
-        " (tenant_id, memory_id, model, user_id, audience, life, embedding, bits) SELECT $1, memory_id, 'raw', $2, $2,"
-        " 'current', $4, binary_quantize($4::halfvec)::varbit FROM m RETURNING memory_id::text"
+        " (tenant_id, memory_id, model, user_id, audience, life, embedding) SELECT $1, memory_id, 'raw', $2, $2,"
+        " 'current', $4 FROM m RETURNING memory_id::text"
     )
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

@@ -194,8 +194,8 @@ async def test_derived_rows_cannot_be_planted_on_someone_elses_memory(
     await bob.remember("what bob knows", index="later")
     planted = (
         (
-            "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits)"
-            " VALUES ($1, $2, 'x', 'bob', '', 'current', '[1]', B'1')"
+            "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding)"
+            " VALUES ($1, $2, 'x', 'bob', '', 'current', '[1]')"
         ),
         (
             "INSERT INTO keeps.memory_words (tenant_id, memory_id, user_id, audience, life, agent, place, session,"

@@ -296,8 +296,12 @@ INSERTS = {
         " VALUES ($1, $2, 'forged', 'h', '{}')"
     ),
     "memory_vectors": (
-        "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits)"
-        " VALUES ($1, gen_random_uuid(), 'm', $2, $2, 'current', '[1]', B'1')"
+        "INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding)"
+        " VALUES ($1, gen_random_uuid(), 'm', $2, $2, 'current', '[1]')"
+    ),
+    "vector_bits": (
+        "INSERT INTO keeps.vector_bits (tenant_id, audience, life, folded, first, model, size, packed)"
+        " VALUES ($1, $2, 'current', false, 999, 'm', 5, '')"
     ),
 }
 

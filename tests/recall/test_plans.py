@@ -16,6 +16,7 @@ from pgvector.asyncpg import register_vector
 from keeps.clock import utc_now
 from keeps.db.session import Database, Tx
 from keeps.recall import store
+from keeps.recall.arms import Arms
 from keeps.recall.conditions import select
 from keeps.recall.store import QUERIES
 from keeps.scope import Scope
@@ -50,6 +51,7 @@ async def big(server: Any, fresh_database: Any) -> AsyncGenerator[asyncpg.Connec
     admin = await asyncpg.connect(server.url("postgres", name))
     await register_vector(admin)
     await admin.execute(PLANT.format(users=USERS, rows=ROWS))
+    await admin.execute(WORDS)
     made = await admin.fetch("SELECT tenant_id, memory_id, user_id, n FROM made ORDER BY n")
     random = np.random.default_rng(3)
     hidden = random.normal(size=(32, 384)) / 32**0.5
@@ -57,16 +59,16 @@ async def big(server: Any, fresh_database: Any) -> AsyncGenerator[asyncpg.Connec
         part = made[start : start + 5_000]
         vectors = random.normal(size=(len(part), 32)) @ hidden + 0.3 * random.normal(size=(len(part), 384))
         await admin.execute(
-            "INSERT INTO keeps.memory_vectors SELECT t, m, 'x', u, u, 'current', v, binary_quantize(v)::varbit, NULL"
+            "INSERT INTO keeps.memory_vectors SELECT t, m, 'x', u, u, 'current', v, NULL"
             " FROM unnest($1::text[], $2::uuid[], $3::text[], $4::halfvec[]) AS item(t, m, u, v)",
             [row["tenant_id"] for row in part],
             [row["memory_id"] for row in part],
             [row["user_id"] for row in part],
             [HalfVector(v) for v in vectors],
         )
-    await admin.execute(WORDS)
     await admin.execute(
-        "VACUUM (ANALYZE) keeps.memory_vectors, keeps.memory_words, keeps.postings, keeps.audience_words, keeps.memories"
+        "VACUUM (ANALYZE) keeps.memory_vectors, keeps.memory_words, keeps.postings, keeps.audience_words, keeps.vector_bits,"
+        " keeps.memories"
     )
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
@@ -100,29 +102,28 @@ def literal(value: Any) -> str:
     return "NULL" if value is None else "'" + str(value).replace("'", "''") + "'"
 
 
-async def test_the_vector_arm_reads_only_the_scopes_index_range(big: asyncpg.Connection) -> None:
-    query = HalfVector(np.ones(384))
-    text = await plan(big, QUERIES["recall_vector"].text, "big", "x", ["current"], query, 200, 100)
-    assert "Index Only Scan using memory_vectors_by_audience" in text
-    assert "Heap Fetches: 0" in text
-    assert "Seq Scan" not in text
-
-
 def words_plan_is_by_index(text: str) -> None:
     assert "Seq Scan" not in text.replace("Seq Scan on audience_words", "")  # a row for each audience
     assert "using postings_pkey" in text
     assert "memory_words_by_place" in text
+    assert "using vector_bits_pkey" in text
 
 
 async def test_words_are_read_by_their_lists_under_row_security(big: asyncpg.Connection) -> None:
     asked = "big", ["", "user-3"], ["current"]
-    text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"])
+    text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"], "x", 65_536)
     words_plan_is_by_index(text)
+    text = await plan(big, QUERIES["recall_signs"].text, "big", "user-3", "current", "x", 65_536, 2 * 65_536)
+    assert "using vector_bits_pkey" in text
     text = await plan(big, QUERIES["recall_vocabulary"].text, *asked, ["c", "w1"])
     assert "Seq Scan" not in text.replace("Seq Scan on audience_words", "")
     spots = ["user-3"] * 60, ["current"] * 60, list(range(60))
     text = await plan(big, QUERIES["recall_places"].text, "big", *spots)
     assert "Index Scan using memory_words_by_place" in text
+    assert "Seq Scan" not in text
+    text = await plan(big, QUERIES["recall_near"].text, "big", *spots, "x", HalfVector(np.ones(384)), 60)
+    assert "Index Scan using memory_words_by_place" in text
+    assert "Index Scan using memory_vectors_pkey" in text
     assert "Seq Scan" not in text
 
 
@@ -134,8 +135,7 @@ async def test_without_statistics_each_candidate_is_looked_up(server: Any, fresh
     await admin.execute("ALTER TABLE keeps.memory_vectors SET (autovacuum_enabled = false)")
     await admin.execute(PLANT.format(users=1, rows=800))
     await admin.execute(
-        "INSERT INTO keeps.memory_vectors SELECT tenant_id, memory_id, 'x', user_id, user_id, 'current', v,"
-        " binary_quantize(v)::varbit, NULL FROM made, CAST(array_fill(n, ARRAY[384])::vector AS halfvec) AS v"
+        "INSERT INTO keeps.memory_vectors SELECT tenant_id, memory_id, 'x', user_id, user_id, 'current', v, NULL FROM made, CAST(array_fill(n, ARRAY[384])::vector AS halfvec) AS v"
     )
     ids = [row["memory_id"] for row in await admin.fetch("SELECT memory_id FROM made WHERE tenant_id = 'big' LIMIT 50")]
     await admin.close()
@@ -156,7 +156,7 @@ async def test_words_of_somebody_alone_are_read_by_their_lists_too(server: Any, 
     await admin.execute("ANALYZE keeps.memory_words, keeps.postings, keeps.audience_words")
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
-    asked = "big", ["", "user-0"], ["current"], ["w3"]
+    asked = "big", ["", "user-0"], ["current"], ["w3"], None, 65_536
     text = await plan(app, QUERIES["recall_words"].text, *asked, user="user-0")
     await app.close()
     words_plan_is_by_index(text)
@@ -204,14 +204,23 @@ async def test_pages_by_number_read_one_owners_rows(big: asyncpg.Connection) -> 
         assert "Seq Scan" not in text
 
 
+@pytest.mark.parametrize("signs_at_once", [65_536, 1_024])
 @pytest.mark.parametrize("plan_cache_mode", ["force_custom_plan", "force_generic_plan"])
-async def test_at_size_all_rows_come_and_they_are_the_right_ones(big: asyncpg.Connection, plan_cache_mode: str) -> None:
+async def test_at_size_all_rows_come_and_they_are_the_right_ones(
+    big: asyncpg.Connection, plan_cache_mode: str, signs_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "SIGNS_AT_ONCE", signs_at_once)
+
     class _Tx:
         scope = Scope("big", "user-3")
 
         async def fetch(self, statement: Any, *values: Any) -> list[asyncpg.Record]:
             return await big.fetch(statement.text, *values)
 
+        async def fetch_row(self, statement: Any, *values: Any) -> asyncpg.Record | None:
+            return await big.fetchrow(statement.text, *values)
+
+    tx = cast("Tx", _Tx())
     async with big.transaction():
         await big.execute(f"SET LOCAL plan_cache_mode = {plan_cache_mode}")
         await big.execute(
@@ -226,7 +235,8 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(big: asyncpg.Co
             near, far = matrix[number * 50], matrix[number * 50 + 1]
             query = ((near + 0.7 * far) / np.linalg.norm(near + 0.7 * far)).astype(np.float32)
             truth = {rows[n]["memory_id"] for n in np.argsort(-(matrix @ query))[:10]}
-            found = await store.nearest(cast("Tx", _Tx()), "x", query, selection, first_pass=200, limit=100)
+            held = await store.postings(tx, [], selection, "x")
+            found = await Arms("x", utc_now).nearest(tx, held, query, selection, 100)
             assert len(found) == 100
             hits += len(truth & set(list(found)[:10]))
     assert hits / 200 >= 0.99

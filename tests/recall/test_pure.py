@@ -15,6 +15,7 @@ from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack
 from keeps.recall import cues, fusion, relevance
 from keeps.recall.bm25 import TextMatches, inverse_frequencies, score
 from keeps.recall.misspelt import alike, first_letters
+from keeps.recall.signs import Nearest
 from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, read_matches
 from keeps.text.packing import pack
 from keeps.text.words import terms_of, words_of
@@ -163,6 +164,28 @@ def test_points_are_added_to_what_is_there_and_to_what_is_new() -> None:
     scored.add(np.array([1, 5]), np.array([0.5, 0.5]))
     assert (scored.positions.tolist(), scored.text.tolist()) == ([1, 2, 5], [0.5, 1, 2.5])
     assert scored.session.tolist() == [0, 1, 1]
+
+
+@given(st.integers(1, 400), st.sampled_from([8, 20, 384]), st.integers(0, 2**32 - 1))
+def test_vectors_with_the_nearest_signs_pass(count: int, dimensions: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(count, dimensions)).astype(np.float32)
+    question = random.normal(size=dimensions).astype(np.float32)
+    signs = np.packbits(vectors > 0, axis=1)
+    entries = [int(place).to_bytes(4, "big") + row.tobytes() for place, row in enumerate(signs)]
+    nearest, all_of_them = Nearest(question, 7), Nearest(question, count)
+    for start in range(0, count, 100):
+        for each in (nearest, all_of_them):
+            each.see(b"".join(entries[start : start + 100]), 4 + signs.shape[1], 1_000)
+    nearest.see(b"\x00" * 100, 10, 0)  # of a model with other dimensions: nothing
+    assert sorted(all_of_them.passing().tolist()) == list(range(1_000, 1_000 + count))
+    passed = nearest.passing()
+    assert len(set(passed.tolist())) == min(7, count)
+    agreement = np.where(vectors > 0, 1.0, -1.0) @ question
+    differing = ((vectors > 0) != (question > 0)).sum(axis=1)
+    if count <= 56:  # none is left out by its signs alone
+        assert np.allclose(np.sort(agreement[passed - 1_000])[::-1], np.sort(agreement)[::-1][:7], atol=1e-3)
+    assert differing[passed - 1_000].max() <= np.sort(differing)[: 8 * 7].max()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +13,7 @@ import asyncpg
 import numpy as np
 import pytest
 
+from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
 from keeps.recall import bm25
 from keeps.schema.files import read_sql_file
@@ -40,6 +43,16 @@ COUNTED_ANEW = """
 SELECT audience, life, count(*) AS memories, sum(word_count) AS words FROM keeps.memory_words WHERE tenant_id = $1
 GROUP BY 1, 2 ORDER BY 1, 2
 """
+SIGNED = """
+SELECT audience, life, model, get_byte(packed, at) << 24 | get_byte(packed, at + 1) << 16 | get_byte(packed, at + 2)
+    << 8 | get_byte(packed, at + 3) AS place, substring(packed FROM at + 5 FOR size - 4) AS signs
+FROM keeps.vector_bits, generate_series(0, octet_length(packed) - 1, size) AS at WHERE tenant_id = $1
+"""
+MEANT = """
+SELECT memory_words.audience, memory_words.life, model, place,
+    substring(varbit_send(binary_quantize(embedding)::bit varying) FROM 5) AS signs
+FROM keeps.memory_words JOIN keeps.memory_vectors USING (tenant_id, memory_id) WHERE tenant_id = $1
+"""
 WHERE_IT_BELONGS = """
 SELECT count(*) FROM keeps.memories JOIN keeps.memory_words AS held USING (tenant_id, memory_id)
 WHERE tenant_id = $1 AND (audience, life, agent) IS DISTINCT FROM (
@@ -56,7 +69,9 @@ async def superuser(server: Any) -> Any:
 
 
 async def check(connection: asyncpg.Connection, tenant: str) -> int:
-    """That lists, counts and memories say the same; returns how many entries the lists have."""
+    """That lists, signs, counts and memories say the same; returns how many entries the lists have."""
+    signed = Counter(map(tuple, await connection.fetch(SIGNED, tenant)))
+    assert signed == Counter(map(tuple, await connection.fetch(MEANT, tenant)))
     listed = Counter(map(tuple, await connection.fetch(LISTED, tenant)))
     assert listed == Counter(map(tuple, await connection.fetch(HELD, tenant)))
     assert await connection.fetch(COUNTED, tenant) == await connection.fetch(COUNTED_ANEW, tenant)
@@ -70,13 +85,39 @@ def texts(count: int, seed: int) -> list[str]:
     return [" ".join(VOCABULARY[number] for number in row) + f" u{place}" for place, row in enumerate(chosen.tolist())]
 
 
-async def test_lists_follow_whatever_happens(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str) -> None:
+class _Made:
+    """Vectors made from the letters of a text."""
+
+    model, dimensions = "made", 24
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        return [Embedding(self._vector(text), None) for text in texts]
+
+    async def embed_query(self, text: str) -> QueryEmbedding:
+        return QueryEmbedding(self._vector(text), None, ())
+
+    async def close(self) -> None: ...
+
+    def _vector(self, text: str) -> Any:
+        vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=self.dimensions).astype(np.float32)
+        return vector / np.linalg.norm(vector)
+
+
+async def test_lists_follow_whatever_happens(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
+    async with Keeps.open(database_url=app_url, embedder=_Made()) as keeps:
+        await _live(keeps.memory(Scope(tenant, "alice")), superuser, tenant)
+
+
+async def _live(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str) -> None:
     other = memory.keeps.memory(Scope(tenant, "bob", agent_id="helper"))
-    receipts = await memory.remember_many([{"content": text} for text in texts(1_000, 1)], index="later")
+    receipts = await memory.remember_many([{"content": text} for text in texts(1_000, 1)], index="now")
     await other.remember_many(
         [{"content": text, "kind": "episodic", "visibility": "tenant"} for text in texts(600, 2)], index="later"
     )
     assert await check(superuser, tenant) > 8_000
+    while await superuser.fetchval("SELECT count(*) FROM keeps.memory_pending WHERE tenant_id = $1", tenant):
+        await memory.keeps.indexer.index_user(other.scope)
+    await check(superuser, tenant)
     chance = random.Random(3)
     for receipt in chance.sample(receipts, 120):
         match chance.randrange(6):
@@ -95,12 +136,16 @@ async def test_lists_follow_whatever_happens(memory: LocalMemory, superuser: asy
                 await memory.update(receipt.memory_id, tags=["told"])
     await check(superuser, tenant)
     await memory.remember_many([{"content": f"once more {text}"} for text in texts(600, 4)], index="later")
+    while await superuser.fetchval("SELECT count(*) FROM keeps.memory_pending WHERE tenant_id = $1", tenant):
+        await memory.keeps.indexer.index_user(memory.scope)
     await check(superuser, tenant)
+    (nearest,) = (await memory.recall("once more", scope="indexed", limit=1)).hits
+    assert nearest.similarity is not None
     await memory.keeps.tenants.erase_user(memory.scope, "alice")
     await check(superuser, tenant)
     assert {row["audience"] for row in await superuser.fetch(COUNTED, tenant)} == {""}
     await memory.keeps.tenants.erase_tenant(Scope(tenant, "bob"))
-    for table in ("postings", "audience_words", "memory_words"):
+    for table in ("postings", "audience_words", "memory_words", "vector_bits"):
         assert await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant) == 0
 
 
@@ -142,10 +187,13 @@ async def test_a_filter_that_few_pass_still_finds_them(memory: LocalMemory) -> N
     assert len(found.hits) == 2
 
 
-async def test_places_close_up_where_most_were_left(
-    memory: LocalMemory, superuser: asyncpg.Connection, tenant: str
-) -> None:
-    await memory.remember_many([{"content": text} for text in texts(700, 6)], index="later")
+async def test_places_close_up_where_most_were_left(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
+    async with Keeps.open(database_url=app_url, embedder=_Made()) as keeps:
+        await _close_up(keeps.memory(Scope(tenant, "alice")), superuser, tenant)
+
+
+async def _close_up(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str) -> None:
+    await memory.remember_many([{"content": text} for text in texts(700, 6)], index="now")
     await superuser.execute(
         "UPDATE keeps.memory_words SET place = place + 20_000_000 WHERE tenant_id = $1 AND place >= 512", tenant
     )

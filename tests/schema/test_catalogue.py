@@ -70,6 +70,7 @@ TABLES = [
     "transcript_values",
     "transcripts",
     "users",
+    "vector_bits",
     "webhook_failures",
     "webhooks",
     "working_memory",
@@ -154,6 +155,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         " = 'keeps'::regnamespace AND prosecdef"
     )
     assert {each["proname"] for each in functions} == {
+        "add_bits",
         "clear_plan",
         "count_memories",
         "count_rows",
@@ -165,9 +167,12 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "event_owners",
         "find_api_key",
         "fold_arrived",
+        "fold_bits",
         "fold_words",
         "follow_memory",
+        "follow_vectors",
         "follow_words",
+        "forget_bits",
         "forget_words",
         "forget_undoer",
         "installation_counts",

@@ -34,8 +34,6 @@ ROLES = ("reader", "writer", "admin")
 STATE_TABLES = (
     "memories",
     "memory_words",
-    "postings",
-    "audience_words",
     "memory_vectors",
     "sessions",
     "plans",

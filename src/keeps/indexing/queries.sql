@@ -19,11 +19,11 @@ LIMIT $4
 -- name: vectors_insert
 -- Store vectors of memories that still say what was embedded: the version is compared. Each with the key of its events.
 WITH stored AS (
-INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
+INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, tokens)
 SELECT memories.tenant_id, memories.memory_id, $2, memories.user_id, CASE memories.visibility WHEN 'tenant' THEN ''
     ELSE memories.user_id END,
        keeps.memory_life(memories.deleted_at, memories.superseded_by, memories.archived_at), vector.embedding,
-       binary_quantize(vector.embedding)::bit varying, vector.tokens
+       vector.tokens
 FROM unnest($3::uuid[], $4::integer[], $5::halfvec[], $6::bytea[]) AS vector(memory_id, version, embedding, tokens)
 JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = vector.memory_id
     AND memories.version = vector.version

@@ -57,11 +57,10 @@ WITH item AS (
            words, counts
     FROM worded JOIN taken USING (audience, life)
 ), vectored AS (
-    INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
+    INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, tokens)
     SELECT inserted.tenant_id, inserted.memory_id, $6, inserted.user_id, CASE inserted.visibility WHEN 'tenant'
         THEN '' ELSE inserted.user_id END,
-           keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), vector.embedding,
-           binary_quantize(vector.embedding)::bit varying, vector.tokens
+           keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), vector.embedding, vector.tokens
     FROM unnest($3::uuid[], $4::halfvec[], $5::bytea[]) AS vector(memory_id, embedding, tokens) JOIN inserted
         USING (memory_id)
 ), pending AS (
@@ -105,22 +104,9 @@ WITH item AS (
 )
 SELECT memory_id FROM replaced
 
--- name: memory_words_delete
--- The words of one memory, before they are stored anew.
-DELETE FROM keeps.memory_words WHERE tenant_id = $1 AND memory_id = $2
-
--- name: memory_words_insert
--- The words of one memory, after they changed. $3 how many · $4 words · $5 how often each
-WITH taken AS MATERIALIZED (
-    SELECT memories.*, keeps.words_audience(visibility, deleted_at, user_id) AS audience,
-           keeps.memory_life(deleted_at, superseded_by, archived_at) AS life
-    FROM keeps.memories WHERE tenant_id = $1 AND memory_id = $2
-)
-INSERT INTO keeps.memory_words (tenant_id, memory_id, user_id, audience, life, agent, place, session, word_count,
-    words, counts)
-SELECT tenant_id, memory_id, user_id, audience, life, keeps.words_agent(kind, agent_id),
-       keeps.take_places(audience, life, 1, $3::integer), COALESCE(hashtext(session_id), 0), $3, $4, $5
-FROM taken
+-- name: memory_words_update
+-- The words of one memory, after they changed: how many, which, how often each.
+UPDATE keeps.memory_words SET word_count = $3, words = $4, counts = $5 WHERE tenant_id = $1 AND memory_id = $2
 
 -- name: memory_vectors_delete
 -- The vectors of one memory, whose text changed.
@@ -128,8 +114,8 @@ DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = $2
 
 -- name: memory_vector_insert
 -- The vector of one memory, after its text changed.
-INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
-VALUES ($1, $2, $3, $4, $5, $6, $7::halfvec, binary_quantize($7::halfvec)::bit varying, $8)
+INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, tokens)
+VALUES ($1, $2, $3, $4, $5, $6, $7::halfvec, $8)
 
 -- name: memory_pending_add
 INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
@@ -140,8 +126,8 @@ DELETE FROM keeps.memory_pending WHERE tenant_id = $1 AND memory_id = ANY ($2::u
 
 -- name: memory_vectors_copy
 -- Give an older truth the vectors that its text already has, before the current row gets new ones.
-INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits, tokens)
-SELECT tenant_id, $3::uuid, model, user_id, audience, 'superseded', embedding, bits, tokens
+INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, tokens)
+SELECT tenant_id, $3::uuid, model, user_id, audience, 'superseded', embedding, tokens
 FROM keeps.memory_vectors
 WHERE tenant_id = $1 AND memory_id = $2
 ON CONFLICT DO NOTHING

@@ -91,8 +91,7 @@ def _replaced(new: Written) -> str:
 async def store_words(tx: Tx, new: Written) -> None:
     """The words of a memory that is stored, in place of those it had."""
     who = new.row.tenant_id, new.row.memory_id
-    await tx.execute(QUERIES["memory_words_delete"], *who)
-    await tx.execute(QUERIES["memory_words_insert"], *who, new.words.total, new.words.words, new.words.counts)
+    await tx.execute(QUERIES["memory_words_update"], *who, new.words.total, new.words.words, new.words.counts)
 
 
 async def store_vector(tx: Tx, row: MemoryRow, embedding: Embedding, model: str) -> None:

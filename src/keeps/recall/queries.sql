@@ -2,9 +2,11 @@
 
 -- name: recall_words
 -- What each audience has of some words: its counts, the lists of postings one after the other, and those of the newest
--- memories, which are in no list yet, that hold one. $2 audiences · $3 lives · $4 words
+-- memories, which are in no list yet, that hold one; and the signs of its vectors, of the first $6 places. $2 audiences ·
+-- $3 lives · $4 words · $5 model
 SELECT held.audience, held.life, held.memories, held.words, held.next_place, lists.list_words, lists.list_sizes,
-       lists.packed, newest.new_places, newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts
+       lists.packed, newest.new_places, newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts,
+       meant.sign_size, meant.signs
 FROM keeps.audience_words AS held
 CROSS JOIN LATERAL (
     SELECT array_agg(word) AS list_words, array_agg(octet_length(packed)) AS list_sizes, string_agg(packed, '') AS packed
@@ -16,6 +18,11 @@ CROSS JOIN LATERAL (
     FROM keeps.memory_words
     WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND place >= held.folded_to
       AND string_to_array(words, ' ') && $4::text[]) AS newest
+CROSS JOIN LATERAL (
+    SELECT max(size) AS sign_size, string_agg(packed, '') AS signs
+    FROM keeps.vector_bits
+    WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND folded = ANY (ARRAY[true, false])
+      AND first < $6 AND model = $5) AS meant
 WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = ANY ($3::text[])
 
 -- name: recall_vocabulary
@@ -60,67 +67,49 @@ CROSS JOIN LATERAL (
 ORDER BY wanted.number
 LIMIT $5
 
--- name: recall_vector
--- The nearest memories. First pass: the distance of sign bits over the whole audience, read index-only; then the exact
--- distance of the best of those. The question's bits come from a subquery, or a generic plan would make them anew for
--- each row. $4 question · $5 how many pass · $6 how many return
-WITH near AS MATERIALIZED (
-    SELECT memory_id
-    FROM keeps.memory_vectors
-    WHERE tenant_id = $1 AND model = $2 AND life = ANY ($3::text[])
-    ORDER BY bits <~> (SELECT binary_quantize($4::halfvec)::bit varying)
-    LIMIT $5
-)
-SELECT nearest.memory_id, nearest.similarity, spot.audience, spot.life, spot.place
-FROM (SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
-      FROM near JOIN keeps.memory_vectors
-        ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = near.memory_id AND memory_vectors.model = $2
-      ORDER BY memory_vectors.embedding <=> $4::halfvec
-      LIMIT $6) AS nearest
-LEFT JOIN LATERAL (
-    SELECT audience, life, place FROM keeps.memory_words
-    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = nearest.memory_id
-    LIMIT 1) AS spot ON true
-ORDER BY nearest.similarity DESC
+-- name: recall_signs
+-- More of the signs of an audience's vectors: of places from $5 on, before $6. $2 audience · $3 life · $4 model
+SELECT max(size) AS sign_size, string_agg(packed, '') AS signs
+FROM keeps.vector_bits
+WHERE tenant_id = $1 AND audience = $2 AND life = $3 AND folded = ANY (ARRAY[true, false]) AND first >= $5
+  AND first < $6 AND model = $4
 
--- name: recall_vector_exact
--- The nearest memories of a small audience: the exact distance of all, which takes less time than two passes.
-SELECT nearest.memory_id, nearest.similarity, spot.audience, spot.life, spot.place
-FROM (SELECT memory_id, (1 - (embedding <=> $4::halfvec))::real AS similarity
-      FROM keeps.memory_vectors
-      WHERE tenant_id = $1 AND model = $2 AND life = ANY ($3::text[])
-      ORDER BY embedding <=> $4::halfvec
-      LIMIT $5) AS nearest
-LEFT JOIN LATERAL (
-    SELECT audience, life, place FROM keeps.memory_words
-    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = nearest.memory_id
-    LIMIT 1) AS spot ON true
-ORDER BY nearest.similarity DESC
+-- name: recall_near
+-- Of the memories at some places those whose meaning is nearest. $2 audiences · $3 lives · $4 places · $5 model ·
+-- $6 question · $7 how many
+SELECT wanted.number, found.memory_id, (1 - (meant.embedding <=> $6::halfvec))::real AS similarity
+FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
+CROSS JOIN LATERAL (
+    SELECT memory_id FROM keeps.memory_words
+    WHERE tenant_id = $1 AND memory_words.audience = wanted.audience AND memory_words.life = wanted.life
+      AND memory_words.place = wanted.place
+    LIMIT 1) AS found
+CROSS JOIN LATERAL (
+    SELECT embedding FROM keeps.memory_vectors
+    WHERE tenant_id = $1 AND memory_vectors.memory_id = found.memory_id AND model = $5
+    LIMIT 1) AS meant
+ORDER BY meant.embedding <=> $6::halfvec
+LIMIT $7
 
--- name: recall_vector_filtered
--- The same among memories that pass a filter, which comes before the limit.
-WITH near AS MATERIALIZED (
-    SELECT memory_vectors.memory_id
-    FROM keeps.memory_vectors
-    JOIN keeps.memories ON memories.tenant_id = memory_vectors.tenant_id
-        AND memories.memory_id = memory_vectors.memory_id
-    WHERE memory_vectors.tenant_id = $1 AND memory_vectors.model = $2 AND memory_vectors.life = ANY ($3::text[])
-        AND memories.tenant_id = $1
-      AND /*:condition*/ true
-    ORDER BY memory_vectors.bits <~> (SELECT binary_quantize($4::halfvec)::bit varying)
-    LIMIT $5
-)
-SELECT nearest.memory_id, nearest.similarity, spot.audience, spot.life, spot.place
-FROM (SELECT memory_vectors.memory_id, (1 - (memory_vectors.embedding <=> $4::halfvec))::real AS similarity
-      FROM near JOIN keeps.memory_vectors
-        ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = near.memory_id AND memory_vectors.model = $2
-      ORDER BY memory_vectors.embedding <=> $4::halfvec
-      LIMIT $6) AS nearest
-LEFT JOIN LATERAL (
-    SELECT audience, life, place FROM keeps.memory_words
-    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = nearest.memory_id
-    LIMIT 1) AS spot ON true
-ORDER BY nearest.similarity DESC
+-- name: recall_near_filtered
+-- The same of memories that pass a filter.
+SELECT wanted.number, found.memory_id, (1 - (meant.embedding <=> $6::halfvec))::real AS similarity
+FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
+CROSS JOIN LATERAL (
+    SELECT memory_id FROM keeps.memory_words
+    WHERE tenant_id = $1 AND memory_words.audience = wanted.audience AND memory_words.life = wanted.life
+      AND memory_words.place = wanted.place
+    LIMIT 1) AS found
+CROSS JOIN LATERAL (
+    SELECT embedding FROM keeps.memory_vectors
+    WHERE tenant_id = $1 AND memory_vectors.memory_id = found.memory_id AND model = $5
+    LIMIT 1) AS meant
+CROSS JOIN LATERAL (
+    SELECT FROM keeps.memories
+    WHERE memories.tenant_id = $1 AND memories.memory_id = found.memory_id AND /*:condition*/ true
+    LIMIT 1) AS passing
+ORDER BY meant.embedding <=> $6::halfvec
+LIMIT $7
 
 -- name: recall_key
 -- The memory that has exactly this key.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -20,6 +20,8 @@ from keeps.recall.words import Postings, Spot
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
+SIGNS_AT_ONCE = 65_536
+"""Of so many places the signs are read at once: 3.4 MB of 384 dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,23 @@ class Candidate:
     spot: Spot | None
 
 
-async def postings(tx: Tx, words: Sequence[str], selection: Selection) -> list[Postings]:
-    """What the audiences of this scope have of some words, and how many memories they have."""
+async def postings(tx: Tx, words: Sequence[str], selection: Selection, model: str | None = None) -> list[Postings]:
+    """What the audiences of this scope have of some words, and how many memories they have; of a model the signs of the
+    first vectors, too."""
     who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
     return [
         Postings(**{name: value for name, value in row.items() if value is not None})
-        for row in await tx.fetch(QUERIES["recall_words"], *who, list(words))
+        for row in await tx.fetch(QUERIES["recall_words"], *who, list(words), model, SIGNS_AT_ONCE)
     ]
+
+
+async def more_signs(tx: Tx, held: Postings, model: str) -> AsyncGenerator[tuple[int, bytes]]:
+    """The signs of an audience's vectors beyond the first, a part at a time: the size of an entry, and entries."""
+    for start in range(SIGNS_AT_ONCE, held.next_place, SIGNS_AT_ONCE):
+        where = held.audience, held.life, model, start, start + SIGNS_AT_ONCE
+        row = await tx.fetch_row(QUERIES["recall_signs"], tx.scope.tenant_id, *where)
+        if row is not None and row["signs"]:
+            yield row["sign_size"], row["signs"]
 
 
 async def vocabulary(tx: Tx, beginnings: Sequence[str], selection: Selection) -> set[str]:
@@ -78,26 +90,25 @@ async def memories_at(tx: Tx, spots: Sequence[Spot], selection: Selection, limit
     return {row["memory_id"]: spots[row["number"] - 1] for row in rows[:limit]}
 
 
-async def nearest(
-    tx: Tx,
-    model: str,
-    sentence: Floats,
-    selection: Selection,
-    *,
-    first_pass: int,
-    limit: int,
+async def near(
+    tx: Tx, model: str, sentence: Floats, spots: Sequence[Spot], selection: Selection, limit: int
 ) -> dict[UUID, tuple[float, Spot | None]]:
-    """The nearest memories by cosine similarity, with their places. `first_pass`: how many pass from sign bits to exact
-    distance, 0 for all."""
-    given = (tx.scope.tenant_id, model, list(selection.lives), HalfVector(sentence))
-    if (condition := selection.condition(7)) is not None:
-        statement = QUERIES["recall_vector_filtered"].where(condition)
-        rows = await tx.fetch(statement, *given, first_pass or 2 * limit, limit, *condition.values)
-    elif first_pass:
-        rows = await tx.fetch(QUERIES["recall_vector"], *given, first_pass, limit)
+    """Of the memories at some places those that are selected and nearest by cosine similarity."""
+    given = (
+        tx.scope.tenant_id,
+        [each.audience for each in spots],
+        [each.life for each in spots],
+        [each.place for each in spots],
+        model,
+        HalfVector(sentence),
+        limit,
+    )
+    condition = selection.condition(8)
+    if condition is None:
+        rows = await tx.fetch(QUERIES["recall_near"], *given)
     else:
-        rows = await tx.fetch(QUERIES["recall_vector_exact"], *given, limit)
-    return {row["memory_id"]: (row["similarity"], _spot(row)) for row in rows}
+        rows = await tx.fetch(QUERIES["recall_near_filtered"].where(condition), *given, *condition.values)
+    return {row["memory_id"]: (row["similarity"], spots[row["number"] - 1]) for row in rows}
 
 
 async def speaking_of(tx: Tx, names: Sequence[str], memories: int, now: datetime, limit: int) -> dict[UUID, float]:

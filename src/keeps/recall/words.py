@@ -30,7 +30,8 @@ class Spot:
 @dataclass(frozen=True, slots=True)
 class Postings:
     """What one audience has of some words, in one part of its life. Lists lie in `packed`, one after the other;
-    the newest memories are not in lists yet, so they come with all their words."""
+    the newest memories are not in lists yet, so they come with all their words. `signs`: of the vectors of the first
+    places, `sign_size` bytes each with its place."""
 
     audience: str
     life: str
@@ -45,6 +46,8 @@ class Postings:
     new_lengths: Sequence[int] = ()
     new_words: Sequence[str] = ()
     new_counts: Sequence[bytes] = ()
+    sign_size: int = 0
+    signs: bytes = b""
 
 
 class Layout:
@@ -55,6 +58,10 @@ class Layout:
         ends = np.cumsum([0, *(each.next_place for each in held)])
         self._starts: Positions = ends[:-1].astype(np.int64)
         self.size = int(ends[-1])
+
+    def parts(self) -> list[tuple[str, str, int]]:
+        """Each audience and life, with the position where it begins."""
+        return [(*who, start) for who, start in zip(self._held, self._starts.tolist(), strict=True)]
 
     def same(self, other: Layout) -> bool:
         """Whether positions mean the same there: between two statements memories may have come."""

@@ -133,12 +133,13 @@ CREATE FUNCTION keeps.take_places(wanted_audience text, wanted_life text, more i
     RETURNING next_place - more
 $$;
 
--- The words of the newest memories of an audience go into its lists, 512 memories at a time: until then they are few
--- enough to be looked through. An open list is one of less than 2,000 bytes.
+-- The words of the newest memories of an audience go into its lists, 512 memories at a time (8,192 where so many wait): until
+-- then they are few enough to be looked through. An open list is one of less than 2,000 bytes.
 CREATE FUNCTION keeps.fold_words(wanted_tenant text, wanted_audience text, wanted_life text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     held audience_words;
+    many integer;
 BEGIN
     SELECT * INTO held FROM audience_words
     WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
@@ -156,13 +157,14 @@ BEGIN
         held.folded_to := 0;
     END IF;
     WHILE held.next_place - held.folded_to >= 512 LOOP
+        many := CASE WHEN held.next_place - held.folded_to >= 8192 THEN 8192 ELSE 512 END;
         WITH said AS (
             SELECT said.word COLLATE "C" AS word, agent, min(place) AS first,
                 string_agg(int4send(place) || int4send(session) || int2send(LEAST(word_count, 32767)::smallint)
                     || substring(counts FROM said.number::integer FOR 1), '' ORDER BY place) AS packed
             FROM memory_words, unnest(string_to_array(words, ' ')) WITH ORDINALITY AS said(word, number)
             WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life
-              AND place >= held.folded_to AND place < held.folded_to + 512
+              AND place >= held.folded_to AND place < held.folded_to + many
             GROUP BY said.word COLLATE "C", agent
         )
         INSERT INTO postings AS list (tenant_id, audience, life, word, agent, first, packed)
@@ -174,7 +176,7 @@ BEGIN
               AND postings.word = said.word AND postings.agent = said.agent
             ORDER BY first DESC LIMIT 1) AS last ON true
         ON CONFLICT (tenant_id, audience, life, word, agent, first) DO UPDATE SET packed = list.packed || EXCLUDED.packed;
-        held.folded_to := held.folded_to + 512;
+        held.folded_to := held.folded_to + many;
     END LOOP;
     UPDATE audience_words SET next_place = held.next_place, folded_to = held.folded_to
     WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
@@ -201,6 +203,9 @@ CREATE TRIGGER memory_words_moved BEFORE UPDATE OF audience, life, agent ON keep
 CREATE FUNCTION keeps.fold_arrived() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 BEGIN
+    IF current_setting('app.fold_later', true) = 'yes' THEN
+        RETURN NULL;
+    END IF;
     PERFORM fold_words(held.tenant_id, held.audience, held.life)
     FROM audience_words AS held
     WHERE (held.tenant_id, held.audience, held.life) IN (SELECT tenant_id, audience, life FROM arrived)

@@ -37,8 +37,9 @@ BEGIN
         ('SELECT, INSERT, UPDATE (last_sequence, max_memories, max_bytes)', 'tenants'),
         ('SELECT, INSERT', 'users events'),
         ('SELECT, INSERT, UPDATE', 'memory_access providers tenant_jobs'),
-        ('SELECT', 'audience_words postings'),
-        ('SELECT, INSERT, DELETE', 'memory_pending memory_words'),
+        ('SELECT', 'audience_words postings vector_bits'),
+        ('SELECT, INSERT, UPDATE (word_count, words, counts)', 'memory_words'),
+        ('SELECT, INSERT, DELETE', 'memory_pending'),
         ('SELECT, INSERT, UPDATE (revoked_at), DELETE', 'api_keys'),
         ('SELECT, INSERT, UPDATE, DELETE',
          'memories memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
@@ -69,7 +70,7 @@ BEGIN
          'INSERT', 'keeps_app', NULL, '{own}'),
         ('memories entities entity_names relations mentions memory_readings documents document_passages', 'update',
          'UPDATE', 'keeps_app', '{own}', NULL),
-        ('memories entities entity_names relations mentions memory_readings memory_words memory_vectors documents'
+        ('memories entities entity_names relations mentions memory_readings memory_vectors documents'
          ' document_passages', 'delete', 'DELETE', 'keeps_app', '{own}', NULL),
         -- A mention is seen by whoever sees its memory and its entity.
         ('mentions', 'read', 'SELECT', 'keeps_app',
@@ -81,12 +82,12 @@ BEGIN
          '{tenant} AND EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = memory_access.tenant_id'
          ' AND memories.memory_id = memory_access.memory_id)', NULL),
         -- The audience is the owner, or '' for the whole tenant.
-        ('memory_words postings audience_words memory_vectors', 'read', 'SELECT', 'keeps_app',
+        ('memory_words postings audience_words vector_bits memory_vectors', 'read', 'SELECT', 'keeps_app',
          $${tenant} AND audience = ANY (ARRAY['', NULLIF(current_setting('app.current_user', true), '')])
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL$$, NULL),
         ('memory_words memory_vectors', 'insert', 'INSERT', 'keeps_app',
          NULL, $${own} AND audience = ANY (ARRAY['', user_id])$$),
-        ('memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}', $${own} AND audience = ANY (ARRAY['', user_id])$$),
+        ('memory_words memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}', $${own} AND audience = ANY (ARRAY['', user_id])$$),
         -- The log: appended and read, never changed by keeps_app. Of what others shared when it happened, that which is
         -- still there for others: what was made private is.
         ('events', 'append', 'INSERT', 'keeps_app', NULL, '{own}'),
@@ -126,7 +127,7 @@ BEGIN
         -- The owner, inside functions and triggers only, which keeps_app cannot become: what follows a row of the
         -- tenant,
         ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_words'
-         ' postings audience_words memory_vectors memory_readings memory_pending entities entity_names relations mentions session_notes'
+         ' postings audience_words vector_bits memory_vectors memory_readings memory_pending entities entity_names relations mentions session_notes'
          ' operation_changes operations storage_samples llm_usage tenant_jobs documents document_passages databases'
          ' query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),

@@ -3,6 +3,12 @@
 -- name: enter
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true)
 
+-- name: later
+SELECT set_config('app.fold_later', $1, true)
+
+-- name: fold
+SELECT keeps.fold_words(tenant_id, audience, life) FROM keeps.audience_words WHERE tenant_id = $1
+
 -- name: read
 SELECT memory_id, kind, content, metadata::text AS metadata, trigger_condition, layer, tags, key FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND ($3::uuid IS NULL OR memory_id > $3) ORDER BY memory_id LIMIT $4
