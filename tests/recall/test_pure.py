@@ -178,8 +178,8 @@ def test_vectors_with_the_nearest_signs_pass(count: int, dimensions: int, seed: 
         for each in (nearest, all_of_them):
             each.see(b"".join(entries[start : start + 100]), 4 + signs.shape[1], 1_000)
     nearest.see(b"\x00" * 100, 10, 0)  # of a model with other dimensions: nothing
-    assert sorted(all_of_them.passing().tolist()) == list(range(1_000, 1_000 + count))
-    passed = nearest.passing()
+    assert sorted(all_of_them.best().positions.tolist()) == list(range(1_000, 1_000 + count))
+    passed = nearest.best().positions
     assert len(set(passed.tolist())) == min(7, count)
     agreement = np.where(vectors > 0, 1.0, -1.0) @ question
     differing = ((vectors > 0) != (question > 0)).sum(axis=1)

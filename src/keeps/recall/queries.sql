@@ -77,7 +77,7 @@ WHERE tenant_id = $1 AND audience = $2 AND life = $3 AND folded = ANY (ARRAY[tru
 -- name: recall_near
 -- Of the memories at some places those whose meaning is nearest. $2 audiences · $3 lives · $4 places · $5 model ·
 -- $6 question · $7 how many
-SELECT wanted.number, found.memory_id, (1 - (meant.embedding <=> $6::halfvec))::real AS similarity
+SELECT found.memory_id, (1 - (meant.embedding <=> $6::halfvec))::real AS similarity
 FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
 CROSS JOIN LATERAL (
     SELECT memory_id FROM keeps.memory_words
@@ -93,7 +93,7 @@ LIMIT $7
 
 -- name: recall_near_filtered
 -- The same of memories that pass a filter.
-SELECT wanted.number, found.memory_id, (1 - (meant.embedding <=> $6::halfvec))::real AS similarity
+SELECT found.memory_id, (1 - (meant.embedding <=> $6::halfvec))::real AS similarity
 FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
 CROSS JOIN LATERAL (
     SELECT memory_id FROM keeps.memory_words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,15 @@ from keeps.recall.words import Positions
 
 KEPT_FOR_EACH = 8
 """So many times those that pass are compared once more by their signs and the numbers of the question."""
+MANY = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """The best by signs, best first. `estimates`: of their cosine similarity, low but in order."""
+
+    positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    estimates: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
 
 class Nearest:
@@ -41,12 +52,16 @@ class Nearest:
                 self._rows[best],
             )
 
-    def passing(self) -> Positions:
-        """The positions of those that pass, best first."""
-        if len(self._positions) <= self._passing:
-            return self._positions
-        signs = np.unpackbits(self._rows, axis=1, count=len(self._question)).astype(np.float32)
-        return self._positions[np.argsort(-(signs @ self._question), kind="stable")[: self._passing]]
+    def best(self) -> Near:
+        """Those that pass, best first. Of thousands all by their signs alone."""
+        passing, dimensions = self._passing, len(self._question)
+        if len(self._positions) > MANY and passing >= len(self._positions):
+            order = np.argsort(self._distances, kind="stable")
+            return Near(self._positions[order], 1 - 2 * self._distances[order] / dimensions)
+        signs = np.unpackbits(self._rows, axis=1, count=dimensions).astype(np.float32)
+        agreement = (2 * signs - 1) @ self._question / dimensions**0.5
+        order = np.argsort(-agreement, kind="stable")[:passing]
+        return Near(self._positions[order], agreement[order].astype(np.float64))
 
 
 def _distances(rows: npt.NDArray[np.uint8], signs: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:

@@ -92,7 +92,7 @@ async def memories_at(tx: Tx, spots: Sequence[Spot], selection: Selection, limit
 
 async def near(
     tx: Tx, model: str, sentence: Floats, spots: Sequence[Spot], selection: Selection, limit: int
-) -> dict[UUID, tuple[float, Spot | None]]:
+) -> dict[UUID, float]:
     """Of the memories at some places those that are selected and nearest by cosine similarity."""
     given = (
         tx.scope.tenant_id,
@@ -108,7 +108,7 @@ async def near(
         rows = await tx.fetch(QUERIES["recall_near"], *given)
     else:
         rows = await tx.fetch(QUERIES["recall_near_filtered"].where(condition), *given, *condition.values)
-    return {row["memory_id"]: (row["similarity"], spots[row["number"] - 1]) for row in rows}
+    return {row["memory_id"]: row["similarity"] for row in rows}
 
 
 async def speaking_of(tx: Tx, names: Sequence[str], memories: int, now: datetime, limit: int) -> dict[UUID, float]:
