@@ -99,6 +99,17 @@ def speed(
 
 
 @bench_app.command()
+def recall(
+    sizes: Annotated[str, typer.Option(help="How many memories, joined by commas.")] = "700,5000,28000,250000",
+    million: Annotated[bool, typer.Option("--1m", help="A million, too (takes long).")] = False,
+    as_json: Json = False,
+) -> None:
+    """The whole recall by size: median, 95th percentile, and the share of each stage."""
+    chosen = [int(size) for size in sizes.split(",")] + ([1_000_000] if million else [])
+    raise typer.Exit(_benchmark("recalls").run(chosen, as_json=as_json))
+
+
+@bench_app.command()
 def stores(
     sizes: Annotated[str, typer.Option(help="How many items, joined by commas.")] = "10000,100000",
     as_json: Json = False,
