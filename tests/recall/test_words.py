@@ -253,11 +253,17 @@ async def test_an_older_database_is_brought_along(server: Any) -> None:
             'fact', '{"speaker": "Zoe"}', '{}', 0.5, CASE n % 3 WHEN 0 THEN 'tenant' ELSE 'private' END,
             sha256(n::text::bytea), now(), 1, now(), now(), CASE n % 7 WHEN 0 THEN now() END
         FROM generate_series(1, 6000) AS n;
+        INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, bits)
+        SELECT tenant_id, memory_id, 'made', user_id, '', 'current', embedding, binary_quantize(embedding)::varbit
+        FROM keeps.memories, CAST(ARRAY[sin(length(content)), cos(hashtext(content)), sin(hashtext(content)), -1]
+            AS halfvec) AS embedding
+        WHERE deleted_at IS NULL;
         """
     )
     await migrate(server.url("keeps_owner", name))
     for tenant in ("t0", "t1"):
         assert await check(superuser, tenant) > 4_000
+        assert await superuser.fetchval("SELECT sum(octet_length(packed) / size) FROM keeps.vector_bits") > 5_000
         words = await superuser.fetch("SELECT words FROM keeps.memory_words WHERE tenant_id = $1", tenant)
         assert len(words) == 3_000
         assert {"run", "harbour", "zoe"} <= set(words[0]["words"].split(" "))

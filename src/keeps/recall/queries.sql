@@ -75,24 +75,8 @@ WHERE tenant_id = $1 AND audience = $2 AND life = $3 AND folded = ANY (ARRAY[tru
   AND first < $6 AND model = $4
 
 -- name: recall_near
--- Of the memories at some places those whose meaning is nearest. $2 audiences · $3 lives · $4 places · $5 model ·
--- $6 question · $7 how many
-SELECT found.memory_id, (1 - (meant.embedding <=> $6::halfvec))::real AS similarity
-FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
-CROSS JOIN LATERAL (
-    SELECT memory_id FROM keeps.memory_words
-    WHERE tenant_id = $1 AND memory_words.audience = wanted.audience AND memory_words.life = wanted.life
-      AND memory_words.place = wanted.place
-    LIMIT 1) AS found
-CROSS JOIN LATERAL (
-    SELECT embedding FROM keeps.memory_vectors
-    WHERE tenant_id = $1 AND memory_vectors.memory_id = found.memory_id AND model = $5
-    LIMIT 1) AS meant
-ORDER BY meant.embedding <=> $6::halfvec
-LIMIT $7
-
--- name: recall_near_filtered
--- The same of memories that pass a filter.
+-- Of the memories at some places those that pass a filter and whose meaning is nearest. $2 audiences · $3 lives ·
+-- $4 places · $5 model · $6 question · $7 how many
 SELECT found.memory_id, (1 - (meant.embedding <=> $6::halfvec))::real AS similarity
 FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
 CROSS JOIN LATERAL (

@@ -12,7 +12,7 @@ from pgvector import HalfVector
 
 from keeps.ai.embedder import Floats
 from keeps.db.session import Row, Tx
-from keeps.db.statements import Statements
+from keeps.db.statements import Condition, Statements
 from keeps.memories.store import memory_from_row
 from keeps.memories.types import MEMORY
 from keeps.recall.conditions import Selection
@@ -103,11 +103,8 @@ async def near(
         HalfVector(sentence),
         limit,
     )
-    condition = selection.condition(8)
-    if condition is None:
-        rows = await tx.fetch(QUERIES["recall_near"], *given)
-    else:
-        rows = await tx.fetch(QUERIES["recall_near_filtered"].where(condition), *given, *condition.values)
+    condition = selection.condition(8) or Condition("true")
+    rows = await tx.fetch(QUERIES["recall_near"].where(condition), *given, *condition.values)
     return {row["memory_id"]: row["similarity"] for row in rows}
 
 

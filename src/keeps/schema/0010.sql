@@ -1,5 +1,5 @@
--- The tenth revision: words are found by lists that lie together by audience. Runs as keeps_owner; the words of what is
--- there already are read anew after it, in Python.
+-- The tenth revision: words are found by lists that lie together by audience, and so are the signs of vectors. Runs as
+-- keeps_owner; the words of what is there already are read anew after it, in Python.
 
 -- How many memories and words an audience has in each part of its life, and how far its words are in lists.
 CREATE TABLE keeps.audience_words (
@@ -53,6 +53,22 @@ CREATE TABLE keeps.postings (
 ALTER TABLE keeps.postings ALTER COLUMN packed SET STORAGE EXTERNAL;
 COMMENT ON TABLE keeps.postings IS 'Text search: for each word of an audience the memories that hold it.';
 
+-- Entries of a place (4 bytes) and the signs of a vector, a bit each. A new one is a row of its own; 512 of them go into
+-- rows of the places from `first` on, 1,024 each.
+CREATE TABLE keeps.vector_bits (
+    tenant_id text NOT NULL,
+    audience text NOT NULL,
+    life text NOT NULL,
+    folded boolean NOT NULL,
+    first integer NOT NULL,
+    model text NOT NULL,
+    size smallint NOT NULL,
+    packed bytea NOT NULL,
+    PRIMARY KEY (tenant_id, audience, life, folded, first, model)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE keeps.vector_bits ALTER COLUMN packed SET STORAGE EXTERNAL;
+COMMENT ON TABLE keeps.vector_bits IS 'Vector search, first pass: the signs of all vectors of an audience, by place.';
+
 -- Who may find a memory by its words: its owner, or the empty text for the whole tenant; what is deleted, its owner.
 CREATE FUNCTION keeps.words_audience(visibility text, deleted_at timestamptz, user_id text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -63,18 +79,18 @@ CREATE FUNCTION keeps.words_agent(kind text, agent_id text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN kind = 'semantic' THEN '' ELSE COALESCE(agent_id, chr(1)) END;
 
--- Where in a list the entry of a place begins, from 1; 0 where it is not.
-CREATE FUNCTION keeps.posting_at(packed bytea, place integer) RETURNS integer
+-- Where in a list of entries of one size that of a place begins, from 1; 0 where it is not.
+CREATE FUNCTION keeps.entry_at(packed bytea, place integer, size integer) RETURNS integer
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = keeps, public, pg_temp AS $$
 DECLARE
     wanted bytea := int4send(place);
     found integer := position(wanted IN packed);
-    further integer;
 BEGIN
-    WHILE found > 0 AND (found - 1) % 11 <> 0 LOOP
-        further := position(wanted IN substring(packed FROM found + 1));
-        found := CASE WHEN further = 0 THEN 0 ELSE found + further END;
-    END LOOP;
+    IF found > 0 AND (found - 1) % size <> 0 THEN
+        -- The same bytes lie inside another entry before it, or across two.
+        found := COALESCE((SELECT start FROM generate_series(1, octet_length(packed), size) AS start
+                           WHERE start > found AND substring(packed FROM start FOR 4) = wanted LIMIT 1), 0);
+    END IF;
     RETURN found;
 END
 $$;
@@ -101,7 +117,7 @@ BEGIN
     END IF;
     WITH list AS (
         SELECT chunk.word, chunk.first, octet_length(chunk.packed) AS size,
-            posting_at(chunk.packed, gone.place) AS found
+            entry_at(chunk.packed, gone.place, 11) AS found
         FROM unnest(string_to_array(gone.words, ' ')) AS said(word) CROSS JOIN LATERAL (
             SELECT postings.word, first, packed FROM postings
             WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
@@ -133,8 +149,93 @@ CREATE FUNCTION keeps.take_places(wanted_audience text, wanted_life text, more i
     RETURNING next_place - more
 $$;
 
--- The words of the newest memories of an audience go into its lists, 512 memories at a time (8,192 where so many wait): until
--- then they are few enough to be looked through. An open list is one of less than 2,000 bytes.
+-- The signs of some memories' vectors, where they have any, at the places of those.
+CREATE FUNCTION keeps.add_bits(wanted_tenant text, wanted_audience text, wanted_life text, places integer[],
+    memory_ids uuid[]) RETURNS void
+    LANGUAGE sql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    INSERT INTO vector_bits (tenant_id, audience, life, folded, first, model, size, packed)
+    SELECT wanted_tenant, wanted_audience, wanted_life, false, held.place, model, 4 + octet_length(signs),
+        int4send(held.place) || signs
+    FROM unnest(places, memory_ids) AS held(place, memory_id) CROSS JOIN LATERAL (
+        SELECT model, substring(varbit_send(binary_quantize(embedding)::bit varying) FROM 5) AS signs
+        FROM memory_vectors WHERE tenant_id = wanted_tenant AND memory_vectors.memory_id = held.memory_id OFFSET 0) AS meant
+    ON CONFLICT DO NOTHING
+$$;
+
+-- Those of a place go: of one model, or of all (NULL).
+CREATE FUNCTION keeps.forget_bits(wanted_tenant text, wanted_audience text, wanted_life text, place integer,
+    wanted_model text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    DELETE FROM vector_bits
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND NOT folded
+      AND first = place AND (wanted_model IS NULL OR model = wanted_model);
+    DELETE FROM vector_bits
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND folded
+      AND first = place / 1024 * 1024 AND (wanted_model IS NULL OR model = wanted_model)
+      AND octet_length(packed) = size AND entry_at(packed, place, size) > 0;
+    UPDATE vector_bits SET packed = overlay(packed PLACING '' FROM entry_at(packed, place, size) FOR size)
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND folded
+      AND first = place / 1024 * 1024 AND (wanted_model IS NULL OR model = wanted_model)
+      AND entry_at(packed, place, size) > 0;
+END
+$$;
+
+CREATE FUNCTION keeps.fold_bits(wanted_tenant text, wanted_audience text, wanted_life text, wanted_model text)
+    RETURNS void
+    LANGUAGE sql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    WITH moved AS (
+        DELETE FROM vector_bits
+        WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND NOT folded
+          AND model = wanted_model
+        RETURNING first, size, packed
+    )
+    INSERT INTO vector_bits AS held (tenant_id, audience, life, folded, first, model, size, packed)
+    SELECT wanted_tenant, wanted_audience, wanted_life, true, first / 1024 * 1024, wanted_model, size,
+        string_agg(packed, '' ORDER BY first)
+    FROM moved GROUP BY first / 1024, size
+    ON CONFLICT (tenant_id, audience, life, folded, first, model) DO UPDATE SET packed = held.packed || EXCLUDED.packed
+$$;
+
+-- Vectors come: with their memory, or later. How many are not folded is looked at once in a while only.
+CREATE FUNCTION keeps.follow_vectors() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    each record;
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        PERFORM forget_bits(OLD.tenant_id, audience, life, place, OLD.model) FROM memory_words
+        WHERE tenant_id = OLD.tenant_id AND memory_id = OLD.memory_id;
+        RETURN NULL;
+    END IF;
+    FOR each IN
+        SELECT arrived.tenant_id, held.audience, held.life, arrived.model, array_agg(held.place) AS places,
+            array_agg(arrived.memory_id) AS memory_ids, bool_or(held.place % 64 = 0) AS due
+        FROM arrived CROSS JOIN LATERAL (
+            SELECT audience, life, place FROM memory_words
+            WHERE memory_words.tenant_id = arrived.tenant_id AND memory_words.memory_id = arrived.memory_id
+            OFFSET 0) AS held
+        GROUP BY arrived.tenant_id, held.audience, held.life, arrived.model
+    LOOP
+        PERFORM add_bits(each.tenant_id, each.audience, each.life, each.places, each.memory_ids);
+        IF each.due AND (
+            SELECT count(*) FROM vector_bits
+            WHERE tenant_id = each.tenant_id AND audience = each.audience AND life = each.life AND NOT folded
+              AND model = each.model) >= 512 THEN
+            PERFORM fold_bits(each.tenant_id, each.audience, each.life, each.model);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER memory_vectors_arrived AFTER INSERT ON keeps.memory_vectors
+    REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.follow_vectors();
+CREATE TRIGGER memory_vectors_gone AFTER DELETE ON keeps.memory_vectors
+    FOR EACH ROW EXECUTE FUNCTION keeps.follow_vectors();
+
+-- The words of the newest memories of an audience go into its lists, 512 memories at a time (8,192 where so many
+-- wait): until then they are few enough to be looked through. An open list is one of less than 2,000 bytes. Where most
+-- places are of what has left, those that are held close up.
 CREATE FUNCTION keeps.fold_words(wanted_tenant text, wanted_audience text, wanted_life text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
@@ -144,7 +245,6 @@ BEGIN
     SELECT * INTO held FROM audience_words
     WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
     IF held.next_place > 1000000 AND held.next_place > 16 * held.memories THEN
-        -- Most places are of what has left. Those that are held close up, in the same order.
         DELETE FROM postings
         WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
         UPDATE audience_words SET next_place = held.memories, folded_to = held.memories
@@ -153,6 +253,14 @@ BEGIN
         FROM (SELECT memory_id, row_number() OVER (ORDER BY place) - 1 AS place FROM memory_words
               WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life) AS numbered
         WHERE memory_words.tenant_id = wanted_tenant AND memory_words.memory_id = numbered.memory_id;
+        DELETE FROM vector_bits
+        WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
+        PERFORM add_bits(wanted_tenant, wanted_audience, wanted_life, array_agg(place), array_agg(memory_id))
+        FROM memory_words
+        WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
+        PERFORM fold_bits(wanted_tenant, wanted_audience, wanted_life, model)
+        FROM (SELECT DISTINCT model FROM vector_bits
+              WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life) AS held;
         held.next_place := held.memories;
         held.folded_to := 0;
     END IF;
@@ -186,19 +294,20 @@ $$;
 CREATE FUNCTION keeps.follow_words() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 BEGIN
+    PERFORM forget_bits(OLD.tenant_id, OLD.audience, OLD.life, OLD.place, NULL);
+    PERFORM forget_words(OLD);
     IF TG_OP = 'DELETE' THEN
-        PERFORM forget_words(OLD);
         RETURN NULL;
     END IF;
-    -- It changes its audience, its life or its agent.
-    PERFORM forget_words(OLD);
     NEW.place := take_places(NEW.audience, NEW.life, 1, NEW.word_count);
+    PERFORM add_bits(NEW.tenant_id, NEW.audience, NEW.life, ARRAY[NEW.place], ARRAY[NEW.memory_id]);
     RETURN NEW;
 END
 $$;
 CREATE TRIGGER memory_words_gone AFTER DELETE ON keeps.memory_words FOR EACH ROW EXECUTE FUNCTION keeps.follow_words();
-CREATE TRIGGER memory_words_moved BEFORE UPDATE OF audience, life, agent ON keeps.memory_words
-    FOR EACH ROW WHEN ((OLD.audience, OLD.life, OLD.agent) <> (NEW.audience, NEW.life, NEW.agent)) EXECUTE FUNCTION keeps.follow_words();
+CREATE TRIGGER memory_words_moved BEFORE UPDATE OF audience, life, agent, words, counts ON keeps.memory_words
+    FOR EACH ROW WHEN ((OLD.audience, OLD.life, OLD.agent, OLD.words, OLD.counts)
+        <> (NEW.audience, NEW.life, NEW.agent, NEW.words, NEW.counts)) EXECUTE FUNCTION keeps.follow_words();
 
 CREATE FUNCTION keeps.fold_arrived() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
@@ -223,9 +332,11 @@ CREATE FUNCTION keeps.drop_postings() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 BEGIN
     DELETE FROM postings WHERE tenant_id = OLD.tenant_id AND audience = OLD.audience AND life = OLD.life;
+    DELETE FROM vector_bits WHERE tenant_id = OLD.tenant_id AND audience = OLD.audience AND life = OLD.life;
     RETURN NULL;
 END
 $$;
+
 CREATE TRIGGER audience_words_gone AFTER DELETE ON keeps.audience_words FOR EACH ROW
     EXECUTE FUNCTION keeps.drop_postings();
 CREATE FUNCTION keeps.drop_audience() RETURNS trigger
@@ -282,7 +393,7 @@ BEGIN
             INTO held USING tenant, wanted_user_id;
         RETURN NEXT;
     END LOOP;
-    FOREACH name IN ARRAY ARRAY['audience_words', 'postings'] LOOP
+    FOREACH name IN ARRAY ARRAY['audience_words', 'postings', 'vector_bits'] LOOP
         EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR audience = $2)', name)
             INTO held USING tenant, wanted_user_id;
         RETURN NEXT;
@@ -299,7 +410,13 @@ BEGIN
     END IF;
 END
 $$;
+
 DROP TABLE keeps.memory_terms;
-REVOKE ALL ON FUNCTION keeps.forget_words(keeps.memory_words), keeps.take_places(text, text, integer, bigint),
-    keeps.fold_words(text, text, text), keeps.follow_words(), keeps.fold_arrived(), keeps.drop_postings(),
-    keeps.drop_audience(), keeps.posting_at(bytea, integer) FROM PUBLIC;
+DROP INDEX keeps.memory_vectors_by_audience;
+ALTER TABLE keeps.memory_vectors DROP COLUMN bits;
+CREATE INDEX memory_vectors_by_audience ON keeps.memory_vectors (tenant_id, audience, life, model);
+REVOKE ALL ON FUNCTION keeps.entry_at(bytea, integer, integer), keeps.forget_words(keeps.memory_words),
+    keeps.take_places(text, text, integer, bigint), keeps.fold_words(text, text, text), keeps.follow_words(),
+    keeps.fold_arrived(), keeps.drop_postings(), keeps.drop_audience(), keeps.follow_vectors(),
+    keeps.add_bits(text, text, text, integer[], uuid[]), keeps.fold_bits(text, text, text, text),
+    keeps.forget_bits(text, text, text, integer, text) FROM PUBLIC;

@@ -18,11 +18,12 @@ _BATCH = 1_000
 
 
 async def index_words(connection: asyncpg.Connection) -> None:
-    """Fill keeps.memory_words, which is empty, inside the transaction of a migration, as the owner."""
+    """Fill keeps.memory_words, postings and vector_bits, which are empty, inside the transaction of a migration, as the
+    owner."""
     parts = re.split(r"^-- name: (\w+)$", read_sql_file("words.sql"), flags=re.MULTILINE)
     said = dict(zip(parts[1::2], parts[2::2], strict=True))
     await connection.execute(said["later"], "yes")
-    for tenant_id, user_id in await connection.fetch("SELECT DISTINCT tenant_id, user_id FROM keeps.memories"):
+    for tenant_id, user_id in await connection.fetch(said["owners"]):
         await connection.execute(said["enter"], tenant_id, user_id)
         after = None
         while rows := await connection.fetch(said["read"], tenant_id, user_id, after, _BATCH):
@@ -37,9 +38,10 @@ async def index_words(connection: asyncpg.Connection) -> None:
                 [each.counts for each in words],
             )
     await connection.execute(said["later"], "")
-    for (tenant_id,) in await connection.fetch("SELECT tenant_id FROM keeps.tenants"):
+    for (tenant_id,) in await connection.fetch(said["tenants"]):
         await connection.execute(said["enter"], tenant_id, "")
         await connection.execute(said["fold"], tenant_id)
+        await connection.execute(said["signs"], tenant_id)
     await connection.execute(said["enter"], "", "")
 
 

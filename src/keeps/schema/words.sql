@@ -9,6 +9,22 @@ SELECT set_config('app.fold_later', $1, true)
 -- name: fold
 SELECT keeps.fold_words(tenant_id, audience, life) FROM keeps.audience_words WHERE tenant_id = $1
 
+-- name: owners
+SELECT DISTINCT tenant_id, user_id FROM keeps.memories ORDER BY tenant_id, user_id
+
+-- name: tenants
+SELECT tenant_id FROM keeps.tenants
+
+-- name: signs
+INSERT INTO keeps.vector_bits (tenant_id, audience, life, folded, first, model, size, packed)
+SELECT $1, held.audience, held.life, true, place / 1024 * 1024, model, 4 + max(octet_length(signs)),
+    string_agg(int4send(place) || signs, '' ORDER BY place)
+FROM keeps.memory_words AS held JOIN (
+    SELECT memory_id, model, substring(varbit_send(binary_quantize(embedding)::bit varying) FROM 5) AS signs
+    FROM keeps.memory_vectors WHERE tenant_id = $1) AS meant USING (memory_id)
+WHERE held.tenant_id = $1
+GROUP BY held.audience, held.life, place / 1024, model
+
 -- name: read
 SELECT memory_id, kind, content, metadata::text AS metadata, trigger_condition, layer, tags, key FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND ($3::uuid IS NULL OR memory_id > $3) ORDER BY memory_id LIMIT $4
