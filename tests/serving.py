@@ -56,9 +56,7 @@ async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncG
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
-        keeps.events.end_subscriptions()
-        for each in app.state.mounted:
-            each.end()
+        app.state.end_streams()
         server.should_exit = True
         await task
         listener.close()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,7 @@ from keeps.settings import AuthMode, Settings
 from keeps_client.errors import UnavailableError, ValidationFailedError
 
 if TYPE_CHECKING:
-    import uvicorn
+    from fastapi import FastAPI
 
     from keeps.server.mounting import Mounted
 
@@ -49,19 +48,19 @@ def serve(
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Run no background jobs here; `keeps worker` does.")
     ] = False,
+    workers: Annotated[
+        int, typer.Option(help="How many processes serve, each with a model of its own.", min=1, max=64)
+    ] = 1,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
     """Serve HTTP. Ctrl-C ends it when the requests on their way are answered."""
     import uvicorn
 
-    from keeps import __version__
-    from keeps.engine import Keeps
-    from keeps.server.app import auth_of, create_app
+    from keeps.server.app import auth_of
     from keeps.server.protocol import GuardedProtocol
     from keeps.settings import load_settings
     from keeps.telemetry.logs import configure_logs
-    from keeps.telemetry.traces import configure_traces
 
     given = {"KEEPS_AUTH": auth, "KEEPS_LOG_LEVEL": log_level, "KEEPS_HOST": host}
     settings = load_settings(
@@ -70,16 +69,11 @@ def serve(
     settings = replace(settings, port=settings.port if port is None else port)
     mode = auth_of(settings)
     configure_logs(settings.log_level)
-    configure_traces(settings.otlp_endpoint, __version__)
     listener = _listen(settings.host, settings.port)
-    app = create_app(
-        settings,
-        lambda: Keeps.open(settings.home, database_url=settings.database_url),
-        work=not no_worker,
-        mounted=other_protocols(settings),
-    )
     config = uvicorn.Config(
-        app,
+        Application(settings, work=not no_worker),
+        factory=True,
+        workers=workers,
         loop="uvloop",
         http=GuardedProtocol,
         log_config=None,
@@ -89,28 +83,55 @@ def serve(
         proxy_headers=False,
         ws="none",
         timeout_keep_alive=75,
+        timeout_worker_healthcheck=60,
     )
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
-                _banner(settings, mode, listener)
+                _banner(settings, mode, listener, workers)
 
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            # Streams have no end of their own: they are ended, and their readers go on at another server or later.
-            if self.started:
-                app.state.keeps.events.end_subscriptions()
-                for each in app.state.mounted:
-                    each.end()
-            await super().shutdown(sockets)
+    started_at = time.monotonic()
+    if workers > 1:
+        from keeps.cli.workers import serve_by_workers
 
-    started = time.monotonic()
-    server = Server(config)
-    _serve(server, listener)
-    err.print("Keeps has stopped" if server.started else "")
-    if not server.started:
-        raise UnavailableError(f"the server did not start ({time.monotonic() - started:.0f} s); the log above says why")
+        started = serve_by_workers(config, listener, lambda: _banner(settings, mode, listener, workers))
+    else:
+        server = Server(config)
+        server.run([listener])
+        started = server.started
+    err.print("Keeps has stopped" if started else "")
+    if not started:
+        took = time.monotonic() - started_at
+        raise UnavailableError(f"the server did not start ({took:.0f} s); the log above says why")
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Makes the application in the process that serves it."""
+
+    settings: Settings
+    work: bool
+
+    def __call__(self) -> FastAPI:
+        from keeps import __version__
+        from keeps.engine import Keeps
+        from keeps.server.app import create_app
+        from keeps.telemetry.logs import configure_logs
+        from keeps.telemetry.traces import configure_traces
+
+        settings = self.settings
+        configure_logs(settings.log_level)
+        configure_traces(settings.otlp_endpoint, __version__)
+        # The event loop gets the interpreter back from threads that read text after half a millisecond, not five.
+        sys.setswitchinterval(0.0005)
+        return create_app(
+            settings,
+            lambda: Keeps.open(settings.home, database_url=settings.database_url),
+            work=self.work,
+            mounted=other_protocols(settings),
+        )
 
 
 def other_protocols(settings: Settings) -> list[Mounted]:
@@ -123,16 +144,6 @@ def other_protocols(settings: Settings) -> list[Mounted]:
 
         found.append(McpMount(settings.secret_keys))
     return found
-
-
-def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
-    import uvloop
-
-    # The event loop gets the interpreter back from threads that read text after half a millisecond, not five.
-    sys.setswitchinterval(0.0005)
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(server.serve([listener]))
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -149,7 +160,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _banner(settings: Settings, mode: AuthMode, listener: socket.socket) -> None:
+def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers: int) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     safety = {
@@ -164,7 +175,11 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket) -> None
         if mode == "none"
         else f", {settings.writes_per_minute} writes and {settings.reads_per_minute} reads a minute a user"
     )
+    if workers > 1 and limits and settings.redis_url is None:
+        limits += f" (counted by each of {workers} workers: KEEPS_REDIS_URL has them counted once)"
     err.print(f"[bold green]Keeps serves[/] http://{shown}:{port}  (try /docs)", highlight=False, soft_wrap=True)
+    if workers > 1:
+        err.print(f"  workers   {workers}; SIGHUP replaces them one by one", highlight=False, soft_wrap=True)
     err.print(f"  database  {where}; tenants kept apart by forced row level security", highlight=False, soft_wrap=True)
     err.print(f"  access    {safety}{limits}", highlight=False, soft_wrap=True)
     err.print(f"  embedder  {settings.embedder}", highlight=False, soft_wrap=True)

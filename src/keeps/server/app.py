@@ -80,6 +80,13 @@ def create_app(
             forget_keys = app.state.authenticator.forget_keys
             keeps.keys.listeners.append(forget_keys)
             app.state.gauges = Gauges(keeps)
+
+            def end_streams() -> None:
+                keeps.events.end_subscriptions()
+                for each in mounted:
+                    each.end()
+
+            app.state.end_streams = end_streams
             keeps.webhooks.start()
             if work:
                 keeps.worker.start()
@@ -106,7 +113,6 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.metrics = HttpMetrics()
-    app.state.mounted = mounted
     beside = AT_ONCE_REMOTE if settings.embedder == "openai" else AT_ONCE_BESIDE
     app.state.turns = FairSlots(AT_ONCE, alone=AT_ONCE_ALONE, beside=beside)
     app.state.rates = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -22,6 +23,7 @@ class Gauges:
         self._keeps = keeps
         self._metrics = keeps.metrics
         self._next = 0.0
+        self._statuses: set[str] = set()
 
     async def refresh(self) -> None:
         pool = self._keeps.database.pool
@@ -40,9 +42,12 @@ class Gauges:
         self._metrics.storage.set(storage)
         self._metrics.webhooks_behind.set(behind)
         self._metrics.webhook_lag.set(oldest)
-        self._metrics.jobs_queued.clear()
+        waiting = Counter(dict.fromkeys(self._statuses, 0))
         for each in queue:
-            self._metrics.jobs_queued.labels(each.status).inc(each.jobs)
+            waiting[each.status] += each.jobs
+        for status_of_jobs, jobs in waiting.items():
+            self._metrics.jobs_queued.labels(status_of_jobs).set(jobs)
+        self._statuses = set(waiting)
         self._metrics.pending.set(status.pending)
         self._metrics.lag.set(status.lag_seconds)
 

@@ -56,6 +56,13 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._reading_head = True
 
+    def shutdown(self) -> None:
+        # Streams have no end of their own: they are ended, and their readers go on at another server or later.
+        end_streams = getattr(getattr(self.app, "state", None), "end_streams", None)
+        if end_streams is not None:
+            end_streams()
+        super().shutdown()
+
     def _expect_head(self) -> None:
         self._deadline = self.loop.call_later(HEAD_SECONDS, self._refuse, 408)
 

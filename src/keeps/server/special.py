@@ -17,6 +17,7 @@ from keeps.scope import check_id
 from keeps.server.deps import ADMITTING, Caller
 from keeps.server.lean import LeanRoute, reads_its_body
 from keeps.server.streams import EventStream
+from keeps.telemetry.metrics import text_of
 from keeps_client.checked import validated
 from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
 from keeps_client.models import DocumentReceipt, ImportSummary, NewDocument
@@ -125,5 +126,5 @@ async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
     state: Any = request.app.state
     await state.gauges.refresh()
-    text = state.keeps.metrics.text() + state.metrics.text()
+    text = text_of(state.keeps.metrics.registry, state.metrics.registry)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 JOB_BUCKETS = (0.01, 0.05, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0)
 LAG_BUCKETS = (0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 10_800.0)
 TOKEN_BUCKETS = (50, 100, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000)
+
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
+"""Where several workers of one server count together: set before they start."""
+
+# Of several workers: what each asks of the database is the same, what each has open is added up.
+_latest = partial(Gauge, multiprocess_mode="mostrecent")
+_summed = partial(Gauge, multiprocess_mode="livesum")
+
+
+def text_of(*registries: CollectorRegistry) -> bytes:
+    """What these have counted; where several workers serve, what all of them have."""
+    if SHARED not in os.environ:
+        return b"".join(map(generate_latest, registries))
+    together = CollectorRegistry()
+    MultiProcessCollector(together)
+    return generate_latest(together)
 
 
 class Metrics:
@@ -51,7 +71,7 @@ class Metrics:
         self.cache = Counter("memory_cache_requests", "What caches were asked.", ["cache", "result"], registry=registry)
         self.llm_calls = Counter("llm_calls", "Questions to the LLM.", ["job", "success"], registry=registry)
         self.llm_tokens = Counter("llm_tokens", "Tokens that the LLM counted.", ["job"], registry=registry)
-        self.embedding_waiting = Gauge(
+        self.embedding_waiting = _summed(
             "embedding_queue_texts", "Texts that wait for the embedding model.", ["kind"], registry=registry
         )
         self.embedding_seconds = Histogram(
@@ -68,16 +88,15 @@ class Metrics:
             buckets=LAG_BUCKETS,
             registry=registry,
         )
-        self.webhooks_behind = Gauge("webhooks_behind", "Webhooks with events still to send.", registry=registry)
-        self.webhook_lag = Gauge("webhook_lag_seconds", "Age of the oldest event still to send.", registry=registry)
-        self.jobs_queued = Gauge("memory_jobs_queued", "The worker's queue, by status.", ["status"], registry=registry)
-        self.storage = Gauge("memory_storage_bytes", "Size of the database.", registry=registry)
-        self.pool = Gauge("db_pool_connections", "Database connections, by state.", ["state"], registry=registry)
-        self.pending = Gauge("memory_index_pending", "Memories that wait for their vector.", registry=registry)
-        self.lag = Gauge("memory_index_lag_seconds", "Age of the oldest that waits.", registry=registry)
-
-    def text(self) -> bytes:
-        return generate_latest(self.registry)
+        self.webhooks_behind = _latest("webhooks_behind", "Webhooks with events still to send.", registry=registry)
+        self.webhook_lag = _latest("webhook_lag_seconds", "Age of the oldest event still to send.", registry=registry)
+        self.jobs_queued = _latest(
+            "memory_jobs_queued", "The worker's queue, by status.", ["status"], registry=registry
+        )
+        self.storage = _latest("memory_storage_bytes", "Size of the database.", registry=registry)
+        self.pool = _summed("db_pool_connections", "Database connections, by state.", ["state"], registry=registry)
+        self.pending = _latest("memory_index_pending", "Memories that wait for their vector.", registry=registry)
+        self.lag = _latest("memory_index_lag_seconds", "Age of the oldest that waits.", registry=registry)
 
 
 class HttpMetrics:
@@ -104,7 +123,4 @@ class HttpMetrics:
             buckets=BUCKETS,
             registry=self.registry,
         )
-        self.in_flight = Gauge("http_requests_in_flight", "Requests being answered.", registry=self.registry)
-
-    def text(self) -> bytes:
-        return generate_latest(self.registry)
+        self.in_flight = _summed("http_requests_in_flight", "Requests being answered.", registry=self.registry)

@@ -1,0 +1,135 @@
+"""`keeps serve --workers 2`: one address, whichever worker answers, dies, or is replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import aiohttp
+import psutil
+import pytest
+
+from keeps_client import MemoryClient
+from tests.cli.test_cli import Cli
+from tests.cli.test_service import Served
+
+HEADERS = {"X-Tenant-ID": "acme", "X-User-ID": "alice"}
+
+
+@pytest.fixture(scope="module")
+def served(new_home: Callable[..., Path]) -> Iterator[Served]:
+    service = Served(Cli(new_home("workers")), "--workers", "2", KEEPS_EMBEDDER="none")
+    yield service
+    service.stop()
+    assert service.process.returncode == 0
+
+
+def workers_of(served: Served) -> set[int]:
+    """The processes that serve: not those that start others or read documents."""
+    return {
+        each.pid
+        for each in psutil.Process(served.process.pid).children()
+        if each.status() != psutil.STATUS_ZOMBIE and "spawn_main" in " ".join(each.cmdline())
+    }
+
+
+async def until_there_are(served: Served, count: int, *, but: int | None = None) -> set[int]:
+    """Waits for so many workers that answer, none of them `but`."""
+    async with asyncio.timeout(60):
+        while True:
+            there = workers_of(served)
+            if len(there) == count and but not in there:
+                return there
+            await asyncio.sleep(0.1)
+
+
+async def counted(session: aiohttp.ClientSession, url: str) -> float:
+    async with session.get(f"{url}/metrics") as answer:
+        text = await answer.text()
+    found = re.findall(r'^http_requests_total\{method="GET",route="/v1/memories",status="200"\} (\S+)$', text, re.M)
+    assert len(found) <= 1, "one series, however many workers"
+    return float(found[0]) if found else 0.0
+
+
+def test_the_banner_says_how_many(served: Served) -> None:
+    assert "workers   2" in served.banner
+
+
+async def test_what_both_counted_is_one_number(served: Served) -> None:
+    async with aiohttp.ClientSession(headers=HEADERS) as session:
+        before = await counted(session, served.url)
+        pids: set[int] = set()
+        for _ in range(8):  # a connection of its own each, so that both workers answer
+            async with aiohttp.ClientSession(headers=HEADERS) as other:
+                for _ in range(5):
+                    async with other.get(f"{served.url}/v1/memories") as answer:
+                        assert answer.status == 200
+        pids |= workers_of(served)
+        assert len(pids) == 2
+        assert await counted(session, served.url) - before == 40
+
+
+async def test_a_worker_that_is_killed_comes_back_and_nothing_stored_is_lost(served: Served) -> None:
+    (first, *_) = await until_there_are(served, 2)
+    stored: list[str] = []
+    ended = asyncio.Event()
+
+    async def write(number: int) -> None:
+        async with MemoryClient(served.url, tenant_id="acme", user_id=f"user-{number}") as memory:
+            while not ended.is_set():
+                receipt = await memory.remember(f"note {len(stored)} of {number}", index="later")
+                stored.append(str(receipt.memory_id))
+
+    writers = [asyncio.create_task(write(number)) for number in range(8)]
+    async with asyncio.timeout(60):
+        while len(stored) < 50:
+            await asyncio.sleep(0.01)
+    os.kill(first, signal.SIGKILL)
+    await until_there_are(served, 2, but=first)
+    more = len(stored) + 50
+    async with asyncio.timeout(60):
+        while len(stored) < more:
+            await asyncio.sleep(0.01)
+    ended.set()
+    await asyncio.gather(*writers)
+    async with aiohttp.ClientSession() as session:
+        kept = 0
+        for number in range(8):
+            who = {"X-Tenant-ID": "acme", "X-User-ID": f"user-{number}"}
+            cursor = ""
+            while True:
+                async with session.get(f"{served.url}/v1/memories?limit=200{cursor}", headers=who) as answer:
+                    page = await answer.json()
+                kept += len(page["items"])
+                if not page["next_cursor"]:
+                    break
+                cursor = f"&cursor={page['next_cursor']}"
+    assert kept == len(set(stored)), "each that was acknowledged, once"
+
+
+async def test_replacing_the_workers_refuses_no_request(served: Served) -> None:
+    before = await until_there_are(served, 2)
+    statuses: list[int] = []
+    ended = asyncio.Event()
+
+    async def ask() -> None:
+        while not ended.is_set():
+            async with (
+                aiohttp.ClientSession(headers=HEADERS) as session,
+                session.get(f"{served.url}/v1/memories") as answer,
+            ):
+                statuses.append(answer.status)
+
+    askers = [asyncio.create_task(ask()) for _ in range(4)]
+    served.process.send_signal(signal.SIGHUP)
+    async with asyncio.timeout(90):
+        while workers_of(served) & before or len(workers_of(served)) != 2:
+            await asyncio.sleep(0.1)
+    ended.set()
+    await asyncio.gather(*askers)
+    assert set(statuses) == {200}
+    assert len(statuses) > 20
