@@ -17,6 +17,7 @@ LANDED = {
     "0007.sql": "8f2da64d4128aa7c0720137a1881ff93125dd6915d7c962976bac1e2e425a19a",
     "0008.sql": "b2a087b2343fa0513b0e5fe215819cef2d8ee206cd5264ed43be9cd731f917fd",
     "0009.sql": "09a2b6f8eba82310698f756ddeed3186a3f0e56e40195edb4cf4a3cb07103860",
+    "0010.sql": "9e6fdee1c5a098fd8a516f6f1e132a25ec0dc6faf61f0dafcac488b1113d4e9a",
 }
 """What each revision says. Add a line when one lands on main; never change one."""
 
