@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,17 @@ async def _run() -> list[dict[str, str]]:
                 for name, (median, raw_median) in sdk.items():
                     rows.append(_row(f"{name}: working-memory get, ms", median, "bare sockets", raw_median, "{:.2f}"))
                     rows[-1]["ratio"] = f"+{median - raw_median:.2f} ms"
+            rows += [await _workers(name, url, loads[name][1]) for name in ("recall", "remember")]
     return rows
+
+
+async def _workers(name: str, url: str, request: Request) -> dict[str, str]:
+    """Two processes behind one address beside one, in turn, so that whatever the machine does hits both."""
+    async with _service("keeps", url) as one, _service("workers", url) as two:
+        await _rate(two, request)  # connections are opened, caches filled
+        rates = [(await _rate(one, request), await _rate(two, request)) for _ in range(3)]
+    alone, both = (statistics.median(each) for each in zip(*rates, strict=True))
+    return _row(f"{name}, 16 at once, /s, 2 workers", both, "1 worker", alone, "{:,.0f}")
 
 
 def _row(what: str, ours: float, beside: str, theirs: float, form: str) -> dict[str, str]:
@@ -241,11 +252,15 @@ def _made() -> VectorTable:
     return embedder
 
 
-def _serve(app: Any, port: int) -> None:
+def _serve(app: Any, port: int, workers: int = 1) -> None:
     import uvicorn
 
-    uvicorn.run(
+    from keeps.cli.workers import serve_by_workers
+
+    config = uvicorn.Config(
         app,
+        factory=workers > 1,
+        workers=workers,
         host="127.0.0.1",
         port=port,
         loop="uvloop",
@@ -254,6 +269,11 @@ def _serve(app: Any, port: int) -> None:
         access_log=False,
         ws="none",
     )
+    if workers > 1:
+        listener = config.bind_socket()
+        serve_by_workers(config, listener, lambda: None)
+    else:
+        uvicorn.Server(config).run()
 
 
 def _keeps_app(url: str) -> Any:
@@ -406,6 +426,8 @@ def main() -> None:
     match sys.argv[1:]:
         case ["keeps", url, port]:
             _serve(_keeps_app(url), int(port))
+        case ["workers", url, port]:
+            _serve(partial(_keeps_app, url), int(port), workers=2)
         case ["echo", _, port]:
             _serve(_echo_app(), int(port))
         case ["raw", url, port]:
