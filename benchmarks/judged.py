@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from benchmarks import temporary_folder
 from keeps import Keeps, Scope
-from keeps.ai.minilm import MiniLM
+from keeps.ai.local import MiniLM
 from keeps.context.signals import foreign_span, looks_foreign, read_signals
 from keeps.lifecycle.duplicates import LEAST_SIMILARITY, same_fact
 from keeps.text.importance import estimate_importance

@@ -314,7 +314,7 @@ def _process_costs() -> list[dict[str, Any]]:
 
     bare = took("pass")
     model = (
-        "import asyncio, psutil\nfrom keeps.ai.minilm import MiniLM\nasync def main():\n    model = MiniLM(); await"
+        "import asyncio, psutil\nfrom keeps.ai.local import MiniLM\nasync def main():\n    model = MiniLM(); await"
         " model.embed(['some words of a usual length, as people write them'] * 64)\n   "
         " print(psutil.Process().memory_info().rss >> 20)\nasyncio.run(main())"
     )

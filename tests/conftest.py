@@ -18,7 +18,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
-from keeps.ai.minilm import MiniLM
+from keeps.ai.local import MiniLM
 from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.db.pool import open_pool
 from keeps.db.session import Database

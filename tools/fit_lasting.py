@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keeps.ai.minilm import MiniLM
+from keeps.ai.local import MiniLM
 from keeps.lifecycle.meaning import DATA, LEAST
 
 ROOT = Path(__file__).parents[1]

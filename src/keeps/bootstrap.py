@@ -242,7 +242,7 @@ def choose_embedder(settings: Settings) -> Embedder | None:
     """The embedder that the settings name; None for text search only."""
     match settings.embedder:
         case "local":
-            from keeps.ai.minilm import MiniLM
+            from keeps.ai.local import MiniLM
 
             return MiniLM(settings.model_dir)
         case "openai":
@@ -256,3 +256,7 @@ def choose_embedder(settings: Settings) -> Embedder | None:
             )
         case "none":
             return None
+        case named:
+            from keeps.ai.local import embedder_of
+
+            return embedder_of(named, settings.home / "models")

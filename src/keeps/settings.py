@@ -12,12 +12,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models.common import MAX_CONTENT_CHARACTERS
 
-EmbedderName = Literal["local", "openai", "none"]
+EMBEDDERS = ("local", "multilingual", "openai", "none", "onnx:FOLDER", "hub:NAME")
 AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 OTHER_VARIABLES = frozenset(
@@ -35,7 +35,7 @@ class Settings:
     home: Path
     database_url: str | None = None
     pool_size: int = 10
-    embedder: EmbedderName = "local"
+    embedder: str = "local"
     embedding_model: str = "text-embedding-3-small"
     embedding_dimensions: int | None = None
     embedding_base_url: str | None = None
@@ -104,10 +104,8 @@ def load_settings(
     # A key of its own goes only with an address of its own.
     own_embedding = setting("embedding_base_url") is not None
     embedder = setting("embedder") or "local"
-    if embedder not in get_args(EmbedderName):
-        raise ValidationFailedError(
-            f"KEEPS_EMBEDDER is {embedder!r}; it must be one of {', '.join(get_args(EmbedderName))}"
-        )
+    if embedder not in EMBEDDERS[:4] and not (embedder.startswith(("onnx:", "hub:")) and embedder.partition(":")[2]):
+        raise ValidationFailedError(f"KEEPS_EMBEDDER is {embedder!r}; it must be one of {', '.join(EMBEDDERS)}")
     dimensions = setting("embedding_dimensions")
     url = database_url or setting("database_url")
     if url is not None and not url.startswith(("postgresql://", "postgres://")):
@@ -120,7 +118,7 @@ def load_settings(
         home=place,
         database_url=url,
         pool_size=_whole("KEEPS_POOL_SIZE", setting("pool_size") or "10"),
-        embedder=cast("EmbedderName", embedder),
+        embedder=embedder,
         embedding_model=setting("embedding_model") or "text-embedding-3-small",
         embedding_dimensions=_whole("KEEPS_EMBEDDING_DIMENSIONS", dimensions) if dimensions else None,
         embedding_base_url=setting("embedding_base_url") or setting("llm_base_url"),

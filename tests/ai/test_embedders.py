@@ -19,7 +19,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
 from keeps.ai import artifacts
-from keeps.ai.minilm import MiniLM
+from keeps.ai.local import MiniLM
 from keeps.ai.openai import OpenAIEmbedder
 from keeps.ai.token_vectors import TOKEN_BYTES
 from keeps.db.session import Database
@@ -71,7 +71,7 @@ async def test_a_model_is_never_called_inside_a_transaction(embedder: MiniLM, da
 def test_the_model_writes_nothing_into_the_home_and_tells_nobody(tmp_path: Path) -> None:
     """onnxruntime 1.31 would: an id of the machine, and events for Microsoft."""
     kept = {name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_ACTIONS", "TF_BUILD")}
-    loaded = "from keeps.ai.minilm import _Runtime; _Runtime(None)"
+    loaded = "import asyncio; from keeps.ai.local import MiniLM; asyncio.run(MiniLM().embed(['x']))"
     subprocess.run([sys.executable, "-c", loaded], env=kept | {"HOME": str(tmp_path)}, check=True)
     assert [*tmp_path.rglob("*")] == []
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,8 +18,9 @@ from keeps.recall.bm25 import TextMatches, inverse_frequencies, score
 from keeps.recall.misspelt import alike, first_letters
 from keeps.recall.signs import Nearest
 from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, read_matches
+from keeps.text.languages import FUNCTION_WORDS
 from keeps.text.packing import pack
-from keeps.text.words import terms_of, words_of
+from keeps.text.words import language_of, terms_of, words_of
 
 
 @given(st.text())
@@ -38,6 +40,16 @@ def test_any_text_has_terms_that_can_be_packed(text: str) -> None:
         ("我喜欢茶", ["我", "喜", "欢", "茶", "我喜", "喜欢", "欢茶"]),
         ("DNA的结构", ["dna", "的", "结", "构", "的结", "结构"]),
         ("snake_case v2.1", ["snake", "case", "v2", "1"]),
+        ("Wo wohnten die Häuser?", ["wohnt", "wohnten", "haus", "hauser"]),
+        ("¿Dónde trabajaban mis hermanas?", ["trabaj", "trabajaban", "herman", "hermana"]),
+        ("Où sont les chansons préférées ?", ["chanson", "prefere"]),
+        ("Любимые книги, й и ё", ["любим", "книг", "й", "е"]),
+        ("लड़कों की किताबें", ["लड़क", "किताब"]),
+        ("الكتاب وكتابي", ["كتاب", "كتاب"]),
+        ("ข้าวผัด", ["ข้", "า", "ว", "ผั", "ด", "ข้า", "าว", "วผั", "ผัด"]),
+        ("IŞIK ısı İzmir nerede", ["isik", "is", "isi", "izmir"]),
+        ("Take care, see ya!", ["take", "care", "see", "ya"]),
+        ("\u0301 \u064b", []),
         ("", []),
     ],
 )
@@ -47,6 +59,29 @@ def test_terms(text: str, expected: list[str]) -> None:
 
 def test_words_keep_their_order_and_are_not_stemmed() -> None:
     assert words_of("Whose DOGS? ①Ünïcode") == ["whose", "dogs", "1unicode"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Where does Zoë live in São Paulo?", "english"),
+        ("def main() -> None:", "english"),
+        ("Marta lebt in Köln", "german"),
+        ("Mi color favorito es el verde", "spanish"),
+        ("Onde mora o João?", "portuguese"),
+        ("Var bor Lena?", "swedish"),
+        ("Gdzie mieszka Ola?", "polish"),
+        ("Kde bydlí Jana?", "czech"),
+        ("Missä Liisa asuu?", "finnish"),
+        ("Di mana Budi tinggal?", "indonesian"),
+    ],
+)
+def test_the_language_of_a_short_text(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+def test_each_language_has_its_stemmer() -> None:
+    assert set(FUNCTION_WORDS) <= set(Stemmer.algorithms())
 
 
 @given(st.integers(0, 40), st.integers(0, 2**32 - 1))

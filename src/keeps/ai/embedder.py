@@ -26,11 +26,15 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True)
 class QueryEmbedding:
-    """The vectors of one question. `tokens`: (n, reduced dimensions), row i belonging to the word `words[i]`."""
+    """The vectors of one question. `tokens`: (n, reduced dimensions), row i belonging to the word `words[i]`.
+
+    `reads`: whether the model knows the script at all; where not, the vectors say nothing, and words are searched.
+    """
 
     sentence: Floats
     tokens: Floats | None
     words: tuple[str, ...]
+    reads: bool = True
 
 
 class Embedder(Protocol):

@@ -110,6 +110,15 @@ def recall(
 
 
 @bench_app.command()
+def languages(
+    only: Annotated[str, typer.Option(help="Which, joined by commas; all nine otherwise.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Recall@5 in nine languages: by words, by meaning, by both, and asked in English."""
+    raise typer.Exit(_benchmark("languages").run([each for each in only.split(",") if each], as_json=as_json))
+
+
+@bench_app.command()
 def stores(
     sizes: Annotated[str, typer.Option(help="How many items, joined by commas.")] = "10000,100000",
     as_json: Json = False,

@@ -118,6 +118,13 @@ def _model(settings: Settings) -> Check:
             except KeepsError as error:
                 return Check("model", "failed", error.detail)
             return Check("model", "ok", f"all-MiniLM-L6-v2 from {path}, checksum right")
+        case named:
+            from keeps.ai.local import embedder_of
+
+            try:
+                return Check("model", "ok", f"{embedder_of(named, settings.home / 'models').model} ({named})")
+            except KeepsError as error:
+                return Check("model", "failed", error.detail)
 
 
 async def _database(settings: Settings) -> list[Check]:

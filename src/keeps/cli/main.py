@@ -24,6 +24,7 @@ from keeps.cli import (
     log,
     mcp,
     memories,
+    models,
     providers,
     running,
     serving,
@@ -74,6 +75,7 @@ for module in (
     jobs,
     administration,
     running,
+    models,
     bench,
 ):
     module.register(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import typer
@@ -13,6 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from keeps.cli.context import DatabaseUrl, Home, Json, Target, err, out, print_json, run
 from keeps_client.errors import ValidationFailedError
+
+if TYPE_CHECKING:
+    from keeps.engine import Keeps
 
 
 def register(app: typer.Typer) -> None:
@@ -137,6 +140,25 @@ def migrate(
     run(work)
 
 
+async def make_vectors(keeps: Keeps) -> int:
+    """Make all vectors that are missing; returns how many were."""
+    from keeps.scope import Scope
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    stored = 0
+    with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
+        task = bar.add_task("indexing", total=(await keeps.status()).pending)
+        while waiting := await keeps.indexer.users_to_index():
+            before = stored
+            for each in waiting:
+                stored += await keeps.indexer.index_user(
+                    Scope(each.tenant_id, each.user_id), lambda count: bar.advance(task, count)
+                )
+            if stored == before:
+                break
+    return stored
+
+
 def reindex(
     drop_old: Annotated[
         bool,
@@ -152,21 +174,8 @@ def reindex(
     repeated."""
 
     async def work() -> None:
-        from keeps.scope import Scope
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        stored = 0
         async with Target(home, database_url).open() as keeps:
-            with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
-                task = bar.add_task("indexing", total=(await keeps.status()).pending)
-                while waiting := await keeps.indexer.users_to_index():
-                    before = stored
-                    for each in waiting:
-                        stored += await keeps.indexer.index_user(
-                            Scope(each.tenant_id, each.user_id), lambda count: bar.advance(task, count)
-                        )
-                    if stored == before:
-                        break
+            stored = await make_vectors(keeps)
             if drop_old:
                 await keeps.indexer.drop_other_models()
             index = await keeps.status()

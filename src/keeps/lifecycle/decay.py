@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from keeps.ai.minilm import MODEL
+from keeps.ai.local import MINILM
 from keeps.clock import new_id
 from keeps.db.session import Database, Row, Tx
 from keeps.lifecycle.gist import gists_of
@@ -56,7 +56,7 @@ async def _lasting(tx: Tx, rows: Sequence[Row]) -> set[object]:
     }
     if not guessed:
         return set()
-    found = await tx.fetch(QUERIES["memory_meanings"], tx.scope.tenant_id, list(guessed), MODEL)
+    found = await tx.fetch(QUERIES["memory_meanings"], tx.scope.tenant_id, list(guessed), MINILM)
     return {row["memory_id"] for row in found if lasting(guessed[row["memory_id"]], row["embedding"].to_numpy())}
 
 

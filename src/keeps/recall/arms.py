@@ -22,7 +22,7 @@ from keeps.recall.conditions import Selection
 from keeps.recall.misspelt import alike, first_letters
 from keeps.recall.signs import Near, Nearest
 from keeps.recall.words import Layout, Positions, Postings, Scored, Spot, read_matches
-from keeps.text.words import count_terms, stem, terms_of, words_of
+from keeps.text.words import count_terms, is_spaceless, terms_by_word, terms_of
 from keeps_client.models import RecallRequest
 
 MAX_TERMS, MAX_COMPARED = 128, 3
@@ -179,12 +179,12 @@ class Arms:
         compared = 0
         query = asked.query
         pieces = Counter(piece.lower() for piece in query.words) if query is not None else Counter[str]()
-        for word in dict.fromkeys(words_of(asked.request.query)):
-            known = found.idf.get(stem(word))
+        for word, terms in dict(terms_by_word(asked.request.query)).items():
+            known = min((found.idf.get(term, 0.0) for term in terms), default=0.0)
             if (
-                known is None
-                or known < found.idf.get("", 0.0)
+                known < found.idf.get("", 0.0)
                 or len(word) < 4
+                or is_spaceless(word[0])
                 or not word.isalpha()
                 or pieces.get(word) == 1
             ):
@@ -193,7 +193,7 @@ class Arms:
             if compared > MAX_COMPARED:
                 return
             begins = [""] if found.total <= SMALL_AUDIENCE else first_letters(word)
-            similar = alike(stem(word), sorted(await store.vocabulary(tx, begins, asked.selection)))
+            similar = alike(terms[-1], sorted(await store.vocabulary(tx, begins, asked.selection)))
             if similar:
                 held = await store.postings(tx, list(similar), asked.selection)
                 if Layout(held).same(found.scored.layout):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from keeps.text.languages import ENGLISH, stop_words
 from keeps.text.names import ENGLISH_MONTHS, one_of
-from keeps.text.words import STOP_WORDS, words_of
+from keeps.text.words import words_of
 
 _MONTH = one_of(ENGLISH_MONTHS)
 _DAY_MONTH = re.compile(
@@ -35,7 +36,7 @@ _ADVICE = re.compile(
     r"|how (?:can|do|should|could|would|might) (?:i|we)|what are some|best|good|must-\w+)\b",
     re.IGNORECASE,
 )
-_REQUEST_WORDS = frozenset(
+_IDLE_WORDS = frozenset(stop_words(ENGLISH)) | frozenset(
     "recommend recommends recommended suggest suggestion suggestions recommendation recommendations advise advice idea"
     " ideas tip tips option options best good great some any please help find looking need want like give tell me know"
     " think know must way ways".split()
@@ -65,7 +66,7 @@ def preferences_behind(query: str) -> tuple[str, ...]:
     """For a question that asks for advice, the two preferences that would answer it; empty for other questions."""
     if not _ADVICE.search(query):
         return ()
-    topic = " ".join(word for word in words_of(query) if word not in STOP_WORDS and word not in _REQUEST_WORDS)
+    topic = " ".join(word for word in words_of(query) if word not in _IDLE_WORDS)
     return (f"I prefer {topic}", f"I dislike {topic}") if topic else ()
 
 

@@ -15,7 +15,7 @@ from keeps.recall import bm25, cues, fusion
 from keeps.recall.arms import Asked, Found
 from keeps.recall.fusion import Candidates
 from keeps.recall.store import Candidate, read_sentences
-from keeps.text.words import terms_of, words_of
+from keeps.text.words import language_of, terms_of, words_of
 
 STOP_WORD_SHARE = 0.5
 Turns = dict[UUID, tuple[list[UUID], list[UUID]]]
@@ -36,7 +36,7 @@ def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns,
             sentences[has_vector] = read_sentences([row.sentence for row in rows if row.sentence is not None])
         vector = np.where(has_vector, sentences @ query.sentence, np.nan).astype(np.float64)
         if query.tokens is not None and asked.request.rerank is not False:
-            weights = _token_weights(query.words, found)
+            weights = _token_weights(query.words, language_of(text), found)
             late = max_similarity(query.tokens, weights, [row.tokens or b"" for row in rows])
             tokens = np.where([bool(row.tokens) for row in rows], late, np.nan).astype(np.float64)
     ids = [row.memory_id for row in rows]
@@ -71,13 +71,13 @@ def _floats(values: Iterable[float]) -> np.ndarray[tuple[int], np.dtype[np.float
     return np.fromiter(values, dtype=np.float64)
 
 
-def _token_weights(words: Sequence[str], found: Found) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+def _token_weights(words: Sequence[str], language: str, found: Found) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     """The square root of each word's rarity; stop words count as words that half the memories have."""
     common = float(bm25.inverse_frequencies(np.array([found.total * STOP_WORD_SHARE]), found.total)[0])
     known: dict[str, float] = {}
     for word in words:
         if word not in known:
-            terms = terms_of(word)
+            terms = terms_of(word, language)
             known[word] = found.idf.get(terms[0], common) if terms else common
     return np.sqrt(np.array([known[word] for word in words], dtype=np.float32))
 

