@@ -6,6 +6,7 @@ Killed in between, the database still holds all of it, so the request that is se
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 from keeps.conversations.service import ConversationService
@@ -32,7 +33,10 @@ class Forgetting:
         exchanges: ConversationService,
         graph: GraphService,
         providers: ProviderService,
+        erased: Callable[[str], None],
     ) -> None:
+        """`erased`: told the tenant of which something was removed for good."""
+        self._erased = erased
         self._database = database
         self._memories = memories
         self._exchanges = exchanges
@@ -66,6 +70,8 @@ class Forgetting:
             if not others or name is None:
                 raise
             return Receipt(status="forgotten", memory_id=id_of(scope, others[0], name), providers=tuple(others))
+        if hard:
+            self._erased(scope.tenant_id)
         if known is not None and known.session_id is not None:
             await self._exchanges.drop_copies(scope, known.session_id)
         return receipt.model_copy(update={"providers": ("postgres", *others)})
@@ -87,7 +93,10 @@ class Forgetting:
                 await self._graph.forget_unspoken(tx)
             return len(rows)
 
-        return KeysChanged(changed=await self._database.write(scope, work, answer=COUNT))
+        changed = await self._database.write(scope, work, answer=COUNT)
+        if hard:
+            self._erased(scope.tenant_id)
+        return KeysChanged(changed=changed)
 
 
 def _named(namespace: str | None, key: str | None) -> str | None:

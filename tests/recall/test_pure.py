@@ -16,7 +16,7 @@ from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack
 from keeps.recall import cues, fusion, relevance
 from keeps.recall.bm25 import TextMatches, inverse_frequencies, score
 from keeps.recall.misspelt import alike, first_letters
-from keeps.recall.signs import Nearest
+from keeps.recall.signs import Nearest, joined, read_signs
 from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, read_matches
 from keeps.text.languages import FUNCTION_WORDS
 from keeps.text.packing import pack
@@ -211,8 +211,8 @@ def test_vectors_with_the_nearest_signs_pass(count: int, dimensions: int, seed: 
     nearest, all_of_them = Nearest(question, 7), Nearest(question, count)
     for start in range(0, count, 100):
         for each in (nearest, all_of_them):
-            each.see(b"".join(entries[start : start + 100]), 4 + signs.shape[1], 1_000)
-    nearest.see(b"\x00" * 100, 10, 0)  # of a model with other dimensions: nothing
+            each.see(*read_signs(b"".join(entries[start : start + 100]), 4 + signs.shape[1]), 1_000)
+    nearest.see(*read_signs(b"\x00" * 1_060, 106), 0)  # of a model with other dimensions: nothing
     assert sorted(all_of_them.best().positions.tolist()) == list(range(1_000, 1_000 + count))
     passed = nearest.best().positions
     assert len(set(passed.tolist())) == min(7, count)
@@ -221,6 +221,33 @@ def test_vectors_with_the_nearest_signs_pass(count: int, dimensions: int, seed: 
     if count <= 56:  # none is left out by its signs alone
         assert np.allclose(np.sort(agreement[passed - 1_000])[::-1], np.sort(agreement)[::-1][:7], atol=1e-3)
     assert differing[passed - 1_000].max() <= np.sort(differing)[: 8 * 7].max()
+
+
+@given(st.data())
+def test_what_is_kept_of_signs_is_what_would_be_read(data: st.DataObject) -> None:
+    """Whatever rows changed, came and went since: each has the version and the entries of the last reading."""
+    kept = None
+    rows: dict[int, tuple[str, bytes]] = {}
+    for version in range(data.draw(st.integers(1, 5))):
+        for first in data.draw(st.sets(st.integers(0, 5))):
+            count = data.draw(st.integers(0, 4))
+            rows[first] = (
+                str(version),
+                b"".join((1_024 * first + n).to_bytes(4, "big") + bytes([version, first, n]) for n in range(count)),
+            )
+        for first in data.draw(st.sets(st.sampled_from([*rows, 0]))):
+            rows.pop(first, None)
+        wanted = {first: each for first, (each, _) in rows.items()}
+        missing = [first for first in rows if kept is None or kept.parts.get(first, ("",))[0] != wanted[first]]
+        kept = joined(kept, wanted, {first: (rows[first][1], 7) for first in missing})
+        whole = b"".join(packed for _, (_, packed) in sorted(rows.items()))
+        if kept is None:
+            assert not rows
+            continue
+        places, columns = read_signs(whole, 7)
+        assert kept.places.tolist() == places.tolist()
+        assert kept.columns.tolist() == columns.tolist()
+        assert {first: each for first, (each, _) in kept.parts.items()} == wanted
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def texts(count: int, seed: int) -> list[str]:
     return [" ".join(VOCABULARY[number] for number in row) + f" u{place}" for place, row in enumerate(chosen.tolist())]
 
 
-class _Made:
+class Made:
     """Vectors made from the letters of a text."""
 
     model, dimensions = "made", 24
@@ -104,7 +104,7 @@ class _Made:
 
 
 async def test_lists_follow_whatever_happens(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
-    async with Keeps.open(database_url=app_url, embedder=_Made()) as keeps:
+    async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
         await _live(keeps.memory(Scope(tenant, "alice")), superuser, tenant)
 
 
@@ -188,7 +188,7 @@ async def test_a_filter_that_few_pass_still_finds_them(memory: LocalMemory) -> N
 
 
 async def test_places_close_up_where_most_were_left(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
-    async with Keeps.open(database_url=app_url, embedder=_Made()) as keeps:
+    async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
         await _close_up(keeps.memory(Scope(tenant, "alice")), superuser, tenant)
 
 

@@ -6,6 +6,7 @@ of `Found`; what that is worth is said in `fusion.py`.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,8 +20,9 @@ from keeps.clock import Clock
 from keeps.db.session import Tx
 from keeps.recall import bm25, fusion, store
 from keeps.recall.conditions import Selection
+from keeps.recall.kept import KeptSigns
 from keeps.recall.misspelt import alike, first_letters
-from keeps.recall.signs import Near, Nearest
+from keeps.recall.signs import Near, Nearest, read_signs
 from keeps.recall.words import Layout, Positions, Postings, Scored, Spot, read_matches
 from keeps.text.words import count_terms, is_spaceless, terms_by_word, terms_of
 from keeps_client.models import RecallRequest
@@ -36,6 +38,8 @@ PASSING = 200
 """So many go on from signs to the vectors themselves, where the nearest alone are asked for."""
 FILTERED = 512
 """So many of the best are looked at first, where a filter leaves some of them out."""
+SEEN_AT_ONCE = 200_000
+"""Of so many vectors the signs are compared in two milliseconds; of more in a thread of their own."""
 _NAME_WORD = re.compile(r"@[\w.]+|[^\W_]+(?:['’.&-][^\W_]+)*")
 
 
@@ -90,6 +94,7 @@ class Arms:
     def __init__(self, model: str, clock: Clock) -> None:
         self.model = model
         self._clock = clock
+        self._signs = KeptSigns()
 
     async def find(self, tx: Tx, asked: Asked) -> Found:
         counts = count_terms(asked.request.query) if asked.request.scope != "indexed" else Counter[str]()
@@ -138,10 +143,17 @@ class Arms:
         nearest = Nearest(sentence, passing)
         for each, (_, _, start) in zip(held, Layout(held).parts(), strict=True):
             if each.signs:
-                nearest.see(each.signs, each.sign_size, start)
-            async for size, signs in store.more_signs(tx, each, self.model):
-                nearest.see(signs, size, start)
+                nearest.see(*read_signs(each.signs, each.sign_size), start)
+            async for signs in self._signs.of(tx, each, self.model):
+                if len(signs.places) > SEEN_AT_ONCE:
+                    await asyncio.to_thread(nearest.see, signs.places, signs.columns, start)
+                else:
+                    nearest.see(signs.places, signs.columns, start)
         return nearest.best()
+
+    def forget(self, tenant_id: str) -> None:
+        """What is kept of a tenant's signs goes."""
+        self._signs.forget(tenant_id)
 
     async def _look_up(self, tx: Tx, asked: Asked, found: Found, near: Near) -> None:
         """Which memories the best by text and by meaning are, of those that are selected. The real similarity is

@@ -2,11 +2,12 @@
 
 -- name: recall_words
 -- What each audience has of some words: its counts, the lists of postings one after the other, and those of the newest
--- memories, which are in no list yet, that hold one; and the signs of its vectors, of the first $6 places. $2 audiences ·
--- $3 lives · $4 words · $5 model
+-- memories, which are in no list yet, that hold one; the signs of its newest vectors, and which rows hold those of the
+-- others: the first place of each, and what tells this version of the row from any other. $2 audiences · $3 lives ·
+-- $4 words · $5 model
 SELECT held.audience, held.life, held.memories, held.words, held.next_place, lists.list_words, lists.list_sizes,
        lists.packed, newest.new_places, newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts,
-       meant.sign_size, meant.signs
+       meant.sign_size, meant.signs, meant.part_firsts, meant.part_versions
 FROM keeps.audience_words AS held
 CROSS JOIN LATERAL (
     SELECT array_agg(word) AS list_words, array_agg(octet_length(packed)) AS list_sizes, string_agg(packed, '') AS packed
@@ -19,10 +20,12 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND place >= held.folded_to
       AND string_to_array(words, ' ') && $4::text[]) AS newest
 CROSS JOIN LATERAL (
-    SELECT max(size) AS sign_size, string_agg(packed, '') AS signs
+    SELECT max(size) AS sign_size, string_agg(packed, '') FILTER (WHERE NOT folded) AS signs,
+           array_agg(first) FILTER (WHERE folded) AS part_firsts,
+           array_agg(ctid::text || xmin::text) FILTER (WHERE folded) AS part_versions
     FROM keeps.vector_bits
     WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND folded = ANY (ARRAY[true, false])
-      AND first < $6 AND model = $5) AS meant
+      AND model = $5) AS meant
 WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = ANY ($3::text[])
 
 -- name: recall_vocabulary
@@ -68,11 +71,9 @@ ORDER BY wanted.number
 LIMIT $5
 
 -- name: recall_signs
--- More of the signs of an audience's vectors: of places from $5 on, before $6. $2 audience · $3 life · $4 model
-SELECT max(size) AS sign_size, string_agg(packed, '') AS signs
-FROM keeps.vector_bits
-WHERE tenant_id = $1 AND audience = $2 AND life = $3 AND folded = ANY (ARRAY[true, false]) AND first >= $5
-  AND first < $6 AND model = $4
+-- The signs of an audience's vectors in some rows. $2 audience · $3 life · $4 model · $5 the first place of each row
+SELECT first, ctid::text || xmin::text AS version, size, packed FROM keeps.vector_bits
+WHERE tenant_id = $1 AND audience = $2 AND life = $3 AND folded AND first = ANY ($5::integer[]) AND model = $4
 
 -- name: recall_near
 -- Of the memories at some places those that pass a filter and whose meaning is nearest. $2 audiences · $3 lives ·

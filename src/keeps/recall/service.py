@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from keeps.ai.embedder import Embedder, Floats, QueryEmbedding
+from keeps.cache.brief import Brief
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
@@ -29,7 +30,7 @@ from keeps_client.models import Explanation, Hit, Memory, RecallRequest, RecallR
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 25
-ASKED_KEPT = 512
+ASKED_KEPT, ASKED_SECONDS = 512, 600.0
 BEHIND_WEIGHT = 0.5
 EMBEDDING_SECONDS = 20.0
 """So long a question waits for its vector; then the answer comes from words alone. The first one loads the model."""
@@ -45,7 +46,7 @@ class RecallService:
         self._clock = clock
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
         self._warm = False
-        self._asked: dict[str, QueryEmbedding] = {}
+        self._asked: Brief[str, QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
         """Vectors of the last questions: a router asks one of several sources, and users ask again."""
 
     async def recall(self, scope: Scope, request: RecallRequest, *, counted: bool = True) -> RecallResult:
@@ -121,6 +122,11 @@ class RecallService:
             query, _ = await self._embed(text)
         return None if query is None else query.sentence
 
+    def forget(self, tenant_id: str) -> None:
+        """Whatever this process keeps of a tenant's memories and questions goes: some of it was erased."""
+        self._arms.forget(tenant_id)
+        self._asked.drop()
+
     async def warm(self) -> None:
         """Have the embedding model loaded: what takes its time once must not count against a question's."""
         if self._embedder is not None and not self._warm:
@@ -142,9 +148,7 @@ class RecallService:
         if others:
             sentence = query.sentence + BEHIND_WEIGHT * np.sum([each.sentence for each in others], axis=0)
             query = replace(query, sentence=(sentence / np.linalg.norm(sentence)).astype(np.float32))
-        if len(self._asked) >= ASKED_KEPT:
-            del self._asked[next(iter(self._asked))]
-        self._asked[text] = query
+        self._asked.put(text, query)
         return query, False
 
     async def _ranked(

@@ -1,7 +1,11 @@
-"""Which vectors may be nearest, from the sign of each of their numbers: a bit in place of four bytes. Pure."""
+"""Which vectors may be nearest, from the sign of each of their numbers: a bit in place of four bytes. Pure.
+
+Signs lie in columns of 64 dimensions, so that a question is compared with all of an audience's in one pass for each.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +17,8 @@ from keeps.recall.words import Positions
 KEPT_FOR_EACH = 8
 """So many times those that pass are compared once more by their signs and the numbers of the question."""
 MANY = 5_000
+Columns = npt.NDArray[np.uint64]
+"""(words of 64 signs, vectors)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,48 +29,106 @@ class Near:
     estimates: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
 
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """Of some vectors, each with the place of its memory. `parts`: of which rows they were read, by the first place of
+    each, with the version of the row; the vectors of a part follow those of the part before it."""
+
+    places: npt.NDArray[np.int32]
+    columns: Columns
+    parts: Mapping[int, tuple[str, int]]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.places.nbytes + self.columns.nbytes
+
+
+def read_signs(packed: bytes, size: int) -> tuple[npt.NDArray[np.int32], Columns]:
+    """`packed`: entries of `size` bytes, each a place (4 bytes, big-endian) and signs. Gives places and columns."""
+    entries = np.frombuffer(packed, dtype=np.dtype([("place", ">i4"), ("signs", "u1", (size - 4,))]))
+    words = -(-(size - 4) // 8)
+    rows = np.zeros((len(entries), 8 * words), dtype=np.uint8)
+    rows[:, : size - 4] = entries["signs"]
+    return entries["place"].astype(np.int32), np.ascontiguousarray(rows.view(np.uint64).T)
+
+
+def joined(before: Signs | None, wanted: Mapping[int, str], read: Mapping[int, tuple[bytes, int]]) -> Signs | None:
+    """What is known of an audience: of each part in `wanted` (by its version) what `before` holds, or was just read.
+    None where neither has any of it."""
+    places: list[npt.NDArray[np.int32]] = []
+    columns: list[Columns] = []
+    parts: dict[int, tuple[str, int]] = {}
+    starts: dict[int, int] = {}
+    if before is not None:
+        start = 0
+        for first, (_, count) in before.parts.items():
+            starts[first], start = start, start + count
+    for first, version in sorted(wanted.items()):
+        if first in read:
+            some, signs = read_signs(*read[first])
+        elif before is not None and before.parts.get(first, ("", 0))[0] == version:
+            held = slice(starts[first], starts[first] + before.parts[first][1])
+            some, signs = before.places[held], before.columns[:, held]
+        else:
+            continue
+        if columns and signs.shape[0] != columns[0].shape[0]:
+            continue  # of a model of the same name with other dimensions
+        places.append(some)
+        columns.append(signs)
+        parts[first] = version, len(some)
+    return Signs(np.concatenate(places), np.concatenate(columns, axis=1), parts) if places else None
+
+
 class Nearest:
     """The vectors whose signs agree best with those of a question, of all that are shown to it. `passing`: how many."""
 
     def __init__(self, question: Floats, passing: int) -> None:
         self._question = question
-        self._signs = np.packbits(question > 0)
+        self._signs = _words(question > 0)
         self._passing = passing
-        self._positions: Positions = np.zeros(0, dtype=np.int64)
-        self._distances = np.zeros(0, dtype=np.int64)
-        self._rows = np.zeros((0, len(self._signs)), dtype=np.uint8)
+        self._positions: list[Positions] = []
+        self._distances: list[npt.NDArray[np.uint16]] = []
+        self._columns: list[Columns] = []
 
-    def see(self, packed: bytes, size: int, start: int) -> None:
-        """`packed`: entries of a place (4 bytes, big-endian) and signs · `start`: the position of the first place."""
-        entries = np.frombuffer(packed, dtype=np.dtype([("place", ">i4"), ("signs", "u1", (size - 4,))]))
-        if size - 4 != len(self._signs):
+    def see(self, places: npt.NDArray[np.int32], columns: Columns, start: int) -> None:
+        """`start`: the position of the first place."""
+        if columns.shape[0] != len(self._signs) or not len(places):
             return
-        rows = np.ascontiguousarray(entries["signs"])
-        self._positions = np.concatenate([self._positions, entries["place"].astype(np.int64) + start])
-        self._distances = np.concatenate([self._distances, _distances(rows, self._signs)])
-        self._rows = np.concatenate([self._rows, rows])
+        distances = np.zeros(len(places), dtype=np.uint16)
+        for column, signs in zip(columns, self._signs, strict=True):
+            distances += np.bitwise_count(column ^ signs)
         keep = KEPT_FOR_EACH * self._passing
-        if len(self._distances) > keep:
-            best = np.argpartition(self._distances, keep)[:keep]
-            self._positions, self._distances, self._rows = (
-                self._positions[best],
-                self._distances[best],
-                self._rows[best],
-            )
+        if len(distances) > keep:
+            # Distances are small numbers: counted, they need no sorting. All of the last one that counts stay.
+            reached = np.bincount(distances).cumsum()
+            kept = np.flatnonzero(distances <= np.searchsorted(reached, keep))
+            places, distances, columns = places[kept], distances[kept], columns[:, kept]
+        self._positions.append(places.astype(np.int64) + start)
+        self._distances.append(distances)
+        self._columns.append(columns)
 
     def best(self) -> Near:
         """Those that pass, best first. Of thousands all by their signs alone."""
+        if not self._positions:
+            return Near()
+        positions = np.concatenate(self._positions)
+        # A part that was folded between two statements may be seen twice.
+        positions, first = np.unique(positions, return_index=True)
         passing, dimensions = self._passing, len(self._question)
-        if len(self._positions) > MANY and passing >= len(self._positions):
-            order = np.argsort(self._distances, kind="stable")
-            return Near(self._positions[order], 1 - 2 * self._distances[order] / dimensions)
-        signs = np.unpackbits(self._rows, axis=1, count=dimensions).astype(np.float32)
+        distances = np.concatenate(self._distances)[first].astype(np.int64)
+        if len(positions) > MANY and passing >= len(positions):
+            order = np.argsort(distances, kind="stable")
+            return Near(positions[order], 1 - 2 * distances[order] / dimensions)
+        rows = np.ascontiguousarray(np.concatenate(self._columns, axis=1)[:, first].T)
+        signs = np.unpackbits(rows.view(np.uint8), axis=1, count=dimensions).astype(np.float32)
         agreement = (2 * signs - 1) @ self._question / dimensions**0.5
         order = np.argsort(-agreement, kind="stable")[:passing]
-        return Near(self._positions[order], agreement[order].astype(np.float64))
+        return Near(positions[order], agreement[order].astype(np.float64))
 
 
-def _distances(rows: npt.NDArray[np.uint8], signs: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """How many signs differ."""
-    wide = np.uint64 if rows.shape[1] % 8 == 0 else np.uint8
-    return np.bitwise_count(rows.view(wide) ^ signs.view(wide)).sum(axis=1, dtype=np.int64)
+def _words(signs: npt.NDArray[np.bool_]) -> Sequence[np.uint64]:
+    packed = np.packbits(signs)
+    whole = np.zeros(8 * -(-len(packed) // 8), dtype=np.uint8)
+    whole[: len(packed)] = packed
+    return list(whole.view(np.uint64))

@@ -20,8 +20,8 @@ from keeps.recall.words import Postings, Spot
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
-SIGNS_AT_ONCE = 65_536
-"""Of so many places the signs are read at once: 3.4 MB of 384 dimensions."""
+PARTS_AT_ONCE = 64
+"""So many rows of signs are read at once: 3.4 MB of 384 dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +50,23 @@ class Candidate:
 
 async def postings(tx: Tx, words: Sequence[str], selection: Selection, model: str | None = None) -> list[Postings]:
     """What the audiences of this scope have of some words, and how many memories they have; of a model the signs of the
-    first vectors, too."""
+    newest vectors, too, and where those of the others are."""
     who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
     return [
         Postings(**{name: value for name, value in row.items() if value is not None})
-        for row in await tx.fetch(QUERIES["recall_words"], *who, list(words), model, SIGNS_AT_ONCE)
+        for row in await tx.fetch(QUERIES["recall_words"], *who, list(words), model)
     ]
 
 
-async def more_signs(tx: Tx, held: Postings, model: str) -> AsyncGenerator[tuple[int, bytes]]:
-    """The signs of an audience's vectors beyond the first, a part at a time: the size of an entry, and entries."""
-    for start in range(SIGNS_AT_ONCE, held.next_place, SIGNS_AT_ONCE):
-        where = held.audience, held.life, model, start, start + SIGNS_AT_ONCE
-        row = await tx.fetch_row(QUERIES["recall_signs"], tx.scope.tenant_id, *where)
-        if row is not None and row["signs"]:
-            yield row["sign_size"], row["signs"]
+async def sign_parts(
+    tx: Tx, held: Postings, model: str, firsts: Sequence[int]
+) -> AsyncGenerator[dict[int, tuple[str, bytes, int]]]:
+    """Signs of an audience's vectors, some rows at a time: by the first place of each its version, its entries, and the
+    size of one."""
+    for start in range(0, len(firsts), PARTS_AT_ONCE):
+        where = held.audience, held.life, model, list(firsts[start : start + PARTS_AT_ONCE])
+        rows = await tx.fetch(QUERIES["recall_signs"], tx.scope.tenant_id, *where)
+        yield {row["first"]: (row["version"], row["packed"], row["size"]) for row in rows}
 
 
 async def vocabulary(tx: Tx, beginnings: Sequence[str], selection: Selection) -> set[str]:

@@ -30,8 +30,8 @@ class Spot:
 @dataclass(frozen=True, slots=True)
 class Postings:
     """What one audience has of some words, in one part of its life. Lists lie in `packed`, one after the other;
-    the newest memories are not in lists yet, so they come with all their words. `signs`: of the vectors of the first
-    places, `sign_size` bytes each with its place."""
+    the newest memories are not in lists yet, so they come with all their words. `signs`: of the newest vectors,
+    `sign_size` bytes each with its place; `part_firsts`, `part_versions`: the rows that hold those of the others."""
 
     audience: str
     life: str
@@ -48,6 +48,8 @@ class Postings:
     new_counts: Sequence[bytes] = ()
     sign_size: int = 0
     signs: bytes = b""
+    part_firsts: Sequence[int] = ()
+    part_versions: Sequence[str] = ()
 
 
 class Layout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from keeps.cache.redis import RedisCache, session_key, tenant_keys
 from keeps.clock import Clock
@@ -20,8 +20,17 @@ QUERIES = Statements("keeps.transfer")
 class TenantService:
     """What administrators do to users and tenants. Roles are checked by the routes."""
 
-    def __init__(self, database: Database, providers: ProviderService, cache: RedisCache | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        providers: ProviderService,
+        cache: RedisCache | None,
+        clock: Clock,
+        erased: Callable[[str], None],
+    ) -> None:
+        """`erased`: told the tenant of which something was erased."""
         self._cache = cache
+        self._erased = erased
         self._database = database
         self._providers = providers
         self._clock = clock
@@ -41,6 +50,7 @@ class TenantService:
 
         removed, left = await self._providers.erase(target)
         receipt = await self._database.write(target, work)
+        self._erased(target.tenant_id)
         if self._cache is not None:
             await self._cache.drop(session_key(target.tenant_id, target.user_id, ""), all_below=True)
         return _with_providers(receipt, removed, left)
@@ -65,6 +75,7 @@ class TenantService:
                 total.update(found)
         self._providers.forget_folders([scope.tenant_id])
         receipt = await self._database.write(scope, work)
+        self._erased(scope.tenant_id)
         if self._cache is not None:
             await self._cache.drop(tenant_keys(scope.tenant_id), all_below=True)
         return _with_providers(receipt, removed, left)

@@ -1,0 +1,102 @@
+"""Signs that a process keeps: never older than what a transaction reads, never somebody else's, not for long."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from keeps.cache.brief import Brief
+from keeps.engine import Keeps
+from keeps.recall import kept, store
+from keeps.scope import Scope
+from tests.conftest import until
+from tests.recall.test_words import Made, texts
+
+
+@pytest.fixture
+async def made(app_url: str) -> AsyncIterator[Keeps]:
+    async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
+        yield keeps
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows of signs each reading asked for."""
+    asked: list[int] = []
+    inner = store.sign_parts
+
+    def counted(tx: object, held: object, model: object, firsts: list[int]) -> object:
+        asked.append(len(firsts))
+        return inner(tx, held, model, firsts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "sign_parts", counted)
+    return asked
+
+
+async def test_signs_are_read_once_and_follow_what_changes(made: Keeps, tenant: str, read: list[int]) -> None:
+    memory = made.memory(Scope(tenant, "alice"))
+    said = texts(1_600, 8)
+    receipts = await memory.remember_many([{"content": text} for text in said[:1_000]], index="now")
+    for text in said[:20]:
+        assert (await memory.recall(text, scope="indexed", limit=1)).hits[0].memory.content == text
+    assert read == [1]
+    await memory.remember_many([{"content": text} for text in said[1_000:]], index="now")
+    assert (await memory.recall(said[1_100], scope="indexed", limit=1)).hits[0].memory.content == said[1_100]
+    await memory.forget(receipts[7].memory_id)
+    found = (await memory.recall(said[7], scope="indexed", limit=5)).hits
+    assert said[7] not in [hit.memory.content for hit in found]
+    await memory.restore(receipts[7].memory_id)
+    assert (await memory.recall(said[7], scope="indexed", limit=1)).hits[0].memory.content == said[7]
+
+
+async def test_nobody_is_answered_from_what_another_keeps(made: Keeps, tenant: str, read: list[int]) -> None:
+    alice, bob, elsewhere = Scope(tenant, "alice"), Scope(tenant, "bob"), Scope(f"{tenant}-2", "alice")
+    said = texts(600, 9)
+    await made.memory(alice).remember_many([{"content": text} for text in said], index="now")
+    assert (await made.memory(alice).recall(said[3], scope="indexed")).hits
+    for other in (bob, elsewhere):
+        assert not (await made.memory(other).recall(said[3], scope="indexed")).hits
+    await made.memory(alice).remember_many(
+        [{"content": f"all {text}", "visibility": "tenant"} for text in said], index="now"
+    )
+    for scope in (alice, bob):
+        found = await made.memory(scope).recall(f"all {said[3]}", scope="indexed", limit=1)
+        assert found.hits[0].memory.content == f"all {said[3]}"
+    assert len(read) == 2
+
+
+async def test_what_is_erased_is_not_kept(made: Keeps, tenant: str) -> None:
+    alice = made.memory(Scope(tenant, "alice"))
+    receipts = await alice.remember_many([{"content": text} for text in texts(600, 10)], index="now")
+    held = made.recall._arms._signs._kept  # noqa: SLF001
+    for erase in (
+        lambda: alice.forget(receipts[0].memory_id, hard=True),
+        lambda: made.tenants.erase_user(alice.scope, "alice"),
+    ):
+        await alice.recall("w1 w2")
+        assert held.get((tenant, "alice", "current")) is not None
+        await erase()
+        assert held.get((tenant, "alice", "current")) is None
+
+
+async def test_what_does_not_fit_is_read_in_parts(made: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = made.memory(Scope(tenant, "alice"))
+    said = texts(1_600, 11)
+    for part in (said[:800], said[800:]):
+        await memory.remember_many([{"content": text} for text in part], index="now")
+    monkeypatch.setattr(kept, "ROOM_BYTES", 1_000)
+    for text in (said[0], said[1_030], said[1_599]):
+        assert (await memory.recall(text, scope="indexed", limit=1)).hits[0].memory.content == text
+
+
+async def test_what_nobody_uses_goes_by_itself() -> None:
+    held: Brief[str, int] = Brief(room=10, seconds=0.05)
+    held.put("a", 1, 4)
+    held.put("b", 2, 4)
+    held.put("too large", 3, 11)
+    assert (held.get("a"), held.get("b"), held.get("too large")) == (1, 2, None)
+    held.get("a")
+    held.put("c", 3, 4)
+    assert (held.get("a"), held.get("b"), held.get("c")) == (1, None, 3)
+    await until(lambda: len(held) == 0, "entries that nobody uses")
