@@ -39,6 +39,7 @@ STAGES = {
     "recall_words": "words and signs",
     "recall_signs": "words and signs",
     "recall_vocabulary": "misspelt",
+    "recall_newest_words": "misspelt",
     "recall_places": "which they are",
     "recall_neighbours": "neighbours",
     "recall_candidates": "candidates",

@@ -66,6 +66,20 @@ async def test_nobody_is_answered_from_what_another_keeps(made: Keeps, tenant: s
     assert len(read) == 2
 
 
+async def test_a_misspelt_word_is_not_compared_with_those_of_another_agent(made: Keeps, tenant: str) -> None:
+    alice = Scope(tenant, "alice", agent_id="one")
+    said = [{"content": f"przybylski was there {n}", "kind": "episodic"} for n in range(600)]
+    await made.memory(alice).remember_many(said, index="later")
+    assert (await made.memory(alice).recall("przybilsky", scope="persistent")).hits
+    bound = made.memory(Scope(tenant, "alice", agent_id="two", agent_bound=True))
+    assert not (await bound.recall("przybilsky", scope="persistent")).hits
+    words = made.recall._arms._words._kept._entries  # noqa: SLF001
+    assert {key[3]: len(entry.held[1].words) > 0 for key, entry in words.items() if key[0] == tenant} == {
+        "": True,
+        "two": False,
+    }
+
+
 async def test_what_is_erased_is_not_kept(made: Keeps, tenant: str) -> None:
     alice = made.memory(Scope(tenant, "alice"))
     receipts = await alice.remember_many([{"content": text} for text in texts(600, 10)], index="now")

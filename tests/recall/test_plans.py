@@ -111,11 +111,13 @@ def words_plan_is_by_index(text: str) -> None:
 
 async def test_words_are_read_by_their_lists_under_row_security(big: asyncpg.Connection) -> None:
     asked = "big", ["", "user-3"], ["current"]
-    text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"], "x", 65_536)
+    text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"], "x")
     words_plan_is_by_index(text)
-    text = await plan(big, QUERIES["recall_signs"].text, "big", "user-3", "current", "x", 65_536, 2 * 65_536)
+    text = await plan(big, QUERIES["recall_signs"].text, "big", "user-3", "current", "x", [1_024, 2_048])
     assert "using vector_bits_pkey" in text
-    text = await plan(big, QUERIES["recall_vocabulary"].text, *asked, ["c", "w1"])
+    text = await plan(big, QUERIES["recall_vocabulary"].text, "big", "user-3", "current", ["c", "w1"])
+    assert "using postings_pkey" in text
+    text = await plan(big, QUERIES["recall_newest_words"].text, *asked)
     assert "Seq Scan" not in text.replace("Seq Scan on audience_words", "")
     spots = ["user-3"] * 60, ["current"] * 60, list(range(60))
     text = await plan(big, QUERIES["recall_places"].text, "big", *spots)
@@ -156,7 +158,7 @@ async def test_words_of_somebody_alone_are_read_by_their_lists_too(server: Any, 
     await admin.execute("ANALYZE keeps.memory_words, keeps.postings, keeps.audience_words")
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
-    asked = "big", ["", "user-0"], ["current"], ["w3"], None, 65_536
+    asked = "big", ["", "user-0"], ["current"], ["w3"], None
     text = await plan(app, QUERIES["recall_words"].text, *asked, user="user-0")
     await app.close()
     words_plan_is_by_index(text)
@@ -204,12 +206,12 @@ async def test_pages_by_number_read_one_owners_rows(big: asyncpg.Connection) -> 
         assert "Seq Scan" not in text
 
 
-@pytest.mark.parametrize("signs_at_once", [65_536, 1_024])
+@pytest.mark.parametrize("parts_at_once", [64, 1])
 @pytest.mark.parametrize("plan_cache_mode", ["force_custom_plan", "force_generic_plan"])
 async def test_at_size_all_rows_come_and_they_are_the_right_ones(
-    big: asyncpg.Connection, plan_cache_mode: str, signs_at_once: int, monkeypatch: pytest.MonkeyPatch
+    big: asyncpg.Connection, plan_cache_mode: str, parts_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "SIGNS_AT_ONCE", signs_at_once)
+    monkeypatch.setattr(store, "PARTS_AT_ONCE", parts_at_once)
 
     class _Tx:
         scope = Scope("big", "user-3")

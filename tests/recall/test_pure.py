@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack_tokens, unpack_tokens
 from keeps.recall import cues, fusion, relevance
-from keeps.recall.bm25 import TextMatches, inverse_frequencies, score
-from keeps.recall.misspelt import alike, first_letters
+from keeps.recall.bm25 import TextMatches, inverse_frequencies, score, score_sessions
+from keeps.recall.misspelt import Vocabulary, alike, first_letters
 from keeps.recall.signs import Nearest, joined, read_signs
 from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, read_matches
 from keeps.text.languages import FUNCTION_WORDS
@@ -107,9 +107,37 @@ def test_max_similarity_is_what_its_definition_says(words: int, lengths: list[in
     assert np.allclose(max_similarity(query, weights, memories), expected, atol=1e-4)
 
 
+def matches_of(frequencies: list[list[int]], lengths: list[int], sessions: list[int]) -> TextMatches:
+    dense = np.array(frequencies, dtype=np.float64)
+    rows, columns = np.nonzero(dense)
+    where = rows.astype(np.int64), columns.astype(np.int64)
+    of = np.array(lengths, dtype=np.float64), np.array(sessions, dtype=np.int64)
+    return TextMatches(dense.shape[1], *where, dense[rows, columns], *of)
+
+
+def test_a_conversation_is_scored_by_all_of_its_turns() -> None:
+    turns = [[2, 0], [0, 1], [1, 0], [0, 3], [1, 1]]
+    matches = matches_of(turns, [4, 6, 8, 5, 3], [7, 0, 7, -9, 5])
+    got = score_sessions(matches, np.array([1.0, 2.0]))
+    whole = {7: ([3, 0], 12), -9: ([0, 3], 5), 5: ([1, 1], 3)}
+    found_in = [2, 2]
+    scores: dict[int, float] = {}
+    for name, (counts, length) in whole.items():
+        scores[name] = sum(
+            times * np.log(1 + (3 - n + 0.5) / (n + 0.5)) * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * length / (20 / 3)))
+            for tf, n, times in zip(counts, found_in, (1, 2), strict=True)
+        )
+    least, most = min(scores.values()), max(scores.values())
+    expected = [0.0 if name == 0 else (scores[name] - least) / (most - least) for name in (7, 0, 7, -9, 5)]
+    assert got.tolist() == pytest.approx(expected)
+    assert not score_sessions(matches_of(turns, [1] * 5, [0, 0, 3, 3, 3]), np.ones(2)).any()
+    assert not score_sessions(matches_of([[1, 0]], [1], [4]), np.ones(2)).any()
+
+
 def test_bm25_is_the_textbooks() -> None:
     # of tea and cup: "tea tea cup", "tea", "cup cup cup saucer saucer"
-    matches = TextMatches(np.array([[2.0, 1], [1, 0], [0, 3]]), np.array([3.0, 1, 5]), np.zeros(3, dtype=np.int64))
+    matches = matches_of([[2, 1], [1, 0], [0, 3]], [3, 1, 5], [0, 0, 0])
+    assert matches.held_by().tolist() == [2, 2]
     idf = inverse_frequencies(np.array([2.0, 2.0]), 3)
     got = score(matches, idf, 3.0, np.array([1.0, 1.0]))
     tea = np.log(1 + 1.5 / 2.5)
@@ -160,6 +188,7 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
                 len(held),
                 0,
                 held[-1][0] + 1,
+                0,
                 list(lists),
                 [len(each) for each in lists.values()],
                 b"".join(lists.values()),
@@ -179,10 +208,12 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
         if counts
     }
     spots = layout.spots(positions)
+    frequencies = np.zeros((len(positions), len(WORDS)))
+    frequencies[matches.rows, matches.columns] = matches.counts
     assert dict(
         zip(
             spots,
-            zip(matches.frequencies.tolist(), matches.lengths.tolist(), matches.sessions.tolist(), strict=True),
+            zip(frequencies.tolist(), matches.lengths.tolist(), matches.sessions.tolist(), strict=True),
             strict=True,
         )
     ) == {spot: tuple(each) for spot, each in expected.items()}
@@ -266,13 +297,13 @@ def test_what_is_kept_of_signs_is_what_would_be_read(data: st.DataObject) -> Non
 )
 def test_a_misspelt_name_is_found_among_other_words(word: str, meant: str) -> None:
     others = sorted({meant, "table", "melon", "carol", "kitchen", "björnson", "norwegian", "анатомия", "x"})
-    assert next(iter(alike(word, others))) == meant
-    assert alike(word, []) == {}
+    assert next(iter(alike(word, Vocabulary(others)))) == meant
+    assert alike(word, Vocabulary([])) == {}
 
 
 @given(st.text(min_size=4, max_size=12), st.lists(st.text(min_size=1, max_size=12).filter(lambda t: " " not in t)))
 def test_any_words_can_be_compared(word: str, others: list[str]) -> None:
-    found = alike(word, [*others, word.replace(" ", "-")])
+    found = alike(word, Vocabulary([*others, word.replace(" ", "-")]))
     assert all(0.45 <= how <= 1 for how in found.values())
     assert 1 <= len(first_letters(word)) <= 12
 

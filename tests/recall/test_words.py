@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import zlib
 from collections import Counter
@@ -15,7 +16,6 @@ import pytest
 
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
-from keeps.recall import bm25
 from keeps.schema.files import read_sql_file
 from keeps.schema.migrate import migrate
 from keeps.scope import Scope
@@ -160,18 +160,25 @@ async def test_scores_are_those_of_bm25_over_all_memories(keeps: Keeps, tenant: 
         question = " ".join(random.Random(number).sample(VOCABULARY[:40], 4) + VOCABULARY[number * 7 : number * 7 + 2])
         asked = count_terms(question)
         terms = list(asked)
-        frequencies = np.array([[each[term] for term in terms] for each in counts], dtype=np.float64)
-        lengths = np.array([each.total() for each in counts], dtype=np.float64)
-        matches = bm25.TextMatches(frequencies, lengths, np.zeros(len(said), dtype=np.int64))
-        idf = bm25.inverse_frequencies((frequencies > 0).sum(axis=0).astype(np.float64), len(said))
-        expected = bm25.score(matches, idf, average, np.array(list(asked.values()), dtype=np.float64))
+        held = [sum(term in each for each in counts) for term in terms]
+        expected = [
+            sum(
+                asked[term]
+                * math.log(1 + (len(said) - n + 0.5) / (n + 0.5))
+                * each[term]
+                * 2.2
+                / (each[term] + 1.2 * (0.25 + 0.75 * each.total() / average))
+                for term, n in zip(terms, held, strict=True)
+            )
+            for each in counts
+        ]
         found = await keeps.recall.recall(
             memory.scope, RecallRequest(query=question, scope="persistent", limit=60, explain=True)
         )
         got = {hit.memory.content: part.raw for hit in found.hits for part in _parts(hit) if part.name == "text"}
         for text, score in got.items():
             assert score == pytest.approx(expected[said.index(text)]), (question, text)
-        best = sorted(zip(expected.tolist(), said, strict=True), key=lambda each: -each[0])[:30]
+        best = sorted(zip(expected, said, strict=True), key=lambda each: -each[0])[:30]
         assert {text for score, text in best if score > best[-1][0] + 1e-9} <= got.keys()
 
 

@@ -11,6 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from uuid import UUID
 
 import numpy as np
@@ -20,8 +22,8 @@ from keeps.clock import Clock
 from keeps.db.session import Tx
 from keeps.recall import bm25, fusion, store
 from keeps.recall.conditions import Selection
-from keeps.recall.kept import KeptSigns
-from keeps.recall.misspelt import alike, first_letters
+from keeps.recall.kept import KeptSigns, KeptWords
+from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
 from keeps.recall.signs import Near, Nearest, read_signs
 from keeps.recall.words import Layout, Positions, Postings, Scored, Spot, read_matches
 from keeps.text.words import count_terms, is_spaceless, terms_by_word, terms_of
@@ -95,6 +97,7 @@ class Arms:
         self.model = model
         self._clock = clock
         self._signs = KeptSigns()
+        self._words = KeptWords()
 
     async def find(self, tx: Tx, asked: Asked) -> Found:
         counts = count_terms(asked.request.query) if asked.request.scope != "indexed" else Counter[str]()
@@ -103,7 +106,7 @@ class Arms:
         found = Found(sum(each.memories for each in held), Scored(Layout(held)))
         if terms:
             _score_text(found, held, counts, terms)
-            await self._misspelt(tx, asked, found)
+            await self._misspelt(tx, asked, held, found)
         near = Near()
         if asked.query is not None:
             passing = max(NEAR if found.total <= 50_000 else MANY_NEAR, asked.depth)
@@ -152,8 +155,9 @@ class Arms:
         return nearest.best()
 
     def forget(self, tenant_id: str) -> None:
-        """What is kept of a tenant's signs goes."""
+        """What is kept of a tenant's signs and words goes."""
         self._signs.forget(tenant_id)
+        self._words.forget(tenant_id)
 
     async def _look_up(self, tx: Tx, asked: Asked, found: Found, near: Near) -> None:
         """Which memories the best by text and by meaning are, of those that are selected. The real similarity is
@@ -186,9 +190,10 @@ class Arms:
             looked, step = looked + step, 8 * step
         return found
 
-    async def _misspelt(self, tx: Tx, asked: Asked, found: Found) -> None:
+    async def _misspelt(self, tx: Tx, asked: Asked, held: Sequence[Postings], found: Found) -> None:
         """Words of the question that no memory has and no dictionary knows may be misspelt names."""
         compared = 0
+        newest: Vocabulary | None = None
         query = asked.query
         pieces = Counter(piece.lower() for piece in query.words) if query is not None else Counter[str]()
         for word, terms in dict(terms_by_word(asked.request.query)).items():
@@ -205,13 +210,18 @@ class Arms:
             if compared > MAX_COMPARED:
                 return
             begins = [""] if found.total <= SMALL_AUDIENCE else first_letters(word)
-            similar = alike(terms[-1], sorted(await store.vocabulary(tx, begins, asked.selection)))
+            if newest is None:
+                newest = Vocabulary(await store.newest_words(tx, asked.selection))
+            listed = [await self._words.of(tx, each, begins) for each in held]
+            similar = likest(reduce(or_, (alike(terms[-1], each) for each in (newest, *listed))))
             if similar:
-                held = await store.postings(tx, list(similar), asked.selection)
-                if Layout(held).same(found.scored.layout):
-                    positions, matches = read_matches(held, list(similar))
-                    likeness = np.array(list(similar.values()))
-                    found.scored.add(positions, known * ((matches.frequencies > 0) * likeness).max(axis=1, initial=0.0))
+                holding = await store.postings(tx, list(similar), asked.selection)
+                if Layout(holding).same(found.scored.layout):
+                    positions, matches = read_matches(holding, list(similar))
+                    likeness = np.array(list(similar.values()))[matches.columns]
+                    looks_like = np.zeros(len(positions))
+                    np.maximum.at(looks_like, matches.rows, likeness)
+                    found.scored.add(positions, known * looks_like)
 
     async def _graph(self, tx: Tx, asked: Asked, found: Found) -> None:
         names = names_in(asked.request.query)
@@ -235,8 +245,7 @@ def names_in(text: str) -> list[str]:
 
 def _score_text(found: Found, held: Sequence[Postings], counts: Counter[str], terms: Sequence[str]) -> None:
     positions, matches = read_matches(held, terms)
-    found_in = (matches.frequencies > 0).sum(axis=0).astype(np.float64)
-    idf = bm25.inverse_frequencies(found_in, found.total)
+    idf = bm25.inverse_frequencies(matches.held_by(), found.total)
     found.idf = dict(zip(terms, idf.tolist(), strict=True))
     found.idf[""] = float(bm25.inverse_frequencies(np.zeros(1), found.total)[0])
     query_counts = np.array([counts[term] for term in terms], dtype=np.float64)

@@ -18,14 +18,22 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class TextMatches:
-    """Memories that hold at least one wanted term: a row of `frequencies` is a memory, column j is term j.
+    """Memories that hold at least one wanted term, and what they hold: entry i says that memory `rows[i]` holds term
+    `columns[i]`, `counts[i]` times; each pair once.
 
-    `lengths`: in words · `sessions`: a number for each conversation, 0 for none
+    `lengths`, `sessions`: of each memory, in words, and a number for its conversation, 0 for none
     """
 
-    frequencies: npt.NDArray[np.float64]
-    lengths: npt.NDArray[np.float64]
+    terms: int
+    rows: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+    counts: Scores
+    lengths: Scores
     sessions: npt.NDArray[np.int64]
+
+    def held_by(self) -> Scores:
+        """How many memories hold each term."""
+        return np.bincount(self.columns, minlength=self.terms).astype(np.float64)
 
 
 def inverse_frequencies(found_in: npt.NDArray[np.float64], total: float) -> Scores:
@@ -36,9 +44,9 @@ def inverse_frequencies(found_in: npt.NDArray[np.float64], total: float) -> Scor
 
 def score(matches: TextMatches, idf: Scores, average_length: float, query_counts: Scores) -> Scores:
     """BM25 of each match."""
-    tf = matches.frequencies
     norm = K1 * (1 - B + B * matches.lengths / max(average_length, 1.0))
-    return (tf * (K1 + 1) / (tf + norm[:, None])) @ (idf * query_counts)
+    said = _saturated(matches.counts, norm[matches.rows], (idf * query_counts)[matches.columns])
+    return _summed(matches.rows, said, len(matches.lengths))
 
 
 def score_sessions(matches: TextMatches, query_counts: Scores) -> Scores:
@@ -47,19 +55,40 @@ def score_sessions(matches: TextMatches, query_counts: Scores) -> Scores:
     A conversation's length is not known here, so it is taken from its matching turns.
     """
     result = np.zeros(len(matches.lengths))
-    inside = matches.sessions != 0
-    if not inside.any():
+    names, index = _named(matches.sessions)
+    known = names != 0
+    count = int(known.sum())
+    if count < 2:
         return result
-    names, index = np.unique(matches.sessions[inside], return_inverse=True)
-    if len(names) < 2:
-        return result
-    tf = np.zeros((len(names), matches.frequencies.shape[1]))
-    np.add.at(tf, index, matches.frequencies[inside])
-    lengths = np.zeros(len(names))
-    np.add.at(lengths, index, matches.lengths[inside])
-    idf = inverse_frequencies((tf > 0).sum(axis=0).astype(np.float64), len(names))
-    norm = K1 * (1 - B + B * lengths / lengths.mean())
-    scores = (tf * (K1 + 1) / (tf + norm[:, None])) @ (idf * query_counts)
-    spread = scores.max() - scores.min()
-    result[inside] = ((scores - scores.min()) / spread if spread > 0 else np.zeros(len(names)))[index]
+    terms, every = matches.terms, len(names)
+    lengths = _summed(index, matches.lengths, every)
+    norm = K1 * (1 - B + B * lengths / lengths[known].mean())
+    counts = _summed(index[matches.rows] * terms + matches.columns, matches.counts, every * terms)
+    counts = counts.reshape(every, terms)[known]
+    idf = inverse_frequencies((counts > 0).sum(axis=0).astype(np.float64), count)
+    scores = np.zeros(every)
+    scores[known] = _saturated(counts, norm[known, None], idf * query_counts).sum(axis=1)
+    least, most = scores[known].min(), scores[known].max()
+    if most > least:
+        scores[known] = (scores[known] - least) / (most - least)
+        result = scores[index]
     return result
+
+
+def _summed(groups: npt.NDArray[np.int64], values: Scores, count: int) -> Scores:
+    """The sum of the values of each group."""
+    return np.bincount(groups, weights=values, minlength=count).astype(np.float64, copy=False)
+
+
+def _saturated(counts: Scores, norm: Scores, weight: Scores) -> Scores:
+    return weight * counts * (K1 + 1) / (counts + norm)
+
+
+def _named(sessions: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The different conversations, and which of them each is: like numpy's unique, but turns of one follow each other,
+    so only where another begins is sorted."""
+    if not len(sessions):
+        return sessions, sessions
+    begins = np.concatenate(([True], sessions[1:] != sessions[:-1]))
+    names, which = np.unique(sessions[begins], return_inverse=True)
+    return names, which.astype(np.int64)[np.cumsum(begins) - 1]

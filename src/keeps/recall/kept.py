@@ -1,20 +1,23 @@
-"""Signs of vectors that were read lately, kept by the process while somebody asks (ADR 37).
+"""What a process keeps of what recall read lately, while somebody asks (ADR 37).
 
 A transaction reads, as its scope, which rows hold an audience's signs and the version of each; what is kept counts only
 where the versions are the same. So nobody is answered from what they may not read, nor from what has changed since.
+Words that misspelt names are compared with are kept by how far the lists go; what they lead to is read anew.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
 from keeps.cache.brief import Brief
 from keeps.db.session import Tx
 from keeps.recall import store
+from keeps.recall.misspelt import Vocabulary
 from keeps.recall.signs import Signs, joined
 from keeps.recall.words import Postings
 
+WORDS_BYTES = 32 * 1024 * 1024
 ROOM_BYTES = 128 * 1024 * 1024
 """Of 384 dimensions, the signs of 2.5 million vectors."""
 KEPT_SECONDS = 60.0
@@ -55,6 +58,28 @@ class KeptSigns:
         if fits and (signs := await asyncio.to_thread(joined, known, wanted, read)) is not None:
             self._kept.put(key, signs, signs.size)
             yield signs
+
+    def forget(self, tenant_id: str) -> None:
+        self._kept.drop(lambda key: key[0] == tenant_id)
+
+
+class KeptWords:
+    """The words in lists, by tenant, audience and part of its life, by how they begin, and by the agent that is bound:
+    it may not read those of another."""
+
+    def __init__(self) -> None:
+        self._kept: Brief[tuple[str, ...], tuple[int, Vocabulary]] = Brief(WORDS_BYTES, KEPT_SECONDS)
+
+    async def of(self, tx: Tx, held: Postings, beginnings: Sequence[str]) -> Vocabulary:
+        agent = (tx.scope.agent_id or "") if tx.scope.agent_bound else ""
+        key = tx.scope.tenant_id, held.audience, held.life, agent, *beginnings
+        known = self._kept.get(key)
+        if known is not None and known[0] == held.folded_to:
+            return known[1]
+        words = await store.vocabulary(tx, held, beginnings) if held.folded_to else set[str]()
+        found = await asyncio.to_thread(Vocabulary, words)
+        self._kept.put(key, (held.folded_to, found), found.size)
+        return found
 
     def forget(self, tenant_id: str) -> None:
         self._kept.drop(lambda key: key[0] == tenant_id)

@@ -6,7 +6,7 @@ and one after it, and what counts is the stretch of the other word between the f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -23,23 +23,40 @@ def first_letters(word: str) -> list[str]:
     return list(dict.fromkeys(likely))
 
 
-def alike(word: str, others: Sequence[str]) -> dict[str, float]:
-    """Those of the other words that look like `word`, with how much, 0 to 1."""
-    parts = _parts(word)
+class Vocabulary:
+    """Words, prepared to be compared with others."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = sorted(words)
+        text = "  " + "   ".join(self.words) + " "
+        letters = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
+        self.seen = _codes(letters) if self.words else np.zeros(0, dtype=np.uint64)
+        lengths = np.fromiter((len(each) + 3 for each in self.words), dtype=np.int64, count=len(self.words))
+        self.starts = np.cumsum(lengths) - lengths
+
+    @property
+    def size(self) -> int:
+        """Bytes, about."""
+        return self.seen.nbytes + self.starts.nbytes + 64 * len(self.words)
+
+
+def alike(word: str, vocabulary: Vocabulary) -> dict[str, float]:
+    """Those words of a vocabulary that look like `word`, with how much, 0 to 1."""
+    parts, others = _parts(word), vocabulary.words
     if not others:
         return {}
-    text = "  " + "   ".join(others) + " "
-    letters = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
-    seen = _codes(letters)
-    starts = np.cumsum([0, *(len(each) + 3 for each in others[:-1])])
     shared = np.zeros(len(others), dtype=np.int64)
     for part in parts:
-        here = np.flatnonzero(seen == _codes(np.array([ord(letter) for letter in part], dtype=np.uint64))[0])
-        shared[np.unique(np.searchsorted(starts, here, side="right") - 1)] += 1
+        here = np.flatnonzero(vocabulary.seen == _codes(np.array([ord(each) for each in part], dtype=np.uint64))[0])
+        shared[np.unique(np.searchsorted(vocabulary.starts, here, side="right") - 1)] += 1
     likely = np.flatnonzero(shared >= LOOKS_LIKE * len(parts))
     found = {others[which]: _likeness(parts, others[which]) for which in likely.tolist()}
-    best = sorted(found.items(), key=lambda each: (-each[1], each[0]))
-    return {other: how for other, how in best[:MAX_ALIKE] if how >= LOOKS_LIKE}
+    return likest({other: how for other, how in found.items() if how >= LOOKS_LIKE})
+
+
+def likest(found: Mapping[str, float]) -> dict[str, float]:
+    """Those that look most like it, best first."""
+    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MAX_ALIKE])
 
 
 def _parts(word: str) -> set[str]:

@@ -5,8 +5,8 @@
 -- memories, which are in no list yet, that hold one; the signs of its newest vectors, and which rows hold those of the
 -- others: the first place of each, and what tells this version of the row from any other. $2 audiences · $3 lives ·
 -- $4 words · $5 model
-SELECT held.audience, held.life, held.memories, held.words, held.next_place, lists.list_words, lists.list_sizes,
-       lists.packed, newest.new_places, newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts,
+SELECT held.audience, held.life, held.memories, held.words, held.next_place, held.folded_to,
+       lists.list_words, lists.list_sizes, lists.packed, newest.new_places, newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts,
        meant.sign_size, meant.signs, meant.part_firsts, meant.part_versions
 FROM keeps.audience_words AS held
 CROSS JOIN LATERAL (
@@ -29,15 +29,15 @@ CROSS JOIN LATERAL (
 WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = ANY ($3::text[])
 
 -- name: recall_vocabulary
--- The words of some audiences that begin with some letters, of the newest memories all of their words together.
--- $2 audiences · $3 lives · $4 beginnings
-SELECT DISTINCT postings.word AS words
-FROM unnest($2::text[]) AS wanted(audience), unnest($3::text[]) AS of(life), unnest($4::text[]) AS begins(letters),
-    keeps.postings
-WHERE tenant_id = $1 AND postings.audience = wanted.audience AND postings.life = of.life
-  AND word >= begins.letters AND word < begins.letters || chr(1114111)
-UNION ALL
-SELECT string_agg(memory_words.words, ' ')
+-- The words in an audience's lists that begin with some letters. $2 audience · $3 life · $4 beginnings
+SELECT DISTINCT word
+FROM unnest($4::text[]) AS begins(letters), keeps.postings
+WHERE tenant_id = $1 AND audience = $2 AND life = $3 AND word >= begins.letters
+  AND word < begins.letters || chr(1114111)
+
+-- name: recall_newest_words
+-- All words of the newest memories, which are in no list yet, those of a memory together. $2 audiences · $3 lives
+SELECT memory_words.words
 FROM keeps.audience_words AS held JOIN keeps.memory_words
   ON memory_words.tenant_id = $1 AND memory_words.audience = held.audience AND memory_words.life = held.life
     AND place >= held.folded_to

@@ -98,29 +98,34 @@ class Nearest:
         distances = np.zeros(len(places), dtype=np.uint16)
         for column, signs in zip(columns, self._signs, strict=True):
             distances += np.bitwise_count(column ^ signs)
+        kept = self._likely(distances)
+        self._positions.append(places[kept].astype(np.int64) + start)
+        self._distances.append(distances[kept])
+        self._columns.append(columns[:, kept])
+
+    def _likely(self, distances: npt.NDArray[np.uint16]) -> npt.NDArray[np.int64] | slice:
+        """Those with the smallest distances; of the last one that counts, all."""
         keep = KEPT_FOR_EACH * self._passing
-        if len(distances) > keep:
-            # Distances are small numbers: counted, they need no sorting. All of the last one that counts stay.
-            reached = np.bincount(distances).cumsum()
-            kept = np.flatnonzero(distances <= np.searchsorted(reached, keep))
-            places, distances, columns = places[kept], distances[kept], columns[:, kept]
-        self._positions.append(places.astype(np.int64) + start)
-        self._distances.append(distances)
-        self._columns.append(columns)
+        if len(distances) <= keep:
+            return slice(None)
+        # Distances are small numbers: counted, they need no sorting.
+        reached = np.bincount(distances).cumsum()
+        return np.flatnonzero(distances <= np.searchsorted(reached, keep)).astype(np.int64)
 
     def best(self) -> Near:
         """Those that pass, best first. Of thousands all by their signs alone."""
         if not self._positions:
             return Near()
-        positions = np.concatenate(self._positions)
+        distances = np.concatenate(self._distances)
+        likely = self._likely(distances)
         # A part that was folded between two statements may be seen twice.
-        positions, first = np.unique(positions, return_index=True)
+        positions, first = np.unique(np.concatenate(self._positions)[likely], return_index=True)
         passing, dimensions = self._passing, len(self._question)
-        distances = np.concatenate(self._distances)[first].astype(np.int64)
+        distances = distances[likely][first].astype(np.int64)
         if len(positions) > MANY and passing >= len(positions):
             order = np.argsort(distances, kind="stable")
             return Near(positions[order], 1 - 2 * distances[order] / dimensions)
-        rows = np.ascontiguousarray(np.concatenate(self._columns, axis=1)[:, first].T)
+        rows = np.ascontiguousarray(np.concatenate(self._columns, axis=1)[:, likely][:, first].T)
         signs = np.unpackbits(rows.view(np.uint8), axis=1, count=dimensions).astype(np.float32)
         agreement = (2 * signs - 1) @ self._question / dimensions**0.5
         order = np.argsort(-agreement, kind="stable")[:passing]

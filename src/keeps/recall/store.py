@@ -69,11 +69,17 @@ async def sign_parts(
         yield {row["first"]: (row["version"], row["packed"], row["size"]) for row in rows}
 
 
-async def vocabulary(tx: Tx, beginnings: Sequence[str], selection: Selection) -> set[str]:
-    """The words that memories hold, of those that begin so; of the newest memories all."""
+async def vocabulary(tx: Tx, held: Postings, beginnings: Sequence[str]) -> set[str]:
+    """The words in an audience's lists that begin so."""
+    where = held.audience, held.life, list(beginnings)
+    return {row["word"] for row in await tx.fetch(QUERIES["recall_vocabulary"], tx.scope.tenant_id, *where)}
+
+
+async def newest_words(tx: Tx, selection: Selection) -> set[str]:
+    """The words of the newest memories, which are in no list yet."""
     who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
-    rows = await tx.fetch(QUERIES["recall_vocabulary"], *who, list(beginnings))
-    return {word for row in rows for word in (row["words"] or "").split(" ") if word}
+    rows = await tx.fetch(QUERIES["recall_newest_words"], *who)
+    return {word for row in rows for word in row["words"].split(" ") if word}
 
 
 async def memories_at(tx: Tx, spots: Sequence[Spot], selection: Selection, limit: int) -> dict[UUID, Spot]:

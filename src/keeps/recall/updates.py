@@ -18,6 +18,7 @@ from keeps.text.names import SENTENCE_END
 from keeps.text.words import terms_of
 
 STATEMENTS, ANNOUNCED, OUTDATED = 30, 10, 3
+LEAST_SHARED = 3
 """How many of the best are looked at: for statements, for announcements, and for what those overtake."""
 SIMILARITY = 0.5
 COVERAGE = 0.3
@@ -123,7 +124,7 @@ def same_statement(first: Sequence[str], second: Sequence[str]) -> bool:
     head = [word.lower() for word in first[:shared]]
     while head and head[-1] in _ARTICLES:
         head.pop()
-    return len(head) >= 3 and head[-1] in _LINKS and not _LINKS.union(_ARTICLES).issuperset(head)
+    return len(head) >= LEAST_SHARED and head[-1] in _LINKS and not _LINKS.union(_ARTICLES).issuperset(head)
 
 
 def asked_kinds(question: str) -> list[str]:
@@ -150,10 +151,12 @@ def values_in(opening: str, kinds: Sequence[str]) -> set[str]:
 def _by_statement(best: list[int], told: Sequence[Told]) -> list[int]:
     result = list(best)
     said = {each: words for each in best if (words := statement_of(told[each].opening)) is not None}
+    begins = {each: [word.lower() for word in words[:LEAST_SHARED]] for each, words in said.items()}
     for newer in said:
         for older in said:
             if (
-                _is_later(told[newer], told[older])
+                begins[newer] == begins[older]
+                and _is_later(told[newer], told[older])
                 and result.index(older) < result.index(newer)
                 and same_statement(said[newer], said[older])
             ):

@@ -29,15 +29,17 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """What one audience has of some words, in one part of its life. Lists lie in `packed`, one after the other;
-    the newest memories are not in lists yet, so they come with all their words. `signs`: of the newest vectors,
-    `sign_size` bytes each with its place; `part_firsts`, `part_versions`: the rows that hold those of the others."""
+    """What one audience has of some words, in one part of its life. Lists lie in `packed`, one after the other; the
+    newest memories, from the place `folded_to` on, are not in lists yet, so they come with all their words. `signs`: of
+    the newest vectors, `sign_size` bytes each with its place; `part_firsts`, `part_versions`: the rows that hold those
+    of the others."""
 
     audience: str
     life: str
     memories: int
     words: int
     next_place: int
+    folded_to: int = 0
     list_words: Sequence[str] = ()
     list_sizes: Sequence[int] = ()
     packed: bytes = b""
@@ -145,17 +147,15 @@ def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positi
                 positions.append(some["place"].astype(np.int64) + start)
         start += each.next_place
     if not positions:
-        nothing = np.zeros(0)
-        return np.zeros(0, dtype=np.int64), TextMatches(np.zeros((0, len(terms))), nothing, nothing.astype(np.int64))
+        nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
+        return none, TextMatches(len(terms), none, none, nothing, nothing, none)
     where, which, said = np.concatenate(positions), np.concatenate(columns), np.concatenate(entries)
     unique, row = _numbered(where, start)
-    frequencies: npt.NDArray[np.float64] = np.zeros((len(unique), len(terms)))
-    frequencies[row, which] = said["count"]
     lengths: npt.NDArray[np.float64] = np.zeros(len(unique))
     lengths[row] = said["length"]
     sessions: npt.NDArray[np.int64] = np.zeros(len(unique), dtype=np.int64)
     sessions[row] = said["session"]
-    return unique, TextMatches(frequencies, lengths, sessions)
+    return unique, TextMatches(len(terms), row, which, said["count"].astype(np.float64), lengths, sessions)
 
 
 def _new_entries(held: Postings, column: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
