@@ -40,8 +40,6 @@ STAGES = {
     "recall_signs": "words and signs",
     "recall_vocabulary": "misspelt",
     "recall_newest_words": "misspelt",
-    "recall_places": "which they are",
-    "recall_neighbours": "neighbours",
     "recall_candidates": "candidates",
     "recall_memories": "the hits",
 }

@@ -20,12 +20,13 @@ import numpy as np
 from keeps.ai.embedder import Floats, QueryEmbedding
 from keeps.clock import Clock
 from keeps.db.session import Tx
+from keeps.db.statements import Condition
 from keeps.recall import bm25, fusion, store
 from keeps.recall.conditions import Selection
 from keeps.recall.kept import KeptSigns, KeptWords
 from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
 from keeps.recall.signs import Near, Nearest, read_signs
-from keeps.recall.words import Layout, Positions, Postings, Scored, Spot, read_matches
+from keeps.recall.words import Layout, Postings, Scored, Spot, read_matches
 from keeps.text.words import count_terms, is_spaceless, terms_by_word, terms_of
 from keeps_client.models import RecallRequest
 
@@ -58,7 +59,8 @@ class Asked:
 
 @dataclass(slots=True)
 class Found:
-    """What the arms found, by memory. `scored`: all that hold a word of the question · `texts`: the best of those.
+    """What the arms found. `scored`: all that hold a word of the question · `texts`: the best of those · `vector`: the
+    nearest, with an estimate of their similarity · `keys`, `graph`: memories by their ids.
 
     `total`: how many memories the audience has. `idf`: how rare each word of the question is; under "" a word that no
     memory has. `all_words`: the score by text of a memory of usual length that holds each word once.
@@ -67,8 +69,8 @@ class Found:
     total: int
     scored: Scored
     all_words: float = 0.0
-    texts: dict[UUID, Spot] = field(default_factory=dict[UUID, Spot])
-    vector: dict[UUID, tuple[float, Spot | None]] = field(default_factory=dict[UUID, tuple[float, Spot | None]])
+    texts: list[Spot] = field(default_factory=list[Spot])
+    vector: dict[Spot, float] = field(default_factory=dict[Spot, float])
     keys: set[UUID] = field(default_factory=set[UUID])
     graph: dict[UUID, float] = field(default_factory=dict[UUID, float])
     idf: dict[str, float] = field(default_factory=dict[str, float])
@@ -78,15 +80,14 @@ class Found:
         rarest = self.idf.get("", 0.0)
         return [term for term in dict.fromkeys(terms_of(text)) if self.idf.get(term, rarest) < rarest]
 
-    def first(self) -> list[UUID]:
-        """The best of each arm, best first by the mean of their normalised scores."""
-        pool = list(dict.fromkeys([*sorted(self.keys), *self.texts, *self.vector, *self.graph]))
+    def first(self) -> list[Spot]:
+        """Where the best by text and by meaning are, best first by the mean of their normalised scores."""
+        pool = list(dict.fromkeys([*self.texts, *self.vector]))
         if not pool:
             return []
-        near = [self.vector.get(each, (np.nan, None)) for each in pool]
-        by_text, _ = self.scored.at([self.texts.get(each) or spot for each, (_, spot) in zip(pool, near, strict=True)])
-        vector = fusion.normalise(np.array([similarity for similarity, _ in near], dtype=np.float64))
-        both = fusion.normalise(by_text) + vector + np.array([2.0 * (each in self.keys) for each in pool])
+        by_text, _ = self.scored.at(pool)
+        vector = np.array([self.vector.get(each, np.nan) for each in pool], dtype=np.float64)
+        both = fusion.normalise(by_text) + fusion.normalise(vector)
         return [pool[position] for position in np.argsort(-both, kind="stable")]
 
 
@@ -160,35 +161,22 @@ class Arms:
         self._words.forget(tenant_id)
 
     async def _look_up(self, tx: Tx, asked: Asked, found: Found, near: Near) -> None:
-        """Which memories the best by text and by meaning are, of those that are selected. The real similarity is
-        measured with everything else."""
+        """Where the best by text and by meaning are, of those that are selected. The real similarity is measured with
+        everything else."""
         layout = found.scored.layout
+        condition = asked.selection.condition(6)
+        if condition is None:
+            found.texts = layout.spots(found.scored.best(asked.depth))
+            found.vector = dict(zip(layout.spots(near.positions), near.estimates.tolist(), strict=True))
+            return
+        found.texts = await _selected(
+            tx, condition, asked.depth, len(found.scored.positions), lambda most: layout.spots(found.scored.best(most))
+        )
+        nearest = await _selected(
+            tx, condition, asked.depth, len(near.positions), lambda most: layout.spots(near.positions[:most])
+        )
         estimates = dict(zip(layout.spots(near.positions), near.estimates.tolist(), strict=True))
-        if asked.selection.condition(1) is None:
-            best = found.scored.best(asked.depth)
-            spots = layout.spots(np.union1d(best, near.positions))
-            there = await store.memories_at(tx, spots, asked.selection, len(spots))
-            first = set(layout.spots(best))
-            found.texts = {memory_id: spot for memory_id, spot in there.items() if spot in first}
-            found.vector = {
-                memory_id: (estimates[spot], spot) for memory_id, spot in there.items() if spot in estimates
-            }
-        else:
-            found.texts = await self._selected(tx, asked, layout, found.scored.best, len(found.scored.positions))
-            nearest = await self._selected(tx, asked, layout, lambda most: near.positions[:most], len(near.positions))
-            found.vector = {memory_id: (estimates[spot], spot) for memory_id, spot in nearest.items()}
-
-    async def _selected(
-        self, tx: Tx, asked: Asked, layout: Layout, best: Callable[[int], Positions], count: int
-    ) -> dict[UUID, Spot]:
-        """The best that pass the filter: it is asked of more and more of the `count`, until enough do."""
-        found: dict[UUID, Spot] = {}
-        looked, step = 0, max(FILTERED, asked.depth)
-        while looked < count and len(found) < asked.depth:
-            spots = layout.spots(best(looked + step)[looked:])
-            found |= await store.memories_at(tx, spots, asked.selection, asked.depth - len(found))
-            looked, step = looked + step, 8 * step
-        return found
+        found.vector = {spot: estimates[spot] for spot in nearest}
 
     async def _misspelt(self, tx: Tx, asked: Asked, held: Sequence[Postings], found: Found) -> None:
         """Words of the question that no memory has and no dictionary knows may be misspelt names."""
@@ -235,6 +223,18 @@ class Arms:
         if key and " " not in key and (namespace or asked.request.namespace):
             there = await store.with_key(tx, namespace or asked.request.namespace or "", key)
             found.keys = await store.passing(tx, there, asked.selection)
+
+
+async def _selected(
+    tx: Tx, condition: Condition, depth: int, count: int, best: Callable[[int], list[Spot]]
+) -> list[Spot]:
+    """The best that pass the filter: it is asked of more and more of the `count`, until `depth` do."""
+    found: list[Spot] = []
+    looked, step = 0, max(FILTERED, depth)
+    while looked < count and len(found) < depth:
+        found += await store.passing_at(tx, best(looked + step)[looked:], condition, depth - len(found))
+        looked, step = looked + step, 8 * step
+    return found
 
 
 def names_in(text: str) -> list[str]:

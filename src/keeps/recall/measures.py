@@ -14,12 +14,10 @@ from keeps.memories.retention import retention
 from keeps.recall import bm25, cues, fusion
 from keeps.recall.arms import Asked, Found
 from keeps.recall.fusion import Candidates
-from keeps.recall.store import Candidate, read_sentences
+from keeps.recall.store import Candidate, Turns, read_sentences
 from keeps.text.words import language_of, terms_of, words_of
 
 STOP_WORD_SHARE = 0.5
-Turns = dict[UUID, tuple[list[UUID], list[UUID]]]
-"""Of a turn of a conversation, those before it and after it, nearest first."""
 
 
 def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns, now: datetime) -> Candidates:

@@ -43,20 +43,10 @@ FROM keeps.audience_words AS held JOIN keeps.memory_words
     AND place >= held.folded_to
 WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = ANY ($3::text[])
 
--- name: recall_places
--- The memories at some places. $2 audiences · $3 lives · $4 places
-SELECT found.memory_id, wanted.number
-FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
-CROSS JOIN LATERAL (
-    SELECT memory_id FROM keeps.memory_words
-    WHERE tenant_id = $1 AND memory_words.audience = wanted.audience AND memory_words.life = wanted.life
-      AND memory_words.place = wanted.place
-    LIMIT 1) AS found
-ORDER BY wanted.number
-
 -- name: recall_places_filtered
--- The same of memories that pass a filter. $5 how many at most
-SELECT found.memory_id, wanted.number
+-- Of the memories at some places those that pass a filter, by their number there. $2 audiences · $3 lives · $4 places ·
+-- $5 how many at most
+SELECT wanted.number
 FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS wanted(audience, life, place, number)
 CROSS JOIN LATERAL (
     SELECT memory_id FROM keeps.memory_words
@@ -102,48 +92,68 @@ SELECT memory_id FROM keeps.memories
 WHERE tenant_id = $1 AND namespace = $2 AND key = $3 AND deleted_at IS NULL AND superseded_by IS NULL
 LIMIT 10
 
--- name: recall_neighbours
--- The two turns before and after each of some turns, nearest first, in their conversations. $3: the lives that are
--- asked for
-SELECT turn.memory_id,
-       ARRAY(SELECT other.memory_id FROM keeps.memories AS other
-             WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
-               AND (other.valid_from, other.memory_id) < (turn.valid_from, turn.memory_id)
-               AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($3::text[])
-             ORDER BY other.valid_from DESC, other.memory_id DESC LIMIT 2) AS before,
-       ARRAY(SELECT other.memory_id FROM keeps.memories AS other
-             WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
-               AND (other.valid_from, other.memory_id) > (turn.valid_from, turn.memory_id)
-               AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($3::text[])
-             ORDER BY other.valid_from, other.memory_id LIMIT 2) AS after
-FROM keeps.memories AS turn
-WHERE turn.tenant_id = $1 AND turn.memory_id = ANY ($2::uuid[]) AND turn.session_id IS NOT NULL
-
 -- name: recall_candidates
--- What scoring needs of each candidate. LIMIT 1 keeps each look-up apart: joined, a database that has no statistics
--- yet would read all vectors of the tenant for each candidate.
-SELECT memories.memory_id, memories.session_id, memories.kind, memories.role,
-    memories.metadata ->> 'speaker' AS speaker,
-       memories.valid_from, memories.valid_to, memories.expires_at, memories.updated_at, memories.importance,
-       memories.layer, COALESCE(memory_access.access_count, 0) AS access_count,
-       GREATEST(memories.updated_at, memory_access.last_accessed_at) AS last_used_at,
-       left(memories.content, 400) AS opening, halfvec_send(memory_vectors.embedding) AS sentence, memory_vectors.tokens,
-       spot.audience, spot.life, spot.place
-FROM keeps.memories
+-- What scoring needs of each candidate: of some memories by their ids ($5) and at some places, best first, and of the
+-- two turns before and after each of the first $6 in their conversations, nearest first. All pass the filter. LIMIT 1
+-- keeps each look-up apart: joined, a database that has no statistics yet would read all vectors of the tenant for each
+-- candidate. $2 audiences · $3 lives · $4 places · $7 the lives that are asked for · $8 model
+WITH found AS MATERIALIZED (
+    SELECT given.memory_id, given.number
+    FROM unnest($5::uuid[]) WITH ORDINALITY AS given(memory_id, number)
+    UNION ALL
+    SELECT held.memory_id, cardinality($5::uuid[]) + at.number
+    FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS at(audience, life, place, number)
+    CROSS JOIN LATERAL (
+        SELECT memory_id FROM keeps.memory_words
+        WHERE tenant_id = $1 AND memory_words.audience = at.audience AND memory_words.life = at.life
+          AND memory_words.place = at.place
+        LIMIT 1) AS held
+), around AS MATERIALIZED (
+    SELECT turn.memory_id,
+           ARRAY(SELECT other.memory_id FROM keeps.memories AS other
+                 WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
+                   AND (other.valid_from, other.memory_id) < (turn.valid_from, turn.memory_id)
+                   AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($7::text[])
+                 ORDER BY other.valid_from DESC, other.memory_id DESC LIMIT 2) AS before,
+           ARRAY(SELECT other.memory_id FROM keeps.memories AS other
+                 WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
+                   AND (other.valid_from, other.memory_id) > (turn.valid_from, turn.memory_id)
+                   AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($7::text[])
+                 ORDER BY other.valid_from, other.memory_id LIMIT 2) AS after
+    FROM (SELECT DISTINCT memory_id FROM (SELECT memory_id FROM found ORDER BY number LIMIT $6) AS best) AS first
+    CROSS JOIN LATERAL (
+        SELECT memory_id, session_id, valid_from FROM keeps.memories
+        WHERE memories.tenant_id = $1 AND memories.memory_id = first.memory_id AND session_id IS NOT NULL
+        LIMIT 1) AS turn
+), wanted AS MATERIALIZED (
+    SELECT memory_id FROM found UNION SELECT unnest(before || after) FROM around
+)
+SELECT candidate.*, COALESCE(memory_access.access_count, 0) AS access_count,
+       GREATEST(candidate.updated_at, memory_access.last_accessed_at) AS last_used_at,
+       halfvec_send(memory_vectors.embedding) AS sentence, memory_vectors.tokens,
+       spot.audience, spot.life, spot.place, around.before, around.after
+FROM wanted
+CROSS JOIN LATERAL (
+    SELECT memories.memory_id, memories.session_id, memories.kind, memories.role,
+           memories.metadata ->> 'speaker' AS speaker, memories.valid_from, memories.valid_to, memories.expires_at,
+           memories.updated_at, memories.importance, memories.layer, left(memories.content, 400) AS opening
+    FROM keeps.memories
+    WHERE memories.tenant_id = $1 AND memories.memory_id = wanted.memory_id AND /*:condition*/ true
+    LIMIT 1) AS candidate
 LEFT JOIN LATERAL (
     SELECT access_count, last_accessed_at FROM keeps.memory_access
-    WHERE memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+    WHERE memory_access.tenant_id = $1 AND memory_access.memory_id = wanted.memory_id
     LIMIT 1) AS memory_access ON true
 LEFT JOIN LATERAL (
     SELECT embedding, tokens FROM keeps.memory_vectors
-    WHERE memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id
-        AND memory_vectors.model = $3
+    WHERE memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = wanted.memory_id
+        AND memory_vectors.model = $8
     LIMIT 1) AS memory_vectors ON true
 LEFT JOIN LATERAL (
     SELECT audience, life, place FROM keeps.memory_words
-    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = memories.memory_id
+    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = wanted.memory_id
     LIMIT 1) AS spot ON true
-WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
+LEFT JOIN around ON around.memory_id = wanted.memory_id
 
 -- name: recall_candidates_filtered
 -- Those of some memories that pass a filter: neighbours must pass it, too.

@@ -157,20 +157,14 @@ class RecallService:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         asked = Asked(request, selection, query, depth)
         found = await self._arms.find(tx, asked)
-        first = found.first()
-        turns = await store.neighbours(tx, first[:EXPANDED], selection.lives) if first else {}
-        around = {other for before, after in turns.values() for other in (*before, *after)} - set(first)
-        wanted = [*first, *sorted(await store.passing(tx, around, selection))]
-        rows = {row.memory_id: row for row in await store.candidates(tx, wanted, self._arms.model)}
+        given = [*sorted(found.keys), *found.graph]
+        read, turns = await store.candidates(tx, found.first(), given, selection, self._arms.model, EXPANDED)
+        rows = {row.memory_id: row for row in read}
         past: dict[UUID, Memory] = {}
         if request.as_of is not None:
             past = await store.as_of(tx, list(rows), request.as_of, selection, archived=request.include_archived)
             rows = {each: rows[each] for each in rows if each in past}
-        current = [
-            rows[each]
-            for each in wanted
-            if each in rows and selection.is_current(rows[each].valid_from, rows[each].valid_to, rows[each].expires_at)
-        ]
+        current = [row for row in rows.values() if selection.is_current(row.valid_from, row.valid_to, row.expires_at)]
         candidates = measure(current, asked, found, turns, self._clock())
         total, parts, order = fusion.rank(candidates)
         told = [Told(row.memory_id, row.opening, row.role, row.speaker, row.valid_from) for row in current]

@@ -11,7 +11,7 @@ import numpy as np
 from pgvector import HalfVector
 
 from keeps.ai.embedder import Floats
-from keeps.db.session import Row, Tx
+from keeps.db.session import Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.store import memory_from_row
 from keeps.memories.types import MEMORY
@@ -20,6 +20,8 @@ from keeps.recall.words import Postings, Spot
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
+Turns = dict[UUID, tuple[list[UUID], list[UUID]]]
+"""Of a turn of a conversation, those before it and after it, nearest first."""
 PARTS_AT_ONCE = 64
 """So many rows of signs are read at once: 3.4 MB of 384 dimensions."""
 
@@ -82,35 +84,23 @@ async def newest_words(tx: Tx, selection: Selection) -> set[str]:
     return {word for row in rows for word in row["words"].split(" ") if word}
 
 
-async def memories_at(tx: Tx, spots: Sequence[Spot], selection: Selection, limit: int) -> dict[UUID, Spot]:
-    """The memories at some places, in their order, of those that are selected."""
-    given = (
+async def passing_at(tx: Tx, spots: Sequence[Spot], condition: Condition, limit: int) -> list[Spot]:
+    """Of the memories at some places those that pass a filter, in their order. `condition`: its values from $6 on."""
+    rows = await tx.fetch(
+        QUERIES["recall_places_filtered"].where(condition),
         tx.scope.tenant_id,
-        [each.audience for each in spots],
-        [each.life for each in spots],
-        [each.place for each in spots],
+        *_places(spots),
+        limit,
+        *condition.values,
     )
-    condition = selection.condition(6)
-    if condition is None:
-        rows = await tx.fetch(QUERIES["recall_places"], *given)
-    else:
-        rows = await tx.fetch(QUERIES["recall_places_filtered"].where(condition), *given, limit, *condition.values)
-    return {row["memory_id"]: spots[row["number"] - 1] for row in rows[:limit]}
+    return [spots[row["number"] - 1] for row in rows]
 
 
 async def near(
     tx: Tx, model: str, sentence: Floats, spots: Sequence[Spot], selection: Selection, limit: int
 ) -> dict[UUID, float]:
     """Of the memories at some places those that are selected and nearest by cosine similarity."""
-    given = (
-        tx.scope.tenant_id,
-        [each.audience for each in spots],
-        [each.life for each in spots],
-        [each.place for each in spots],
-        model,
-        HalfVector(sentence),
-        limit,
-    )
+    given = (tx.scope.tenant_id, *_places(spots), model, HalfVector(sentence), limit)
     condition = selection.condition(8) or Condition("true")
     rows = await tx.fetch(QUERIES["recall_near"].where(condition), *given, *condition.values)
     return {row["memory_id"]: row["similarity"] for row in rows}
@@ -126,17 +116,23 @@ async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
     return [row["memory_id"] for row in await tx.fetch(QUERIES["recall_key"], tx.scope.tenant_id, namespace, key)]
 
 
-async def neighbours(
-    tx: Tx, memory_ids: Sequence[UUID], lives: Sequence[str]
-) -> dict[UUID, tuple[list[UUID], list[UUID]]]:
-    """For turns of a conversation: up to two turns before and two after, nearest first."""
-    rows = await tx.fetch(QUERIES["recall_neighbours"], tx.scope.tenant_id, list(memory_ids), list(lives))
-    return {row["memory_id"]: (row["before"], row["after"]) for row in rows}
-
-
-async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Candidate]:
-    rows = await tx.fetch(QUERIES["recall_candidates"], tx.scope.tenant_id, list(memory_ids), model)
-    return [
+async def candidates(
+    tx: Tx, spots: Sequence[Spot], memory_ids: Sequence[UUID], selection: Selection, model: str, expanded: int
+) -> tuple[list[Candidate], Turns]:
+    """Memories by their ids and at some places, best first, with the turns around the first `expanded`; and of each of
+    these that is a turn of a conversation, which those are."""
+    condition = selection.condition(9) or Condition("true")
+    rows = await tx.fetch(
+        QUERIES["recall_candidates"].where(condition),
+        tx.scope.tenant_id,
+        *_places(spots),
+        list(memory_ids),
+        expanded,
+        list(selection.lives),
+        model,
+        *condition.values,
+    )
+    found = [
         Candidate(
             row["memory_id"],
             row["session_id"],
@@ -154,10 +150,11 @@ async def candidates(tx: Tx, memory_ids: Sequence[UUID], model: str) -> list[Can
             row["opening"],
             row["sentence"],
             row["tokens"],
-            _spot(row),
+            None if row["place"] is None else Spot(row["audience"], row["life"], row["place"]),
         )
         for row in rows
     ]
+    return found, {row["memory_id"]: (row["before"], row["after"]) for row in rows if row["before"] is not None}
 
 
 async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) -> set[UUID]:
@@ -195,8 +192,8 @@ async def as_of(
     }
 
 
-def _spot(row: Row) -> Spot | None:
-    return None if row["place"] is None else Spot(row["audience"], row["life"], row["place"])
+def _places(spots: Sequence[Spot]) -> tuple[list[str], list[str], list[int]]:
+    return [each.audience for each in spots], [each.life for each in spots], [each.place for each in spots]
 
 
 def read_sentences(sent: Sequence[bytes]) -> Floats:
