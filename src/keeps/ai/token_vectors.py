@@ -20,6 +20,9 @@ from keeps.ai.embedder import Floats
 DIMENSIONS = 128
 HALF = DIMENSIONS // 2
 TOKEN_BYTES = 1 + HALF
+ALONE = 262_144
+"""Products of up to so many multiplications OpenBLAS computes in the thread that asks. Of more it asks threads on all
+processors, and waits for them where these are busy, with the database for one."""
 
 
 def pack_tokens(vectors: Floats) -> bytes:
@@ -53,10 +56,14 @@ def max_similarity(query: Floats, weights: Floats, memories: Sequence[bytes]) ->
         return scores
     lengths = np.array([len(memories[index]) // TOKEN_BYTES for index in filled])
     rows = np.frombuffer(b"".join(memories[index] for index in filled), dtype=np.uint8).reshape(-1, TOKEN_BYTES)
-    # Scale and offset are applied to the products, not to the vectors: there are far fewer of them.
-    low, high = (rows[:, 1:] & 15).astype(np.float32), (rows[:, 1:] >> 4).astype(np.float32)
-    similarities = low @ query[:, :HALF].T + high @ query[:, HALF:].T - 8 * query.sum(axis=1)
-    similarities *= rows[:, :1].astype(np.float32) / (255 * 7)
+    similarities = np.empty((len(rows), len(query)), dtype=np.float32)
+    at_once = max(1, ALONE // (HALF * len(query)))
+    for start in range(0, len(rows), at_once):
+        some = rows[start : start + at_once]
+        # Scale and offset are applied to the products, not to the vectors: there are far fewer of them.
+        low, high = (some[:, 1:] & 15).astype(np.float32), (some[:, 1:] >> 4).astype(np.float32)
+        products = low @ query[:, :HALF].T + high @ query[:, HALF:].T - 8 * query.sum(axis=1)
+        similarities[start : start + at_once] = products * (some[:, :1].astype(np.float32) / (255 * 7))
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
     best = np.maximum.reduceat(similarities, starts, axis=0)
     scores[filled] = best @ weights / weights.sum()

@@ -147,7 +147,7 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
     if len(best) < 2:
         return list(order)
     sentences = candidates.sentences[best]
-    similar = sentences @ sentences.T >= SAME_TOPIC_SIMILARITY
+    similar = np.einsum("ik,jk->ij", sentences, sentences) >= SAME_TOPIC_SIMILARITY
     place = {position: index for index, position in enumerate(best)}
     result = list(best)
     for index in range(1, len(best)):

@@ -32,7 +32,8 @@ def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns,
         has_vector = np.array([row.sentence is not None for row in rows], dtype=bool)
         if has_vector.any():
             sentences[has_vector] = read_sentences([row.sentence for row in rows if row.sentence is not None])
-        vector = np.where(has_vector, sentences @ query.sentence, np.nan).astype(np.float64)
+        similarity = np.einsum("ij,j->i", sentences, query.sentence)
+        vector = np.where(has_vector, similarity, np.nan).astype(np.float64)
         if query.tokens is not None and asked.request.rerank is not False:
             weights = _token_weights(query.words, language_of(text), found)
             late = max_similarity(query.tokens, weights, [row.tokens or b"" for row in rows])
