@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -145,17 +145,20 @@ def _question(number: int) -> str:
 def _stages() -> Generator[dict[str, float]]:
     """Seconds that statements take meanwhile, by stage."""
     spent: dict[str, float] = defaultdict(float)
-    fetch = Tx.fetch
+    fetch, fetch_row = Tx.fetch, Tx.fetch_row
 
-    async def timed(self: Tx, statement: Any, *values: object, **more: Any) -> Any:
-        started = time.perf_counter()
-        try:
-            return await fetch(self, statement, *values, **more)
-        finally:
-            spent[STAGES.get(statement.name, "other statements")] += time.perf_counter() - started
+    def timed(inner: Callable[..., Any]) -> Any:
+        async def run(self: Tx, statement: Any, *values: object, **more: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return await inner(self, statement, *values, **more)
+            finally:
+                spent[STAGES.get(statement.name, "other statements")] += time.perf_counter() - started
 
-    Tx.fetch = timed
+        return run
+
+    Tx.fetch, Tx.fetch_row = timed(fetch), timed(fetch_row)
     try:
         yield spent
     finally:
-        Tx.fetch = fetch
+        Tx.fetch, Tx.fetch_row = fetch, fetch_row

@@ -96,7 +96,7 @@ LIMIT 10
 -- What scoring needs of each candidate: of some memories by their ids ($5) and at some places, best first, and of the
 -- two turns before and after each of the first $6 in their conversations, nearest first. All pass the filter. LIMIT 1
 -- keeps each look-up apart: joined, a database that has no statistics yet would read all vectors of the tenant for each
--- candidate. $2 audiences · $3 lives · $4 places · $7 the lives that are asked for · $8 model
+-- candidate. In one row, whose long values PostgreSQL sends as they are and not in pieces of 8 kB. $2 audiences · $3 lives · $4 places · $7 the lives that are asked for · $8 model
 WITH found AS MATERIALIZED (
     SELECT given.memory_id, given.number
     FROM unnest($5::uuid[]) WITH ORDINALITY AS given(memory_id, number)
@@ -128,10 +128,17 @@ WITH found AS MATERIALIZED (
 ), wanted AS MATERIALIZED (
     SELECT memory_id FROM found UNION SELECT unnest(before || after) FROM around
 )
-SELECT candidate.*, COALESCE(memory_access.access_count, 0) AS access_count,
-       GREATEST(candidate.updated_at, memory_access.last_accessed_at) AS last_used_at,
-       halfvec_send(memory_vectors.embedding) AS sentence, memory_vectors.tokens,
-       spot.audience, spot.life, spot.place, around.before, around.after
+SELECT array_agg(candidate.memory_id) AS memory_ids, array_agg(session_id) AS sessions, array_agg(kind) AS kinds,
+       array_agg(role) AS roles, array_agg(speaker) AS speakers, array_agg(valid_from) AS begins,
+       array_agg(valid_to) AS ends, array_agg(expires_at) AS expire, array_agg(updated_at) AS updated,
+       array_agg(importance) AS importances, array_agg(layer) AS layers, array_agg(opening) AS openings,
+       array_agg(COALESCE(memory_access.access_count, 0)) AS access_counts,
+       array_agg(GREATEST(updated_at, memory_access.last_accessed_at)) AS last_used,
+       array_agg(octet_length(halfvec_send(memory_vectors.embedding))) AS sentence_sizes,
+       string_agg(halfvec_send(memory_vectors.embedding), '') AS sentences,
+       array_agg(octet_length(memory_vectors.tokens)) AS token_sizes, string_agg(memory_vectors.tokens, '') AS tokens,
+       array_agg(spot.audience) AS audiences, array_agg(spot.life) AS lives, array_agg(spot.place) AS places,
+       array_agg(array_to_string(around.before, ' ')) AS before, array_agg(array_to_string(around.after, ' ')) AS after
 FROM wanted
 CROSS JOIN LATERAL (
     SELECT memories.memory_id, memories.session_id, memories.kind, memories.role,

@@ -100,12 +100,11 @@ def nearness(candidates: Candidates) -> Scores:
     return np.where(count > 0, np.round(np.clip(share, 0.0, 1.0), 4), np.nan)
 
 
-def is_nothing_known(nearest: Sequence[float | None], query: str, terms: Sequence[str]) -> bool:
+def is_nothing_known(nearest: Scores, query: str, terms: Sequence[str]) -> bool:
     """Whether nothing that was looked at speaks of the question, however few of it were asked for. `terms`: words of it
     that were said. Who asks for advice may be answered by a preference that is far from their words."""
-    known = [each for each in nearest if each is not None]
-    if not nearest or len(known) < len(nearest):
-        return not nearest
+    if not len(nearest) or np.isnan(nearest).any():
+        return not len(nearest)
     of_the_world = not terms and not cues.is_personal(query)
     least = OF_THE_WORLD_UNDER if of_the_world else NOTHING_KNOWN_UNDER
-    return max(known) < least and not cues.preferences_behind(query)
+    return bool(nearest.max() < least) and not cues.preferences_behind(query)

@@ -18,7 +18,7 @@ from keeps.recall import cues, fusion, store
 from keeps.recall.access import AccessBuffer
 from keeps.recall.arms import Arms, Asked
 from keeps.recall.conditions import Selection, select
-from keeps.recall.fusion import Part
+from keeps.recall.fusion import Part, Scores
 from keeps.recall.measures import measure
 from keeps.recall.relevance import is_nothing_known, nearness, question_of, relevances
 from keeps.recall.store import Candidate
@@ -80,10 +80,12 @@ class RecallService:
                 memory=memories[memory_id],
                 score=score,
                 provider_id="vector" if request.scope == "indexed" else "postgres",
-                tier="indexed" if request.scope != "persistent" and ranked.indexed(memory_id) else "persistent",
+                tier="indexed"
+                if request.scope != "persistent" and ranked.rows[position].sentence is not None
+                else "persistent",
                 explanation=ranked.explanation(position) if request.explain else None,
-                relevance=ranked.relevance[position],
-                similarity=ranked.similarity[position],
+                relevance=_said(ranked.relevance[position]),
+                similarity=_said(ranked.similarity[position]),
             )
             for memory_id, score, position in ranked.hits
             if memory_id in memories
@@ -174,12 +176,8 @@ class RecallService:
         )
         hits = [(current[position].memory_id, float(total[position]), position) for position in order[: request.limit]]
         dropped = len(rows) > len(current)
-        measured = (
-            relevances(candidates, question_of(found.total, found.idf)),
-            nearness(candidates),
-            candidates.vector.round(4),
-        )
-        relevant, near, similar = ([None if np.isnan(each) else each for each in of.tolist()] for of in measured)
+        relevant = relevances(candidates, question_of(found.total, found.idf))
+        near, similar = nearness(candidates), candidates.vector.round(4)
         terms = found.matched(request.query)
         return _Ranked(hits, parts, current, past, relevant, near, similar, dropped=dropped, terms=terms)
 
@@ -190,14 +188,14 @@ class _Ranked:
     parts: list[Part]
     rows: list[Candidate]
     past: dict[UUID, Memory]
-    relevance: list[float | None]
-    nearness: list[float | None]
-    similarity: list[float | None]
+    relevance: Scores
+    nearness: Scores
+    similarity: Scores
     dropped: bool
     terms: list[str]
 
-    def indexed(self, memory_id: UUID) -> bool:
-        return any(row.memory_id == memory_id and row.sentence is not None for row in self.rows)
+    def tier(self, request: RecallRequest, position: int) -> Tier:
+        return "indexed" if request.scope != "persistent" and self.rows[position].sentence is not None else "persistent"
 
     def explanation(self, position: int) -> Explanation:
         parts: list[Explanation.Part] = []
@@ -215,3 +213,7 @@ class _Ranked:
                     )
                 )
         return Explanation(parts=parts, matched_terms=self.terms)
+
+
+def _said(score: float) -> float | None:
+    return None if np.isnan(score) else float(score)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -22,6 +24,23 @@ from keeps_client.models import Memory
 QUERIES = Statements("keeps.recall", MEMORY)
 Turns = dict[UUID, tuple[list[UUID], list[UUID]]]
 """Of a turn of a conversation, those before it and after it, nearest first."""
+_SAID = (
+    "memory_ids",
+    "sessions",
+    "kinds",
+    "roles",
+    "speakers",
+    "begins",
+    "ends",
+    "expire",
+    "updated",
+    "importances",
+    "layers",
+    "access_counts",
+    "last_used",
+    "openings",
+)
+"""Of a candidate, in the order of its fields."""
 PARTS_AT_ONCE = 64
 """So many rows of signs are read at once: 3.4 MB of 384 dimensions."""
 
@@ -122,7 +141,7 @@ async def candidates(
     """Memories by their ids and at some places, best first, with the turns around the first `expanded`; and of each of
     these that is a turn of a conversation, which those are."""
     condition = selection.condition(9) or Condition("true")
-    rows = await tx.fetch(
+    row = await tx.fetch_row(
         QUERIES["recall_candidates"].where(condition),
         tx.scope.tenant_id,
         *_places(spots),
@@ -132,29 +151,18 @@ async def candidates(
         model,
         *condition.values,
     )
-    found = [
-        Candidate(
-            row["memory_id"],
-            row["session_id"],
-            row["kind"],
-            row["role"],
-            row["speaker"],
-            row["valid_from"],
-            row["valid_to"],
-            row["expires_at"],
-            row["updated_at"],
-            row["importance"],
-            row["layer"],
-            row["access_count"],
-            row["last_used_at"],
-            row["opening"],
-            row["sentence"],
-            row["tokens"],
-            None if row["place"] is None else Spot(row["audience"], row["life"], row["place"]),
-        )
-        for row in rows
+    if row is None or row["memory_ids"] is None:
+        return [], {}
+    places = zip(row["audiences"], row["lives"], row["places"], strict=True)
+    columns: list[Sequence[Any]] = [
+        *(row[name] for name in _SAID),
+        _cut(row["sentences"], row["sentence_sizes"]),
+        _cut(row["tokens"], row["token_sizes"]),
+        [None if place is None else Spot(audience, life, place) for audience, life, place in places],
     ]
-    return found, {row["memory_id"]: (row["before"], row["after"]) for row in rows if row["before"] is not None}
+    found = [Candidate(*each) for each in zip(*columns, strict=True)]
+    turns = zip(row["memory_ids"], row["before"], row["after"], strict=True)
+    return found, {turn: (_ids(before), _ids(after)) for turn, before, after in turns if before is not None}
 
 
 async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) -> set[UUID]:
@@ -190,6 +198,19 @@ async def as_of(
         row["found_id"]: memory_from_row({name: value for name, value in row.items() if name != "found_id"})
         for row in rows
     }
+
+
+def _cut(joined: bytes | None, sizes: Sequence[int | None]) -> list[bytes | None]:
+    """Values that were sent one after the other, each of a size; None for those that are not there."""
+    ends = list(accumulate(size or 0 for size in sizes))
+    return [
+        None if size is None or joined is None else joined[end - size : end]
+        for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+def _ids(said: str) -> list[UUID]:
+    return [UUID(each) for each in said.split()]
 
 
 def _places(spots: Sequence[Spot]) -> tuple[list[str], list[str], list[int]]:
