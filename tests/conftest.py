@@ -153,7 +153,7 @@ class _Shared:
 
     def __init__(self, inner: MiniLM) -> None:
         self.model, self.dimensions = inner.model, inner.dimensions
-        self.embed, self.embed_query = inner.embed, inner.embed_query
+        self.embed, self.embed_query, self.spans = inner.embed, inner.embed_query, inner.spans
 
     async def close(self) -> None: ...
 

@@ -51,7 +51,8 @@ async def test_any_text_can_be_embedded(embedder: MiniLM, text: str) -> None:
     (found,) = await embedder.embed([text])
     assert np.isfinite(found.sentence).all()
     assert found.tokens is not None
-    assert len(found.tokens) <= 508 * TOKEN_BYTES
+    assert len(found.tokens) <= 6 * 254 * TOKEN_BYTES
+    assert len((await embedder.spans([text]))[0]) == len(found.tokens) // TOKEN_BYTES
 
 
 async def test_concurrent_calls_get_each_their_own_answer(embedder: MiniLM) -> None:

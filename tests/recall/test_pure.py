@@ -16,9 +16,11 @@ from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack
 from keeps.recall import cues, fusion, relevance
 from keeps.recall.bm25 import TextMatches, inverse_frequencies, score, score_sessions
 from keeps.recall.misspelt import Vocabulary, alike, first_letters
+from keeps.recall.passages import best_passage
 from keeps.recall.signs import Nearest, joined, read_signs
 from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, read_matches
 from keeps.text.languages import FUNCTION_WORDS
+from keeps.text.names import SENTENCE_END
 from keeps.text.packing import pack
 from keeps.text.words import language_of, terms_of, words_of
 
@@ -252,6 +254,25 @@ def test_vectors_with_the_nearest_signs_pass(count: int, dimensions: int, seed: 
     if count <= 56:  # none is left out by its signs alone
         assert np.allclose(np.sort(agreement[passed - 1_000])[::-1], np.sort(agreement)[::-1][:7], atol=1e-3)
     assert differing[passed - 1_000].max() <= np.sort(differing)[: 8 * 7].max()
+
+
+@given(st.text(alphabet="ab.\n ", max_size=400), st.integers(0, 2**32 - 1))
+def test_a_passage_is_made_of_whole_sentences(text: str, seed: int) -> None:
+    spans = [(at, at + 1) for at, letter in enumerate(text) if letter.isalnum()]
+    random = np.random.default_rng(seed)
+    nearness = random.uniform(size=(len(spans), 3)).astype(np.float32)
+    found = best_passage(text, spans, nearness, np.ones(3, dtype=np.float32))
+    if found is None:
+        assert not spans
+        return
+    start, end = found
+    assert 0 <= start < end <= len(text)
+    assert start == 0 or SENTENCE_END.search(text[:start]) is not None
+    inside = [n for n, (at, _) in enumerate(spans) if start <= at < end]
+    assert inside
+    if len(spans) <= 250:  # nothing is left out, so nothing beats it
+        whole = nearness.max(axis=0).sum()
+        assert np.isclose(nearness[inside].max(axis=0).sum(), whole, atol=1e-4)
 
 
 @given(st.data())

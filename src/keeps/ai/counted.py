@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from keeps.ai.chat import ChatModel, ModelT, Spend
-from keeps.ai.embedder import Embedder, Embedding, QueryEmbedding
+from keeps.ai.embedder import Embedder, Embedding, QueryEmbedding, ReadsInPieces
 from keeps.telemetry.metrics import Metrics
 
 
@@ -33,6 +33,10 @@ class CountedEmbedder:
     async def embed_query(self, text: str) -> QueryEmbedding:
         with self._counted("question", 1):
             return await self._inner.embed_query(text)
+
+    async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Nothing, where the model cannot say it."""
+        return await self._inner.spans(texts) if isinstance(self._inner, ReadsInPieces) else [[] for _ in texts]
 
     async def close(self) -> None:
         await self._inner.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -55,3 +55,10 @@ class Embedder(Protocol):
     async def embed_query(self, text: str) -> QueryEmbedding: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class ReadsInPieces(Protocol):
+    """An embedder that can say where in a text the word pieces are that it gives vectors of."""
+
+    async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]: ...

@@ -78,13 +78,7 @@ class Encoder:
 
     def embed(self, texts: list[str], max_windows: int) -> list[Answer]:
         read = [self._prefix + text[:MOST_READ] for text in texts]
-        size = self.model.window
-        encodings = self._tokenizer.encode_batch(read, add_special_tokens=False)
-        windows: list[tuple[int, _Window]] = []
-        for index, encoding in enumerate(encodings):
-            for start in range(0, max(1, min(len(encoding.ids), max_windows * size)), size):
-                part = slice(start, start + size)
-                windows.append((index, _Window(encoding.ids[part], encoding.offsets[part])))  # noqa: PERF401  clearer so
+        windows = self._windows(read, max_windows)
         by_text: list[list[Answer]] = [[] for _ in texts]
         answers: dict[int, Answer] = {}
         for batch in _batches([len(window.ids) + 2 for _, window in windows]):
@@ -95,6 +89,27 @@ class Encoder:
         for position, (index, _) in enumerate(windows):
             by_text[index].append(answers[position])
         return [self._joined(parts, reads=self._reads(text)) for text, parts in zip(texts, by_text, strict=True)]
+
+    def spans(self, texts: list[str], max_windows: int) -> list[list[tuple[int, int]]]:
+        """Of each text that is stored, the characters of each word piece that it has a vector of."""
+        before = len(self.model.text_prefix)
+        read = [self.model.text_prefix + text[:MOST_READ] for text in texts]
+        found: list[list[tuple[int, int]]] = [[] for _ in texts]
+        for index, window in self._windows(read, max_windows):
+            spans = [_trimmed(read[index], *span) for span in window.spans]
+            lexical = _lexical(read[index], spans, before)
+            found[index] += [(spans[n][0] - before, spans[n][1] - before) for n in lexical]
+        return found
+
+    def _windows(self, read: list[str], max_windows: int) -> list[tuple[int, _Window]]:
+        """What is read together, with the number of its text."""
+        size = self.model.window
+        windows: list[tuple[int, _Window]] = []
+        for index, encoding in enumerate(self._tokenizer.encode_batch(read, add_special_tokens=False)):
+            for start in range(0, max(1, min(len(encoding.ids), max_windows * size)), size):
+                part = slice(start, start + size)
+                windows.append((index, _Window(encoding.ids[part], encoding.offsets[part])))  # noqa: PERF401  clearer so
+        return windows
 
     def close(self) -> None:
         if self._gentle is not None:
@@ -131,9 +146,7 @@ class Encoder:
         if not self.model.tokens or len(vectors) != len(window.ids) + len(self._start) + len(self._end):
             return Answer(sentence, None, [])
         spans = [_trimmed(text, *span) for span in window.spans]
-        lexical = [
-            n for n, (start, end) in enumerate(spans) if start >= len(self._prefix) and text[start:end].isalnum()
-        ]
+        lexical = _lexical(text, spans, len(self._prefix))
         first = len(self._start)
         tokens = vectors[first : first + len(window.ids)][lexical]
         tokens = _unit_rows(_unit_rows(tokens) @ self._projected())
@@ -232,6 +245,11 @@ def _batches(lengths: list[int]) -> list[list[int]]:
         else:
             groups.append([position])
     return groups
+
+
+def _lexical(text: str, spans: list[tuple[int, int]], before: int) -> list[int]:
+    """Which pieces are of words, after so many characters of a prefix."""
+    return [n for n, (start, end) in enumerate(spans) if start >= before and text[start:end].isalnum()]
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -14,8 +14,8 @@ from keeps_client.errors import KeepsError, UnavailableError
 
 MOST_AT_ONCE = 64
 """Texts that are read together."""
-MOST_READ = 4_000
-"""Characters of a text: two windows hold fewer, whatever it is written in."""
+MOST_READ = 12_000
+"""Characters of a text: six windows hold fewer, whatever it is written in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class Runtime(Protocol):
     """A loaded model."""
 
     def embed(self, texts: list[str], max_windows: int) -> list[Answer]: ...
+
+    def spans(self, texts: list[str], max_windows: int) -> list[list[tuple[int, int]]]: ...
 
     def close(self) -> None: ...
 
@@ -69,6 +71,14 @@ class Lane:
             self._draining = loop.create_task(self._drain())
         return list(await asyncio.gather(*futures))
 
+    async def spans(self, texts: Sequence[str], max_windows: int) -> list[list[tuple[int, int]]]:
+        """Where the word pieces of some texts are. Quick, so nobody waits in turn."""
+
+        def read() -> list[list[tuple[int, int]]]:
+            return self._loaded().spans(list(texts), max_windows)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, read)
+
     async def close(self) -> None:
         self._closed = True
         if self._draining is not None:
@@ -78,9 +88,12 @@ class Lane:
             self._runtime.close()
 
     def _compute(self, texts: list[str]) -> list[Answer]:
+        return self._loaded().embed(texts, self._max_windows)
+
+    def _loaded(self) -> Runtime:
         if self._runtime is None:
             self._runtime = self._load()
-        return self._runtime.embed(texts, self._max_windows)
+        return self._runtime
 
     async def _drain(self) -> None:
         """Answer whatever has come in since the last round, together, until nobody waits."""

@@ -20,7 +20,7 @@ from keeps.ai.token_vectors import pack_tokens
 from keeps.db.session import forbid_inside_transaction
 
 MINILM, MINILM_DIMENSIONS = "all-MiniLM-L6-v2", 384
-MAX_WINDOWS = 2
+MAX_WINDOWS = 6
 CHARACTERS_AT_ONCE = 6_000
 """Of texts that are read together: some tenths of a second."""
 QUESTION_CHARACTERS = 1_000
@@ -49,6 +49,10 @@ class LocalEmbedder:
         forbid_inside_transaction("the embedding model")
         (answer,) = await self._questions.run([text])
         return QueryEmbedding(answer.sentence, answer.tokens, tuple(answer.words), answer.reads)
+
+    async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Of each text, the characters of each word piece that `embed` gives a vector of, in their order."""
+        return await self._questions.spans(texts, MAX_WINDOWS)
 
     async def close(self) -> None:
         await asyncio.gather(self._questions.close(), self._stored.close())

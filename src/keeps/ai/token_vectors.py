@@ -45,6 +45,20 @@ def unpack_tokens(packed: bytes) -> Floats:
 
 
 @np.errstate(all="ignore")  # numbers of bounded size: what numpy warns of at times is a flag that BLAS left behind
+def similarities(query: Floats, packed: bytes) -> Floats:
+    """The cosine of each packed token vector with each of a question's: (n, m) of `query` (m, 128)."""
+    rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, TOKEN_BYTES)
+    found = np.empty((len(rows), len(query)), dtype=np.float32)
+    at_once = max(1, ALONE // (HALF * max(1, len(query))))
+    for start in range(0, len(rows), at_once):
+        some = rows[start : start + at_once]
+        # Scale and offset are applied to the products, not to the vectors: there are far fewer of them.
+        low, high = (some[:, 1:] & 15).astype(np.float32), (some[:, 1:] >> 4).astype(np.float32)
+        products = low @ query[:, :HALF].T + high @ query[:, HALF:].T - 8 * query.sum(axis=1)
+        found[start : start + at_once] = products * (some[:, :1].astype(np.float32) / (255 * 7))
+    return found
+
+
 def max_similarity(query: Floats, weights: Floats, memories: Sequence[bytes]) -> npt.NDArray[np.float32]:
     """MaxSim of one question with many memories: a weighted mean of cosines, about 0 to 1; 0 for one without tokens.
 
@@ -55,16 +69,7 @@ def max_similarity(query: Floats, weights: Floats, memories: Sequence[bytes]) ->
     if not filled or not len(query) or not weights.sum():
         return scores
     lengths = np.array([len(memories[index]) // TOKEN_BYTES for index in filled])
-    rows = np.frombuffer(b"".join(memories[index] for index in filled), dtype=np.uint8).reshape(-1, TOKEN_BYTES)
-    similarities = np.empty((len(rows), len(query)), dtype=np.float32)
-    at_once = max(1, ALONE // (HALF * len(query)))
-    for start in range(0, len(rows), at_once):
-        some = rows[start : start + at_once]
-        # Scale and offset are applied to the products, not to the vectors: there are far fewer of them.
-        low, high = (some[:, 1:] & 15).astype(np.float32), (some[:, 1:] >> 4).astype(np.float32)
-        products = low @ query[:, :HALF].T + high @ query[:, HALF:].T - 8 * query.sum(axis=1)
-        similarities[start : start + at_once] = products * (some[:, :1].astype(np.float32) / (255 * 7))
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-    best = np.maximum.reduceat(similarities, starts, axis=0)
+    best = np.maximum.reduceat(similarities(query, b"".join(memories[index] for index in filled)), starts, axis=0)
     scores[filled] = best @ weights / weights.sum()
     return scores

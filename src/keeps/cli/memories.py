@@ -305,6 +305,9 @@ def print_hit(place: int, hit: Hit) -> None:
     """One hit on a line or two; with its explanation below, where there is one."""
     memory = hit.memory
     out.print(f"[bold]{place:>3}[/]  [green]{hit.score:5.2f}[/]  {escape(_short(memory, 160))}")
+    if hit.passage is not None and hit.passage.start > 0:
+        shown = " ".join(memory.content[hit.passage.start : hit.passage.end].split())
+        out.print(f"            [italic]… {escape(shown if len(shown) <= 400 else shown[:399] + '…')}[/]")
     labels = [f"{memory.valid_from:%Y-%m-%d}", memory.kind]
     if memory.superseded_by:
         labels.append("superseded")

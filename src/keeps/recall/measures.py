@@ -35,7 +35,7 @@ def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns,
         similarity = np.einsum("ij,j->i", sentences, query.sentence)
         vector = np.where(has_vector, similarity, np.nan).astype(np.float64)
         if query.tokens is not None and asked.request.rerank is not False:
-            weights = _token_weights(query.words, language_of(text), found)
+            weights = token_weights(query.words, text, found)
             late = max_similarity(query.tokens, weights, [row.tokens or b"" for row in rows])
             tokens = np.where([bool(row.tokens) for row in rows], late, np.nan).astype(np.float64)
     ids = [row.memory_id for row in rows]
@@ -70,8 +70,10 @@ def _floats(values: Iterable[float]) -> np.ndarray[tuple[int], np.dtype[np.float
     return np.fromiter(values, dtype=np.float64)
 
 
-def _token_weights(words: Sequence[str], language: str, found: Found) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """The square root of each word's rarity; stop words count as words that half the memories have."""
+def token_weights(words: Sequence[str], text: str, found: Found) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """The square root of the rarity of each word of a question; stop words count as words that half the memories
+    have."""
+    language = language_of(text)
     common = float(bm25.inverse_frequencies(np.array([found.total * STOP_WORD_SHARE]), found.total)[0])
     known: dict[str, float] = {}
     for word in words:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 
-from keeps.ai.embedder import Embedder, Floats, QueryEmbedding
+from keeps.ai.embedder import Embedder, Floats, QueryEmbedding, ReadsInPieces
+from keeps.ai.token_vectors import TOKEN_BYTES, similarities
 from keeps.cache.brief import Brief
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
@@ -19,19 +22,23 @@ from keeps.recall.access import AccessBuffer
 from keeps.recall.arms import Arms, Asked
 from keeps.recall.conditions import Selection, select
 from keeps.recall.fusion import Part, Scores
-from keeps.recall.measures import measure
+from keeps.recall.measures import measure, token_weights
+from keeps.recall.passages import LONG_CHARACTERS, best_passage
 from keeps.recall.relevance import is_nothing_known, nearness, question_of, relevances
 from keeps.recall.store import Candidate
 from keeps.recall.updates import Told, latest_first
 from keeps.scope import Scope
+from keeps.text.searched import embedded_text
 from keeps.turns import acting_for
 from keeps_client.errors import KeepsError
-from keeps_client.models import Explanation, Hit, Memory, RecallRequest, RecallResult
+from keeps_client.models import Explanation, Hit, Memory, Passage, RecallRequest, RecallResult, Tier
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 25
 ASKED_KEPT, ASKED_SECONDS = 512, 600.0
 BEHIND_WEIGHT = 0.5
+MANY_BYTES = 4_000_000
+"""Of so many word vectors the late interaction takes ten milliseconds; of more it is left to a thread."""
 EMBEDDING_SECONDS = 20.0
 """So long a question waits for its vector; then the answer comes from words alone. The first one loads the model."""
 
@@ -90,6 +97,12 @@ class RecallService:
             for memory_id, score, position in ranked.hits
             if memory_id in memories
         ]
+        if query is not None and query.tokens is not None:
+            passages = await self._passages(hits, ranked, query)
+            hits = [
+                hit.model_copy(update={"passage": passages[hit.memory_id]}) if hit.memory_id in passages else hit
+                for hit in hits
+            ]
         nothing_known = not hits or is_nothing_known(ranked.nearness, request.query, ranked.terms)
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
@@ -123,6 +136,30 @@ class RecallService:
         with acting_for(scope.tenant_id):
             query, _ = await self._embed(text)
         return None if query is None else query.sentence
+
+    async def _passages(self, hits: Sequence[Hit], ranked: _Ranked, query: QueryEmbedding) -> dict[UUID, Passage]:
+        """Of long memories, by their ids, the sentences that are nearest to the question."""
+        rows = {row.memory_id: row for row in ranked.rows}
+        long = [
+            (hit, rows[hit.memory.memory_id].tokens)
+            for hit in hits
+            if len(hit.memory.content) >= LONG_CHARACTERS and hit.memory.memory_id in rows
+        ]
+        passages: dict[UUID, Passage] = {}
+        if not long or query.tokens is None or not isinstance(self._embedder, ReadsInPieces):
+            return passages
+        read = [
+            embedded_text(each.kind, each.content, each.metadata, each.trigger_condition, each.layer)
+            for each in (hit.memory for hit, _ in long)
+        ]
+        for (hit, tokens), text, spans in zip(long, read, await self._embedder.spans(read), strict=True):
+            # What is stored may be of another version of the text.
+            if tokens and len(tokens) == len(spans) * TOKEN_BYTES:
+                begin = len(text) - len(hit.memory.content)
+                found = best_passage(text, spans, similarities(query.tokens, tokens), ranked.weights)
+                if found is not None and found[1] > begin:
+                    passages[hit.memory_id] = Passage(start=max(0, found[0] - begin), end=found[1] - begin)
+        return passages
 
     def forget(self, tenant_id: str) -> None:
         """Whatever this process keeps of a tenant's memories and questions goes: some of it was erased."""
@@ -167,7 +204,11 @@ class RecallService:
             past = await store.as_of(tx, list(rows), request.as_of, selection, archived=request.include_archived)
             rows = {each: rows[each] for each in rows if each in past}
         current = [row for row in rows.values() if selection.is_current(row.valid_from, row.valid_to, row.expires_at)]
-        candidates = measure(current, asked, found, turns, self._clock())
+        now = self._clock()
+        if sum(len(row.tokens or b"") for row in current) > MANY_BYTES:
+            candidates = await asyncio.to_thread(measure, current, asked, found, turns, now)
+        else:
+            candidates = measure(current, asked, found, turns, now)
         total, parts, order = fusion.rank(candidates)
         told = [Told(row.memory_id, row.opening, row.role, row.speaker, row.valid_from) for row in current]
         sentences = candidates.sentences
@@ -178,8 +219,18 @@ class RecallService:
         dropped = len(rows) > len(current)
         relevant = relevances(candidates, question_of(found.total, found.idf))
         near, similar = nearness(candidates), candidates.vector.round(4)
-        terms = found.matched(request.query)
-        return _Ranked(hits, parts, current, past, relevant, near, similar, dropped=dropped, terms=terms)
+        return _Ranked(
+            hits,
+            parts,
+            current,
+            past,
+            relevant,
+            near,
+            similar,
+            dropped=dropped,
+            terms=found.matched(request.query),
+            weights=token_weights(query.words if query is not None else (), request.query, found),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +244,7 @@ class _Ranked:
     similarity: Scores
     dropped: bool
     terms: list[str]
+    weights: npt.NDArray[np.float32]
 
     def tier(self, request: RecallRequest, position: int) -> Tier:
         return "indexed" if request.scope != "persistent" and self.rows[position].sentence is not None else "persistent"

@@ -112,7 +112,7 @@ from keeps_client.models.plans import (
     PlanStatus,
 )
 from keeps_client.models.providers import AppendText, Entry, NewEntry, ProviderCapabilities, ProviderInfo, Rebuilt, Tier
-from keeps_client.models.recall import Explanation, Filters, Hit, RecallRequest, RecallResult
+from keeps_client.models.recall import Explanation, Filters, Hit, Passage, RecallRequest, RecallResult
 from keeps_client.models.sessions import NewSession, Session, SessionChange
 from keeps_client.models.tasks import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
 from keeps_client.models.tools import NewTool, Tool, ToolsImported
@@ -234,6 +234,7 @@ __all__ = [
     "OperationChange",
     "OperationDetail",
     "Page",
+    "Passage",
     "PathRequest",
     "Plan",
     "PlanChange",

@@ -74,12 +74,20 @@ class Explanation(Wire):
     matched_terms: list[str] = Field(default_factory=list[str])
 
 
+class Passage(Wire):
+    """Characters `start` to `end` of a memory's content."""
+
+    start: int
+    end: int
+
+
 class Hit(Wire):
     """A memory that answers, best first. Scores compare within one answer, not between answers.
 
     `relevance`, from 0 to 1, does not depend on the other hits: how near question and memory are by meaning and word by
     word.
     `similarity` is the cosine of their vectors. Both are None where there is no vector yet, or the provider has none.
+    `passage`: of a memory of over 1,000 characters, the sentences that are nearest to the question.
     """
 
     memory: Memory
@@ -89,6 +97,7 @@ class Hit(Wire):
     provider_id: str = "postgres"
     tier: Literal["working", "persistent", "indexed"] = "indexed"
     explanation: Explanation | None = None
+    passage: Passage | None = None
 
     @property
     def memory_id(self) -> UUID:
