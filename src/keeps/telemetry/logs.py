@@ -1,18 +1,25 @@
-"""JSON logs on stderr: one line an event, with ids and numbers, never contents or secrets."""
+"""JSON logs on stderr: one line an event, with ids and numbers, never contents or secrets.
+
+structlog is imported when something is logged: with what it needs it takes a tenth of `from keeps import Keeps`.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO, cast
-
-import structlog
+from functools import cache
+from typing import TYPE_CHECKING, TextIO, cast
 
 from keeps.settings import LogLevel
+
+if TYPE_CHECKING:
+    import structlog
 
 
 def configure_logs(level: LogLevel) -> None:
     """Set up structlog, and send what libraries log through it, too."""
+    import structlog
+
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -40,9 +47,6 @@ def configure_logs(level: LogLevel) -> None:
     root.setLevel(max(number, logging.WARNING))
 
 
-_LOGGER = structlog.get_logger("keeps")
-
-
 class _ToStderr:
     """Whatever stderr is at the moment of writing."""
 
@@ -53,19 +57,32 @@ class _ToStderr:
         sys.stderr.flush()
 
 
-_UNCONFIGURED = structlog.wrap_logger(
-    structlog.WriteLogger(cast("TextIO", _ToStderr())),
-    wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-    processors=[
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.JSONRenderer(),
-    ],
-)
-"""In a library, and in commands that print what they were asked for: warnings, on stderr, so that stdout is theirs
-alone."""
-
-
 def log() -> structlog.typing.FilteringBoundLogger:
     """The logger, configured by whoever runs the process."""
-    return _LOGGER if structlog.is_configured() else _UNCONFIGURED
+    import structlog
+
+    return _configured() if structlog.is_configured() else _unconfigured()
+
+
+@cache
+def _configured() -> structlog.typing.FilteringBoundLogger:
+    import structlog
+
+    return structlog.get_logger("keeps")
+
+
+@cache
+def _unconfigured() -> structlog.typing.FilteringBoundLogger:
+    """In a library, and in commands that print what they were asked for: warnings, on stderr, so that stdout is theirs
+    alone."""
+    import structlog
+
+    return structlog.wrap_logger(
+        structlog.WriteLogger(cast("TextIO", _ToStderr())),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.JSONRenderer(),
+        ],
+    )
