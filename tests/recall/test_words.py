@@ -275,3 +275,22 @@ async def test_an_older_database_is_brought_along(server: Any) -> None:
         assert len(words) == 3_000
         assert {"run", "harbour", "zoe"} <= set(words[0]["words"].split(" "))
     await superuser.close()
+
+
+async def test_a_write_reads_no_more_where_more_is_stored(server: Any, fresh_database: Any) -> None:
+    """Plans that a connection makes while tables are empty must do when they are not."""
+    name = await fresh_database()
+    count = 400
+    async with Keeps.open(database_url=server.url("keeps_app", name), embedder=Made()) as keeps:
+        memory = keeps.memory(Scope("new", "alice"))
+        for text in texts(count, 12):
+            await memory.remember(text, index="now")
+    superuser = await asyncpg.connect(server.url("postgres", name))
+    read = """
+        SELECT relname, indexrelname, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = 'keeps'
+        UNION ALL SELECT relname, 'whole', seq_tup_read FROM pg_stat_user_tables WHERE schemaname = 'keeps'"""
+    # A row of the tenant, of the user and of its audience is updated by each write: old versions of it are looked at.
+    own = ("tenants", "users", "audience_words")
+    rows = [tuple(row) for row in await superuser.fetch(read) if row[0] not in own]
+    await superuser.close()
+    assert [row for row in rows if row[2] > 20 * count] == []

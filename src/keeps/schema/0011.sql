@@ -1,8 +1,9 @@
 -- Words are read in their own language now: those that are there are read anew.
 TRUNCATE keeps.memory_words, keeps.postings, keeps.vector_bits, keeps.audience_words;
 
--- Vectors come: with their memory, or later. How many are not folded is looked at once in a while only. Where memories
--- are is planned each time: a plan that was made while the table was small would go through all of the tenant's.
+-- Vectors come: with their memory, or later. How many are not folded is looked at once in a while only. Where a memory is
+-- is asked so that only the index by memory answers it: of a plan that is made while the table is small, any index would
+-- seem to do, also the one that goes through all of the tenant's.
 CREATE OR REPLACE FUNCTION keeps.follow_vectors() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
 DECLARE
@@ -13,14 +14,15 @@ BEGIN
         WHERE tenant_id = OLD.tenant_id AND memory_id = OLD.memory_id;
         RETURN NULL;
     END IF;
-    FOR each IN EXECUTE $places$
+    FOR each IN
         SELECT arrived.tenant_id, held.audience, held.life, arrived.model, array_agg(held.place) AS places,
             array_agg(arrived.memory_id) AS memory_ids, bool_or(held.place % 64 = 0) AS due
         FROM arrived CROSS JOIN LATERAL (
-            SELECT audience, life, place FROM memory_words
-            WHERE memory_words.tenant_id = arrived.tenant_id AND memory_words.memory_id = arrived.memory_id
-            OFFSET 0) AS held
-        GROUP BY arrived.tenant_id, held.audience, held.life, arrived.model $places$
+            SELECT memory_words.memory_id, audience, life, place FROM memory_words
+            WHERE memory_words.tenant_id = arrived.tenant_id AND memory_words.memory_id >= arrived.memory_id
+            ORDER BY memory_words.memory_id LIMIT 1) AS held
+        WHERE held.memory_id = arrived.memory_id
+        GROUP BY arrived.tenant_id, held.audience, held.life, arrived.model
     LOOP
         PERFORM add_bits(each.tenant_id, each.audience, each.life, each.places, each.memory_ids);
         IF each.due AND (
