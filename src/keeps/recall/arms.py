@@ -153,7 +153,7 @@ class Arms:
                     await asyncio.to_thread(nearest.see, signs.places, signs.columns, start)
                 else:
                     nearest.see(signs.places, signs.columns, start)
-        return nearest.best()
+        return await asyncio.to_thread(nearest.best) if passing > SEEN_AT_ONCE else nearest.best()
 
     def forget(self, tenant_id: str) -> None:
         """What is kept of a tenant's signs and words goes."""

@@ -12,6 +12,8 @@ from keeps.text.names import SENTENCE_END
 LONG_CHARACTERS = 1_000
 """Shorter texts are a passage themselves."""
 PASSAGE_TOKENS = 250
+KEEPS_AT_LEAST = 0.9
+"""Sentences at both ends that bring less than the tenth part are left out."""
 Span = tuple[int, int]
 
 
@@ -42,7 +44,16 @@ def best_passage(
         score = float(reached @ weights)
         if score > best + 1e-6:
             best, chosen = score, (first, last)
-    return sentences[held[chosen[0]]][0], sentences[held[chosen[1]]][1]
+    first, last = chosen
+
+    def holds(first: int, last: int) -> bool:
+        return first <= last and float(nearest[first : last + 1].max(axis=0) @ weights) >= KEEPS_AT_LEAST * best
+
+    while holds(first + 1, last):
+        first += 1
+    while holds(first, last - 1):
+        last -= 1
+    return sentences[held[first]][0], sentences[held[last]][1]
 
 
 def _sentences(text: str) -> list[Span]:
