@@ -12,7 +12,7 @@ import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, pack_tokens, unpack_tokens
+from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, nearest_words, pack_tokens, unpack_tokens
 from keeps.recall import cues, fusion, relevance
 from keeps.recall.bm25 import TextMatches, inverse_frequencies, score, score_sessions
 from keeps.recall.misspelt import Vocabulary, alike, first_letters
@@ -106,7 +106,7 @@ def test_max_similarity_is_what_its_definition_says(words: int, lengths: list[in
         float((unpack_tokens(packed) @ query.T).max(axis=0) @ weights / weights.sum()) if packed else 0.0
         for packed in memories
     ]
-    assert np.allclose(max_similarity(query, weights, memories), expected, atol=1e-4)
+    assert np.allclose(max_similarity(nearest_words(query, memories), weights), expected, atol=1e-4)
 
 
 def matches_of(frequencies: list[list[int]], lengths: list[int], sessions: list[int]) -> TextMatches:
@@ -346,10 +346,12 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
         keys=[bytes([n]) * 16 for n in range(count)],
         text=array(),
         words=array(),
-        vector=np.where(unknown, np.nan, array()),
+        vector=(vector := np.where(unknown, np.nan, array())),
+        centred=vector - 0.1,
         tokens=np.where(unknown, np.nan, array()),
         token_counts=random.integers(0, 300, count).astype(float),
         session=array(),
+        session_tokens=array(),
         stated=np.round(array()),
         speaker=np.round(array()),
         date=np.round(array()),
@@ -390,6 +392,33 @@ def test_a_ranking_holds_each_candidate_once_and_its_parts_add_up(count: int, se
     assert sorted(order) == list(range(count))
     assert np.allclose(total, np.sum([part.points for part in parts], axis=0))
     assert fusion.rank(candidates(count, seed))[2] == order
+
+
+def test_what_all_candidates_share_tells_none_from_another() -> None:
+    random = np.random.default_rng(3)
+    shared, own = random.normal(size=16) * 5, random.normal(size=(30, 16))
+    vectors = (own + shared).astype(np.float32)
+    question = (own[4] + shared).astype(np.float32)
+    got = fusion.centred(vectors, question)
+    half = 0.5 * vectors.mean(axis=0)
+    expected = [
+        (each - half) @ (question - half) / np.linalg.norm(each - half) / np.linalg.norm(question - half)
+        for each in vectors
+    ]
+    assert got.tolist() == pytest.approx(expected, abs=1e-5)
+    assert got.argmax() == 4
+
+
+def test_a_conversation_is_as_near_as_its_turns_together() -> None:
+    best = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.9, 0.9], [0.3, 0.3]], dtype=np.float32)
+    weights = np.array([1.0, 3.0], dtype=np.float32)
+    got = fusion.of_sessions(best, weights, ["a", "a", "b", None, "c"])
+    whole = {"a": (0.9 + 3 * 0.8) / 4, "b": 0.5, "c": 0.3}
+    assert got.tolist() == pytest.approx(
+        [1.0, 1.0, (whole["b"] - whole["c"]) / (whole["a"] - whole["c"]), 0.0, 0.0], abs=1e-5
+    )
+    assert not fusion.of_sessions(best, weights, ["a"] * 5).any()
+    assert not fusion.of_sessions(best, weights, [None] * 5).any()
 
 
 def test_of_two_like_memories_the_newer_comes_first() -> None:

@@ -14,6 +14,7 @@ from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
+from keeps_client.models import Explanation, Hit
 from keeps_client.models.recall import RELEVANCE_FLOOR
 
 
@@ -412,3 +413,20 @@ async def test_passages_count_from_the_content_whoever_said_it(memory: LocalMemo
     await memory.update(receipt.memory_id, content=long + " It was changed to Haddock.")
     (hit,) = (await memory.recall("What is the password of the cellar?")).hits
     assert hit.passage is None or long[: hit.passage.end]
+
+
+async def test_what_answers_a_question_of_the_other_is_lifted_by_it(memory: LocalMemory) -> None:
+    said = ["How was the cello lesson with Ms Petrova on Monday?", "Quite hard, my fingers hurt.", "Oh, I am sorry."]
+    for place, text in enumerate(said):
+        moment = datetime(2026, 1, 1, 12, place, tzinfo=UTC)
+        await memory.remember(text, kind="episodic", session_id="s1", valid_from=moment, index="now")
+    for number in range(20):
+        await memory.remember(f"The weather of day {number} was fine.", kind="episodic", session_id="s2", index="now")
+    hits = (await memory.recall("What happened at the cello lesson?", explain=True, limit=20)).hits
+    parts = {hit.memory.content: {part.name: part.points for part in _parts(hit)} for hit in hits}
+    assert [hit.memory.content for hit in hits[:2]] == said[:2]
+    assert parts[said[1]]["neighbours"] > 1.5 * parts[said[2]]["neighbours"]
+
+
+def _parts(hit: Hit) -> list[Explanation.Part]:
+    return [] if hit.explanation is None else hit.explanation.parts

@@ -59,17 +59,22 @@ def similarities(query: Floats, packed: bytes) -> Floats:
     return found
 
 
-def max_similarity(query: Floats, weights: Floats, memories: Sequence[bytes]) -> npt.NDArray[np.float32]:
-    """MaxSim of one question with many memories: a weighted mean of cosines, about 0 to 1; 0 for one without tokens.
+def nearest_words(query: Floats, memories: Sequence[bytes]) -> Floats:
+    """For each memory and each token of one question, the cosine of its most similar token: (memories, n). 0 for a
+    memory without tokens.
 
-    `query`: (n, 128) · `weights`: (n,) · `memories`: packed token vectors
+    `query`: (n, 128) · `memories`: packed token vectors
     """
-    scores = np.zeros(len(memories), dtype=np.float32)
+    best = np.zeros((len(memories), len(query)), dtype=np.float32)
     filled = [index for index, packed in enumerate(memories) if packed]
-    if not filled or not len(query) or not weights.sum():
-        return scores
-    lengths = np.array([len(memories[index]) // TOKEN_BYTES for index in filled])
-    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-    best = np.maximum.reduceat(similarities(query, b"".join(memories[index] for index in filled)), starts, axis=0)
-    scores[filled] = best @ weights / weights.sum()
-    return scores
+    if filled and len(query):
+        lengths = np.array([len(memories[index]) // TOKEN_BYTES for index in filled])
+        starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+        found = similarities(query, b"".join(memories[index] for index in filled))
+        best[filled] = np.maximum.reduceat(found, starts, axis=0)
+    return best
+
+
+def max_similarity(best: Floats, weights: Floats) -> npt.NDArray[np.float32]:
+    """MaxSim of each memory: the weighted mean of `nearest_words`, about 0 to 1."""
+    return (np.einsum("ij,j->i", best, weights) / max(float(weights.sum()), 1e-9)).astype(np.float32)

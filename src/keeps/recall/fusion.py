@@ -18,7 +18,10 @@ Scores = npt.NDArray[np.float64]
 
 TOKENS_WEIGHT = 1.0
 """Late interaction: MaxSim over token vectors, less `LENGTH_PENALTY · ln(tokens / 64)` for long memories."""
-VECTOR_WEIGHT = 0.3
+VECTOR_WEIGHT = 0.2
+COMMON_SHARE = 0.5
+"""Similarity counts without half of what the vectors of all candidates have in common: they are of one user, or about
+one matter, and what they share tells none from another."""
 TEXT_WEIGHT = 0.2
 FIRST_STAGE_WEIGHT = 0.5
 """Where no memory has token vectors (another model), and the memory none, words and vector count half each."""
@@ -31,9 +34,12 @@ STATED_WEIGHT, STATED_BONUS = 1.3, 0.2
 """When advice is asked for, a stated preference counts at least this share of its nearness to the question, and a
 bonus."""
 STATED_TOKENS = 64
-NEXT_TURN_WEIGHT, SECOND_TURN_WEIGHT = 0.2, 0.1
-SESSION_WEIGHT = 0.2
-SPEAKER_WEIGHT = 0.1
+NEXT_TURN_WEIGHT, SECOND_TURN_WEIGHT = 0.15, 0.1
+ASKED_WEIGHT = 0.2
+"""More for the turn before, where it asks: what answers a question is often said in other words than the question."""
+SESSION_WEIGHT, SESSION_TOKENS_WEIGHT = 0.1, 0.2
+"""For the whole conversation: by words, and by late interaction, each word of the question with its best turn."""
+SPEAKER_WEIGHT = 0.3
 DATE_WEIGHT = 0.2
 IMPORTANCE_WEIGHT = 0.1
 RETENTION_WEIGHT = 0.05
@@ -51,16 +57,19 @@ NEWER_FIRST_MARGIN = 0.1
 class Candidates:
     """What is known of n candidates: lists and arrays of length n. NaN where an arm says nothing of a candidate.
 
-    `words`: the share of the question's words that each holds, by their rarity, 0 to 1.
+    `words`: the share of the question's words that each holds, by their rarity, 0 to 1. `centred`: the similarity
+    without what the candidates have in common. `session`, `session_tokens`: of the whole conversation, 0 to 1.
     """
 
     keys: list[bytes]
     text: Scores
     words: Scores
     vector: Scores
+    centred: Scores
     tokens: Scores
     token_counts: Scores
     session: Scores
+    session_tokens: Scores
     stated: Scores
     speaker: Scores
     date: Scores
@@ -104,7 +113,7 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
         _part(
             "vector",
             candidates.vector,
-            normalise(candidates.vector),
+            normalise(candidates.centred),
             np.where(has_tokens, VECTOR_WEIGHT, FIRST_STAGE_WEIGHT),
         ),
         _part(
@@ -115,16 +124,17 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
         ),
     ]
     base = np.sum([part.points for part in parts], axis=0)
-    lane = STATED_WEIGHT * normalise(candidates.vector) + STATED_BONUS
+    lane = STATED_WEIGHT * normalise(candidates.centred) + STATED_BONUS
     short = candidates.token_counts <= STATED_TOKENS
     parts.append(
         _part("stated", candidates.stated, np.where(short, candidates.stated * np.maximum(0.0, lane - base), 0.0), 1.0)
     )
     base = base + parts[-1].points
-    fade = np.minimum(1.0, LENGTH_TOKENS / np.maximum(candidates.token_counts, 1.0))
+    fade = faded(candidates.token_counts)
     parts += [
         _part("neighbours", around := _around(base, candidates.neighbours), around, fade),
         _part("session", candidates.session, candidates.session, SESSION_WEIGHT * fade),
+        _part("session_tokens", candidates.session_tokens, candidates.session_tokens, SESSION_TOKENS_WEIGHT * fade),
         _part("speaker", candidates.speaker, candidates.speaker, SPEAKER_WEIGHT),
         _part("date", candidates.date, candidates.date, DATE_WEIGHT),
         _part("importance", candidates.importance, candidates.importance, IMPORTANCE_WEIGHT),
@@ -136,6 +146,41 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
     total = np.sum([part.points for part in parts], axis=0)
     order = sorted(range(len(total)), key=lambda position: (-total[position], candidates.keys[position]))
     return total, parts, newer_first(order, total, candidates)
+
+
+def faded(token_counts: Scores) -> Scores:
+    """What the context of a memory counts: the longer it is, the less."""
+    return np.minimum(1.0, LENGTH_TOKENS / np.maximum(token_counts, 1.0))
+
+
+def centred(sentences: npt.NDArray[np.float32], question: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """The cosine of each of some vectors with the question's, without COMMON_SHARE of what all of them have in
+    common."""
+    common = COMMON_SHARE * sentences.mean(axis=0)
+    own, asked = sentences - common, question - common
+    lengths = np.sqrt(np.einsum("ij,ij->i", own, own)) * np.sqrt(float(asked @ asked))
+    return np.einsum("ij,j->i", own, asked) / np.maximum(lengths, 1e-9)
+
+
+def of_sessions(
+    best: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], sessions: Sequence[str | None]
+) -> Scores:
+    """For each candidate, how near its whole conversation is, 0 to 1 of the nearest: each word of the question counts
+    by the turn that is nearest to it. 0 where it belongs to none, or all belong to one.
+
+    `best`: (candidates, words of the question), the nearest word of each candidate
+    """
+    result = np.zeros(len(best))
+    number = {name: place for place, name in enumerate(dict.fromkeys(each for each in sessions if each is not None))}
+    if len(number) < 2 or not weights.sum():
+        return result
+    inside = np.array([each is not None for each in sessions], dtype=bool)
+    of = np.array([number[each] for each in sessions if each is not None], dtype=np.int64)
+    nearest = np.full((len(number), best.shape[1]), -1.0, dtype=np.float32)
+    np.maximum.at(nearest, of, best[inside])
+    scores = normalise((nearest @ weights / weights.sum()).astype(np.float64))
+    result[inside] = scores[of]
+    return result
 
 
 def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, depth: int = 30) -> list[int]:

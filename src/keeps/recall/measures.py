@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 
-from keeps.ai.token_vectors import TOKEN_BYTES, max_similarity
+from keeps.ai.token_vectors import TOKEN_BYTES, max_similarity, nearest_words
 from keeps.memories.retention import retention
 from keeps.recall import bm25, cues, fusion
 from keeps.recall.arms import Asked, Found
@@ -26,32 +26,39 @@ def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns,
     dates = cues.dates_in(text)
     advice = bool(cues.preferences_behind(text))
     sentences = np.zeros((count, query.sentence.shape[0] if query is not None else 1), dtype=np.float32)
-    vector = np.full(count, np.nan)
-    tokens = np.full(count, np.nan)
+    vector, centred = np.full(count, np.nan), np.full(count, np.nan)
+    tokens, session_tokens = np.full(count, np.nan), np.zeros(count)
     if query is not None:
         has_vector = np.array([row.sentence is not None for row in rows], dtype=bool)
         if has_vector.any():
             sentences[has_vector] = read_sentences([row.sentence for row in rows if row.sentence is not None])
-        similarity = np.einsum("ij,j->i", sentences, query.sentence)
-        vector = np.where(has_vector, similarity, np.nan).astype(np.float64)
+            vector[has_vector] = np.einsum("ij,j->i", sentences[has_vector], query.sentence)
+            centred[has_vector] = fusion.centred(sentences[has_vector], query.sentence)
         if query.tokens is not None and asked.request.rerank is not False:
             weights = token_weights(query.words, text, found)
-            late = max_similarity(query.tokens, weights, [row.tokens or b"" for row in rows])
-            tokens = np.where([bool(row.tokens) for row in rows], late, np.nan).astype(np.float64)
+            nearest = nearest_words(query.tokens, [row.tokens or b"" for row in rows])
+            has_tokens = np.array([bool(row.tokens) for row in rows], dtype=bool)
+            tokens[has_tokens] = max_similarity(nearest, weights)[has_tokens]
+            session_tokens = fusion.of_sessions(
+                nearest, weights, [row.session_id if row.tokens else None for row in rows]
+            )
     ids = [row.memory_id for row in rows]
     fading = [
         retention(row.importance, row.access_count, row.last_used_at, now) if row.layer == "short_term" else 1.0
         for row in rows
     ]
+    token_counts = _floats(len(row.tokens or b"") // TOKEN_BYTES for row in rows)
     text_scores, session_scores = found.scored.at([row.spot for row in rows])
     return Candidates(
         keys=[each.bytes for each in ids],
         text=text_scores,
         words=np.minimum(1.0, text_scores / max(found.all_words, 1e-9)),
         vector=vector,
+        centred=centred,
         tokens=tokens,
-        token_counts=_floats(len(row.tokens or b"") // TOKEN_BYTES for row in rows),
+        token_counts=token_counts,
         session=session_scores,
+        session_tokens=session_tokens,
         stated=(_floats(cues.states_preference(row.opening, row.role) for row in rows) if advice else np.zeros(count)),
         speaker=_floats(cues.named_in(names, row.speaker) for row in rows),
         date=_floats(cues.date_match(dates, row.valid_from) for row in rows) if dates else np.zeros(count),
@@ -62,7 +69,7 @@ def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns,
         graph=_floats(found.graph.get(each, 0.0) for each in ids),
         valid_from=[row.valid_from for row in rows],
         sentences=sentences,
-        neighbours=_positions(ids, turns),
+        neighbours=_positions(rows, turns, fusion.faded(token_counts)),
     )
 
 
@@ -83,22 +90,24 @@ def token_weights(words: Sequence[str], text: str, found: Found) -> np.ndarray[t
     return np.sqrt(np.array([known[word] for word in words], dtype=np.float32))
 
 
-def _positions(ids: Sequence[UUID], turns: Turns) -> dict[int, list[tuple[int, float]]]:
+def _positions(rows: Sequence[Candidate], turns: Turns, fade: fusion.Scores) -> dict[int, list[tuple[int, float]]]:
     """For each candidate the candidates around it in its conversation, and their weights, from the known stretches."""
-    place = {each: position for position, each in enumerate(ids)}
+    place = {row.memory_id: position for position, row in enumerate(rows)}
     following: dict[UUID, UUID] = {}
     for turn, (before, after) in turns.items():
         stretch = [*reversed(before), turn, *after]
         following.update(pairwise(stretch))
     found: dict[int, list[tuple[int, float]]] = {}
 
-    def join(one: UUID, other: UUID, weight: float) -> None:
+    def join(one: UUID, other: UUID, weight: float, *, next_turn: bool = True) -> None:
         if one in place and other in place:
-            found.setdefault(place[one], []).append((place[other], weight))
-            found.setdefault(place[other], []).append((place[one], weight))
+            first, second = place[one], place[other]
+            asked = fusion.ASKED_WEIGHT * float(fade[first]) if next_turn and "?" in rows[first].opening else 0.0
+            found.setdefault(first, []).append((second, weight))
+            found.setdefault(second, []).append((first, weight + asked))
 
     for turn, after in following.items():
         join(turn, after, fusion.NEXT_TURN_WEIGHT)
         if after in following:
-            join(turn, following[after], fusion.SECOND_TURN_WEIGHT)
+            join(turn, following[after], fusion.SECOND_TURN_WEIGHT, next_turn=False)
     return found

@@ -34,7 +34,7 @@ from keeps_client.errors import KeepsError
 from keeps_client.models import Explanation, Hit, Memory, Passage, RecallRequest, RecallResult, Tier
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
-EXPANDED = 25
+EXPANDED = 60
 ASKED_KEPT, ASKED_SECONDS = 512, 600.0
 BEHIND_WEIGHT = 0.5
 MANY_BYTES = 4_000_000
