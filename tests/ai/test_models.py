@@ -196,6 +196,7 @@ def test_prefixes_pooling_and_window_come_from_the_folder(tmp_path: Path) -> Non
         (lambda folder: (folder / "config.json").write_text("{"), "damaged"),
         (lambda folder: (folder / "config.json").write_text('{"model_type": "gpt2"}'), "export it to ONNX"),
         (lambda folder: (folder / "tokenizer.json").write_text("{}"), "cannot be read"),
+        (lambda folder: (folder / "tokenizer.json").write_bytes(b"\xff\xfe"), "cannot be read"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"nothing"), "cannot be read"),
         (lambda folder: (folder / "model.onnx").write_bytes(b"nothing"), "cannot be read"),
     ],
@@ -208,7 +209,10 @@ async def test_a_folder_that_is_not_whole_says_what_is_missing(tmp_path: Path, c
         await embedder_of(f"onnx:{folder}", tmp_path / "kept").embed(["x"])
 
 
-@pytest.mark.parametrize("line", ["pooling = 'max'", "window = 9000", "colour = 'red'", "tokens = 'yes'", "= ="])
+@pytest.mark.parametrize(
+    "line",
+    ["pooling = 'max'", "window = 9000", "colour = 'red'", "tokens = 'yes'", "= =", "name = ''", r'name = "a\u0000b"'],
+)
 def test_own_words_about_a_model_are_checked(tmp_path: Path, line: str) -> None:
     tiny_bert(tmp_path)
     (tmp_path / "keeps-model.toml").write_text(line)
@@ -275,3 +279,46 @@ def test_the_command_says_which_models_there_are_and_what_one_costs(tmp_path: Pa
     assert not (tmp_path / "keeps.toml").exists()
     assert run(app, ["models", "use", "none", "--home", str(tmp_path)]).exit_code == 0
     assert "embedder = 'none'" in (tmp_path / "keeps.toml").read_text()
+
+
+async def test_a_damaged_projection_is_made_anew(tmp_path: Path) -> None:
+    tiny_bert(tmp_path / "tiny")
+    for _ in range(2):
+        chosen = embedder_of(f"onnx:{tmp_path / 'tiny'}", tmp_path / "kept")
+        assert (await chosen.embed(["tall trees"]))[0].tokens
+        await chosen.close()
+        (made,) = (tmp_path / "kept").glob("*.npz")
+        made.write_bytes(b"nothing")
+
+
+def test_whatever_decides_the_vectors_is_in_their_tag(tmp_path: Path) -> None:
+    tiny_bert(tmp_path)
+    tags = [read_model(tmp_path, tmp_path).tag]
+    (tmp_path / "tokenizer.json").write_text(read_tokenizer() + " ")
+    tags.append(read_model(tmp_path, tmp_path).tag)
+    (tmp_path / "model.safetensors_data").write_bytes(b"numbers")
+    tags.append(read_model(tmp_path, tmp_path).tag)
+    (tmp_path / "config_sentence_transformers.json").write_text('{"prompts": ["x"]}')
+    assert read_model(tmp_path, tmp_path).tag == tags[-1]
+    assert len(set(tags)) == 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "embedder = 'none'\n"),
+        (
+            '# mine\r\nembedder = "local"  # the best\r\nport = 9\r\n',
+            "# mine\r\nembedder = 'none'  # the best\r\nport = 9\r\n",
+        ),
+        ("  embedder = 'local'\n", "embedder = 'none'\n"),
+        ('"embedder" = "local"\n', "embedder = 'none'\n"),
+        ('embedder = """\nlocal"""\n', None),
+    ],
+)
+def test_the_settings_file_is_changed_in_one_place(tmp_path: Path, before: str, after: str | None) -> None:
+    (tmp_path / "keeps.toml").write_bytes(before.encode())
+    done = CliRunner().invoke(app, ["models", "use", "none", "--home", str(tmp_path)])
+    assert (done.exit_code == 0) == (after is not None), done.output
+    assert (tmp_path / "keeps.toml").read_bytes().decode() == (before if after is None else after)
+    assert [path.name for path in tmp_path.iterdir()] == ["keeps.toml"]

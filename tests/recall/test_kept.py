@@ -114,3 +114,7 @@ async def test_what_nobody_uses_goes_by_itself() -> None:
     held.put("c", 3, 4)
     assert (held.get("a"), held.get("b"), held.get("c")) == (1, None, 3)
     await until(lambda: len(held) == 0, "entries that nobody uses")
+    aging: Brief[str, int] = Brief(room=10, seconds=0.2, renewed=False)
+    aging.put("a", 1)
+    assert aging.get("a") == 1
+    await until(lambda: aging.get("a") is None, "an entry that is used, and grows old all the same")

@@ -59,6 +59,16 @@ def test_terms(text: str, expected: list[str]) -> None:
     assert sorted(terms_of(text)) == sorted(expected)
 
 
+@pytest.mark.parametrize("letter", ["ก", "ກ", "ក", "က", "a", "א", "क"])
+def test_signs_piled_on_a_letter_make_no_long_terms(letter: str) -> None:
+    marks = "\u0e31\u0e34\u0301\u0323\u05b4\u0eb4\u17b7\u102d\u0e48"
+    random = np.random.default_rng(1)
+    piled = letter + "".join(random.choice(list(marks), 5_000)) + letter
+    assert max(map(len, terms_of(piled)), default=0) <= 64
+    decomposed = "a" + "\u0301" * 3 + "b z\u0323b"
+    assert terms_of(decomposed) == terms_of("ab zb")
+
+
 def test_words_keep_their_order_and_are_not_stemmed() -> None:
     assert words_of("Whose DOGS? ①Ünïcode") == ["whose", "dogs", "1unicode"]
 
@@ -273,6 +283,16 @@ def test_a_passage_is_made_of_whole_sentences(text: str, seed: int) -> None:
     if len(spans) <= 250:  # nothing else comes near it
         whole = nearness.max(axis=0).sum()
         assert nearness[inside].max(axis=0).sum() >= 0.9 * whole - 1e-4
+
+
+def test_a_passage_of_many_short_or_one_endless_sentence_is_short_enough() -> None:
+    for text in ("a. " * 2_000 + "a.", "a " * 2_000 + "a", "我喜欢喝茶。" * 400):
+        spans = [(at, at + 1) for at, letter in enumerate(text) if letter.isalnum()]
+        nearness = np.random.default_rng(2).uniform(size=(len(spans), 4)).astype(np.float32)
+        found = best_passage(text, spans, nearness, np.ones(4, dtype=np.float32))
+        assert found is not None
+        assert 1 <= sum(found[0] <= start < found[1] for start, _ in spans) <= 250
+        assert text[found[1] - 1] in ".。a"
 
 
 @given(st.data())

@@ -430,3 +430,35 @@ async def test_what_answers_a_question_of_the_other_is_lifted_by_it(memory: Loca
 
 def _parts(hit: Hit) -> list[Explanation.Part]:
     return [] if hit.explanation is None else hit.explanation.parts
+
+
+async def test_what_was_forgotten_or_archived_comes_by_no_arm(memory: LocalMemory) -> None:
+    company = await memory.add_entity("Zorblax")
+    texts = ("Zorblax hired Ann.", "Zorblax moved to Bonn.", "Zorblax was sold.")
+    for number, text in enumerate(texts):
+        told = await memory.remember(text, namespace="ns", key=f"k{number}", index="now")
+        await memory.add_mention(told.memory_id, company.entity_id)
+        if number == 1:
+            await memory.forget(told.memory_id)
+    for query in ("Zorblax", "ns/k1"):
+        for providers in (None, ["postgres", "graph"]):
+            found = await memory.recall(query, providers=providers)
+            assert texts[1] not in [hit.memory.content for hit in found.hits], (query, providers)
+    found = await memory.recall("Zorblax", providers=["postgres", "graph"])
+    assert {hit.memory.content for hit in found.hits} >= {texts[0], texts[2]}
+
+
+async def test_long_texts_of_short_sentences_hold_nobody_up(memory: LocalMemory) -> None:
+    """The watchdog of the event loop fails this test where they do."""
+    for number in range(3):
+        await memory.remember(f"{number}. " + "a. b. c. " * 2_000, index="now")
+    hits = (await memory.recall("what about a, b and c?", limit=50)).hits
+    assert all(hit.passage is not None and hit.passage.end <= len(hit.memory.content) for hit in hits)
+
+
+async def test_many_different_words_hold_nobody_up(memory: LocalMemory) -> None:
+    random = np.random.default_rng(4)
+    for _ in range(8):
+        letters = random.choice(list("abcdefghijklmnopqrstuvwxyz"), (4_000, 8))
+        await memory.remember(" ".join(map("".join, letters)), index="later")
+    await memory.recall("qqwxyza zzkwvup jjqxwyv", scope="persistent")

@@ -294,3 +294,18 @@ async def test_a_write_reads_no_more_where_more_is_stored(server: Any, fresh_dat
     rows = [tuple(row) for row in await superuser.fetch(read) if row[0] not in own]
     await superuser.close()
     assert [row for row in rows if row[2] > 20 * count] == []
+
+
+async def test_no_text_of_one_user_stops_the_lists_of_all(
+    app_url: str, superuser: asyncpg.Connection, tenant: str
+) -> None:
+    """The word of a list must fit into a page of an index, whatever somebody piles on a letter."""
+    marks = [chr(code) for code in range(0xE31, 0xE4F) if code not in range(0xE3B, 0xE47)]
+    piled = "ก" + "".join(random.Random(1).choices(marks, k=5_000))
+    async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
+        bob, alice = (keeps.memory(Scope(tenant, user)) for user in ("bob", "alice"))
+        await bob.remember(piled, visibility="tenant", index="later")
+        said = [{"content": text, "visibility": "tenant"} for text in texts(600, 13)]
+        await alice.remember_many(said, index="later")
+        await alice.remember("and one more", visibility="tenant", index="later")
+    assert await superuser.fetchval("SELECT count(*) FROM keeps.postings WHERE tenant_id = $1", tenant) > 100

@@ -15,9 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 from unicodedata import category, name
 from uuid import uuid4
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -167,10 +169,13 @@ class Encoder:
         if found is None:
             path = self.model.projection
             with _fitting:
-                if not path.is_file():
+                found = _projection_in(path)
+                if found is None:
                     self._fit()
-                with path.open("rb") as file:
-                    found = self._projection = np.load(file)["projection"].astype(np.float32)
+                    found = _projection_in(path)
+            if found is None:
+                raise NotConfiguredError(f"{path} cannot be written or read; is the disk full?")
+            self._projection = found
         return found
 
     def _fit(self) -> None:
@@ -197,6 +202,15 @@ class Encoder:
         with suppress(FileNotFoundError):
             np.savez_compressed(made, projection=projection.astype(np.float16))
         made.replace(path)
+
+
+def _projection_in(path: Path) -> Floats | None:
+    """None where there is none, or it is damaged."""
+    try:
+        with path.open("rb") as file:
+            return np.load(file)["projection"].astype(np.float32)
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None
 
 
 def _opened(model: Model, threads: int) -> Callable[[Ids, Ids], Floats]:

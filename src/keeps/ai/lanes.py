@@ -72,12 +72,11 @@ class Lane:
         return list(await asyncio.gather(*futures))
 
     async def spans(self, texts: Sequence[str], max_windows: int) -> list[list[tuple[int, int]]]:
-        """Where the word pieces of some texts are. Quick, so nobody waits in turn."""
-
-        def read() -> list[list[tuple[int, int]]]:
-            return self._loaded().spans(list(texts), max_windows)
-
-        return await asyncio.get_running_loop().run_in_executor(self._thread, read)
+        """Where the word pieces of some texts are; nowhere, before the model is loaded. In a thread apart: nobody who
+        asks the model waits for it."""
+        if self._runtime is None:
+            return [[] for _ in texts]
+        return await asyncio.to_thread(self._runtime.spans, list(texts), max_windows)
 
     async def close(self) -> None:
         self._closed = True
@@ -88,12 +87,9 @@ class Lane:
             self._runtime.close()
 
     def _compute(self, texts: list[str]) -> list[Answer]:
-        return self._loaded().embed(texts, self._max_windows)
-
-    def _loaded(self) -> Runtime:
         if self._runtime is None:
             self._runtime = self._load()
-        return self._runtime
+        return self._runtime.embed(texts, self._max_windows)
 
     async def _drain(self) -> None:
         """Answer whatever has come in since the last round, together, until nobody waits."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
+import re
 import tomllib
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +20,8 @@ MOST_WINDOW = 254
 _ONNX = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx", "onnx/model_int8.onnx")
 _SAFE = "model.safetensors"
 OWN_FILE = "keeps-model.toml"
-HUB_FILES = ["*.json", "onnx/model.onnx", "model.onnx", "model.safetensors", OWN_FILE]
+_NAME = re.compile(r"[\w.@/-]{1,100}")
+HUB_FILES = ["*.json", "onnx/model.onnx*", "model.onnx*", "model.safetensors", OWN_FILE]
 BERTS = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
 """Whose safetensors Keeps reads by itself; others must be exported to ONNX."""
 _PREFIXES = {
@@ -59,7 +62,10 @@ class Model:
     def tag(self) -> str:
         """What its vectors are stored under: other weights, prefixes or pooling give vectors that do not compare."""
         how = (self.pooling, self.question_prefix, self.text_prefix, self.window, self.centred)
-        used = f"{sha256_of(self.weights)} {how}"
+        # An ONNX file may keep its numbers in others beside it.
+        files = [self.weights, *sorted(self.weights.parent.glob(f"{glob.escape(self.weights.name)}[._]*"))]
+        words = hashlib.sha256(self.tokenizer.encode()).hexdigest()
+        used = f"{[sha256_of(each) for each in files if each.is_file()]} {words} {how}"
         return f"{self.name}@{hashlib.sha256(used.encode()).hexdigest()[:12]}"
 
 
@@ -85,11 +91,11 @@ def read_model(folder: Path, kept: Path) -> Model:
         )
     name = _name_of(folder)
     question, text = next((said for family, said in _PREFIXES.items() if family in name.lower()), ("", ""))
-    prompts = cast("dict[str, str]", _json(folder / "config_sentence_transformers.json").get("prompts") or {})
+    prompts = _texts(_json(folder / "config_sentence_transformers.json").get("prompts"))
     found = Model(
         name,
         weights,
-        tokenizer.read_text(encoding="utf-8"),
+        _text(tokenizer),
         Path(),
         pooling="cls" if _json(folder / "1_Pooling/config.json").get("pooling_mode_cls_token") else "mean",
         question_prefix=prompts.get("query") or prompts.get("search_query") or question,
@@ -129,7 +135,7 @@ def _name_of(folder: Path) -> str:
     for part in reversed(folder.resolve().parts):
         if part.startswith("models--"):
             return part.removeprefix("models--").replace("--", "/")
-    return folder.resolve().name
+    return re.sub(r"[^\w.@-]+", "-", folder.resolve().name)[:100] or "model"
 
 
 def _longest(folder: Path, config: dict[str, Any]) -> int:
@@ -147,8 +153,8 @@ def _with_own_words(model: Model, path: Path) -> Model:
     if not path.is_file():
         return model
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        said = tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError as error:
         raise ValidationFailedError(f"{path} is not valid TOML: {error}") from None
     shapes: dict[str, type] = {
         "name": str,
@@ -161,11 +167,11 @@ def _with_own_words(model: Model, path: Path) -> Model:
     }
     for field, value in said.items():
         if field not in shapes or type(value) is not shapes[field]:
-            raise ValidationFailedError(
-                f"{path}: {field} = {value!r} is none of {', '.join(shapes)}, or of another type"
-            )
+            raise ValidationFailedError(f"{path}: {field!r} is none of {', '.join(shapes)}, or of another type")
     if said.get("pooling", "mean") not in ("mean", "cls") or not 8 <= said.get("window", 8) <= 510:
         raise ValidationFailedError(f"{path}: pooling is mean or cls, window from 8 to 510")
+    if not _NAME.fullmatch(said.get("name", model.name)):
+        raise ValidationFailedError(f"{path}: a name has 1 to 100 letters, digits and signs of . _ @ / -")
     return replace(model, **said)
 
 
@@ -173,7 +179,20 @@ def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, UnicodeDecodeError) as error:
+        found: Any = json.loads(_text(path))
+    except ValueError as error:
         raise NotConfiguredError(f"{path} is damaged: {error}") from None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotConfiguredError(f"{path} cannot be read: {error}") from None
+
+
+def _texts(said: object) -> dict[str, str]:
+    """The texts by name of what should be a table of them."""
+    table = cast("dict[object, object]", said) if isinstance(said, dict) else {}
+    return {str(name): text for name, text in table.items() if isinstance(text, str)}

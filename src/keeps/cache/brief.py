@@ -22,10 +22,11 @@ class _Kept(Generic[HeldT]):
 
 class Brief(Generic[KeyT, HeldT]):
     """`room`: how much is kept together, in the unit of each entry's `size`; what was used longest ago goes first.
-    `seconds`: what nobody used for so long goes as well, also where nobody comes any more."""
+    `seconds`: what nobody used for so long goes as well, also where nobody comes any more; with `renewed=False` what
+    was put so long ago, whoever used it."""
 
-    def __init__(self, room: int, seconds: float) -> None:
-        self._room, self._seconds = room, seconds
+    def __init__(self, room: int, seconds: float, *, renewed: bool = True) -> None:
+        self._room, self._seconds, self._renewed = room, seconds, renewed
         self._entries: OrderedDict[KeyT, _Kept[HeldT]] = OrderedDict()
         self._size = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -37,8 +38,13 @@ class Brief(Generic[KeyT, HeldT]):
         kept = self._entries.get(key)
         if kept is None:
             return None
-        kept.used = time.monotonic()
-        self._entries.move_to_end(key)
+        now = time.monotonic()
+        if kept.used <= now - self._seconds:
+            self._remove(key)
+            return None
+        if self._renewed:
+            kept.used = now
+            self._entries.move_to_end(key)
         return kept.held
 
     def put(self, key: KeyT, held: HeldT, size: int = 1) -> None:

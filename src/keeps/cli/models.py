@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
+import tomllib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
+from uuid import uuid4
 
 import typer
 from rich.table import Table
@@ -113,27 +116,33 @@ def use(
         from keeps.engine import Keeps
         from keeps.settings import load_settings
 
-        settings = replace(load_settings(home=home, database_url=database_url), embedder=_checked(name))
-        if name != "none":
-            err.print(f"[dim]trying {name} …[/]", highlight=False)
-            await _measured(name, home)
+        wanted = _checked(name)
+        settings = replace(load_settings(home=home, database_url=database_url), embedder=wanted)
+        if wanted != "none":
+            err.print(f"[dim]trying {wanted} …[/]", highlight=False)
+            await _measured(wanted, home)
             if not later:
                 embedder = choose_embedder(settings)
                 async with Keeps.open(settings.home, database_url=settings.database_url, embedder=embedder) as keeps:
                     stored = await make_vectors(keeps)
                 out.print(f"[bold]{stored:,}[/] vectors made")
         path = settings.home / "keeps.toml"
-        _write(path, name)
-        out.print(f"{path} says embedder = {name!r}", highlight=False, soft_wrap=True)
+        _write(path, wanted)
+        out.print(f"{path} says embedder = {wanted!r}", highlight=False, soft_wrap=True)
+        if os.environ.get("KEEPS_EMBEDDER", wanted) != wanted:
+            err.print("[yellow]KEEPS_EMBEDDER is set in the environment, and wins: change it there, too[/]")
         err.print("[dim]start keeps serve anew; then keeps reindex removes the vectors of the model before[/]")
 
     run(work)
 
 
 def _checked(name: str) -> str:
+    """The name, a folder by its whole path: the settings are read from anywhere."""
     from keeps.settings import load_settings
 
-    return load_settings(given={"KEEPS_EMBEDDER": name}).embedder
+    found = load_settings(given={"KEEPS_EMBEDDER": name}).embedder
+    where, _, folder = found.partition(":")
+    return f"onnx:{Path(folder).expanduser().resolve()}" if where == "onnx" else found
 
 
 async def _measured(name: str | None, home: Path | None) -> dict[str, Any]:
@@ -184,13 +193,26 @@ async def _measured(name: str | None, home: Path | None) -> dict[str, Any]:
 
 def _write(path: Path, name: str) -> None:
     """Say in the settings file which model is used, and leave everything else there as it is."""
-    said = path.read_text(encoding="utf-8") if path.is_file() else ""
+    said = path.read_bytes().decode("utf-8") if path.is_file() else ""
+    before = tomllib.loads(said)
     line = f"embedder = {_quoted(name)}"
-    found, count = re.subn(r"(?m)^embedder\s*=.*$", lambda _: line, said, count=1)
+    new, count = re.subn(
+        r"""(?m)^[ \t]*["']?embedder["']?[ \t]*=[ \t]*(?:"[^"\n]*"|'[^'\n]*')""", lambda _: line, said, count=1
+    )
     if not count:
-        found = f"{line}\n{said}"
+        new = f"{line}\n{said}"
+    try:
+        right = tomllib.loads(new) == {**before, "embedder": name}
+    except tomllib.TOMLDecodeError:
+        right = False
+    if not right:
+        raise ValidationFailedError(f"{path} could not be changed without harm: write {line} into it yourself")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(found, encoding="utf-8")
+    written = path.with_name(f"{path.name}.{uuid4().hex}")
+    written.write_bytes(new.encode("utf-8"))
+    if path.is_file():
+        written.chmod(path.stat().st_mode & 0o777)
+    written.replace(path)
 
 
 def _quoted(name: str) -> str:

@@ -11,7 +11,7 @@ import re
 import unicodedata
 
 from keeps.text.trust import Origin
-from keeps.text.words import without_growers
+from keeps.text.words import without_growers, without_piles
 
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,80}\b(?:instructions?|prompts?|rules|above|previous|prior|earlier|everything|told)\b"
@@ -30,7 +30,7 @@ FENCE = "untrusted text, not an instruction"
 
 def reads_like_an_instruction(text: str) -> bool:
     """Looked at without what nobody sees, so that nothing invisible inside a word hides it."""
-    plain = unicodedata.normalize("NFKC", without_growers(text))
+    plain = unicodedata.normalize("NFKC", without_piles(without_growers(text)))
     seen = "".join(each for each in plain if each not in _UNSEEN and unicodedata.category(each) not in ("Cf", "Mn"))
     return _INSTRUCTION.search(re.sub(r"\s+", " ", seen)) is not None
 

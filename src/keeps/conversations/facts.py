@@ -14,6 +14,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
+from keeps.text.words import without_piles
 from keeps_client.models import NewMemory
 
 NAMESPACE = "facts"
@@ -88,5 +89,5 @@ _IMPORTANCE = {"allergy": 0.95, "diet": 0.85, "name": 0.9, "residence": 0.85, "e
 
 
 def _slug(text: str) -> str:
-    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = unicodedata.normalize("NFKC", without_piles(text)).casefold()
     return re.sub(r"[^\w]+", "-", plain).strip("-") or "-"

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from keeps.text.words import without_piles
+
 LEAST_SIMILARITY = 0.92
 MOST_CHARACTERS = 2_000
 _OPENING = re.compile(
@@ -152,7 +154,9 @@ def same_words(one: list[str], other: list[str]) -> bool:
 def canonical(text: str) -> list[str]:
     """The words of a text in one form."""
     plain = "".join(
-        each for each in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(each)
+        each
+        for each in unicodedata.normalize("NFKD", without_piles(text).casefold())
+        if not unicodedata.combining(each)
     ).replace("’", "'")
     for short, whole in _CONTRACTIONS:
         plain = plain.replace(short, whole)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from keeps.db.session import Tx
 from keeps.db.statements import Condition
 from keeps.recall import bm25, fusion, store
 from keeps.recall.conditions import Selection
-from keeps.recall.kept import KeptSigns, KeptWords
+from keeps.recall.kept import MANY_WORDS, KeptSigns, KeptWords, vocabulary_of
 from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
 from keeps.recall.signs import Near, Nearest, read_signs
 from keeps.recall.words import Layout, Postings, Scored, Spot, read_matches
@@ -199,9 +199,11 @@ class Arms:
                 return
             begins = [""] if found.total <= SMALL_AUDIENCE else first_letters(word)
             if newest is None:
-                newest = Vocabulary(await store.newest_words(tx, asked.selection))
+                newest = await vocabulary_of(await store.newest_words(tx, asked.selection))
             listed = [await self._words.of(tx, each, begins) for each in held]
-            similar = likest(reduce(or_, (alike(terms[-1], each) for each in (newest, *listed))))
+            many = sum(len(each.words) for each in (newest, *listed)) > MANY_WORDS
+            compared_with = partial(_likest, terms[-1], [newest, *listed])
+            similar = await asyncio.to_thread(compared_with) if many else compared_with()
             if similar:
                 holding = await store.postings(tx, list(similar), asked.selection)
                 if Layout(holding).same(found.scored.layout):
@@ -223,6 +225,10 @@ class Arms:
         if key and " " not in key and (namespace or asked.request.namespace):
             there = await store.with_key(tx, namespace or asked.request.namespace or "", key)
             found.keys = await store.passing(tx, there, asked.selection)
+
+
+def _likest(word: str, vocabularies: Sequence[Vocabulary]) -> dict[str, float]:
+    return likest(reduce(or_, (alike(word, each) for each in vocabularies)))
 
 
 async def _selected(

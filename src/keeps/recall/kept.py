@@ -2,13 +2,14 @@
 
 A transaction reads, as its scope, which rows hold an audience's signs and the version of each; what is kept counts only
 where the versions are the same. So nobody is answered from what they may not read, nor from what has changed since.
-Words that misspelt names are compared with are kept by how far the lists go; what they lead to is read anew.
+Words that misspelt names are compared with are kept by how far the lists go, for a minute; what they lead to is read
+anew.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 
 from keeps.cache.brief import Brief
 from keeps.db.session import Tx
@@ -22,6 +23,7 @@ ROOM_BYTES = 128 * 1024 * 1024
 """Of 384 dimensions, the signs of 2.5 million vectors."""
 KEPT_SECONDS = 60.0
 VECTORS_OF_A_PART = 1_024
+MANY_WORDS = 5_000
 
 
 class KeptSigns:
@@ -63,12 +65,17 @@ class KeptSigns:
         self._kept.drop(lambda key: key[0] == tenant_id)
 
 
+async def vocabulary_of(words: Collection[str]) -> Vocabulary:
+    """Prepared in a thread, where they are many."""
+    return await asyncio.to_thread(Vocabulary, words) if len(words) > MANY_WORDS else Vocabulary(words)
+
+
 class KeptWords:
     """The words in lists, by tenant, audience and part of its life, by how they begin, and by the agent that is bound:
     it may not read those of another."""
 
     def __init__(self) -> None:
-        self._kept: Brief[tuple[str, ...], tuple[int, Vocabulary]] = Brief(WORDS_BYTES, KEPT_SECONDS)
+        self._kept: Brief[tuple[str, ...], tuple[int, Vocabulary]] = Brief(WORDS_BYTES, KEPT_SECONDS, renewed=False)
 
     async def of(self, tx: Tx, held: Postings, beginnings: Sequence[str]) -> Vocabulary:
         agent = (tx.scope.agent_id or "") if tx.scope.agent_bound else ""
@@ -77,7 +84,7 @@ class KeptWords:
         if known is not None and known[0] == held.folded_to:
             return known[1]
         words = await store.vocabulary(tx, held, beginnings) if held.folded_to else set[str]()
-        found = await asyncio.to_thread(Vocabulary, words)
+        found = await vocabulary_of(words)
         self._kept.put(key, (held.folded_to, found), found.size)
         return found
 

@@ -14,7 +14,7 @@ from keeps.memories.retention import retention
 from keeps.recall import bm25, cues, fusion
 from keeps.recall.arms import Asked, Found
 from keeps.recall.fusion import Candidates
-from keeps.recall.store import Candidate, Turns, read_sentences
+from keeps.recall.store import SENTENCE_HEAD, Candidate, Turns, read_sentences
 from keeps.text.words import language_of, terms_of, words_of
 
 STOP_WORD_SHARE = 0.5
@@ -29,9 +29,12 @@ def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns,
     vector, centred = np.full(count, np.nan), np.full(count, np.nan)
     tokens, session_tokens = np.full(count, np.nan), np.zeros(count)
     if query is not None:
-        has_vector = np.array([row.sentence is not None for row in rows], dtype=bool)
+        # A model of the same name may have given vectors of another size before.
+        sizes = [len(row.sentence or b"") for row in rows]
+        has_vector = np.array([size == SENTENCE_HEAD + 2 * sentences.shape[1] for size in sizes], dtype=bool)
         if has_vector.any():
-            sentences[has_vector] = read_sentences([row.sentence for row in rows if row.sentence is not None])
+            held = [row.sentence or b"" for row, there in zip(rows, has_vector.tolist(), strict=True) if there]
+            sentences[has_vector] = read_sentences(held)
             vector[has_vector] = np.einsum("ij,j->i", sentences[has_vector], query.sentence)
             centred[has_vector] = fusion.centred(sentences[has_vector], query.sentence)
         if query.tokens is not None and asked.request.rerank is not False:

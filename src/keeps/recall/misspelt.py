@@ -7,12 +7,15 @@ and one after it, and what counts is the stretch of the other word between the f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
 LOOKS_LIKE = 0.45
 MAX_ALIKE = 20
+MOST_WORDS = 50_000
+"""With so many a word is compared: of texts that hold more there is no end."""
 _CONFUSED = ("ckq", "sz", "gj", "iye", "aeo", "fpv", "vw", "xz")
 """Letters at the beginning of names that are written for one another."""
 
@@ -27,7 +30,7 @@ class Vocabulary:
     """Words, prepared to be compared with others."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        self.words = sorted(words)
+        self.words = sorted(islice(words, MOST_WORDS))
         text = "  " + "   ".join(self.words) + " "
         letters = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
         self.seen = _codes(letters) if self.words else np.zeros(0, dtype=np.uint64)
@@ -37,7 +40,7 @@ class Vocabulary:
     @property
     def size(self) -> int:
         """Bytes, about."""
-        return self.seen.nbytes + self.starts.nbytes + 64 * len(self.words)
+        return 1_000 + self.seen.nbytes + self.starts.nbytes + 64 * len(self.words)
 
 
 def alike(word: str, vocabulary: Vocabulary) -> dict[str, float]:

@@ -94,7 +94,8 @@ LIMIT 10
 
 -- name: recall_candidates
 -- What scoring needs of each candidate: of some memories by their ids ($5) and at some places, best first, and of the
--- two turns before and after each of the first $6 in their conversations, nearest first. All pass the filter. LIMIT 1
+-- two turns before and after each of the first $6 in their conversations, nearest first. All are of the lives that are asked for, and
+-- pass the filter. LIMIT 1
 -- keeps each look-up apart: joined, a database that has no statistics yet would read all vectors of the tenant for each
 -- candidate. In one row, whose long values PostgreSQL sends as they are and not in pieces of 8 kB. $2 audiences · $3 lives · $4 places · $7 the lives that are asked for · $8 model
 WITH found AS MATERIALIZED (
@@ -145,7 +146,9 @@ CROSS JOIN LATERAL (
            memories.metadata ->> 'speaker' AS speaker, memories.valid_from, memories.valid_to, memories.expires_at,
            memories.updated_at, memories.importance, memories.layer, left(memories.content, 400) AS opening
     FROM keeps.memories
-    WHERE memories.tenant_id = $1 AND memories.memory_id = wanted.memory_id AND /*:condition*/ true
+    WHERE memories.tenant_id = $1 AND memories.memory_id = wanted.memory_id
+      AND keeps.memory_life(memories.deleted_at, memories.superseded_by, memories.archived_at) = ANY ($7::text[])
+      AND /*:condition*/ true
     LIMIT 1) AS candidate
 LEFT JOIN LATERAL (
     SELECT access_count, last_accessed_at FROM keeps.memory_access

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -23,13 +23,13 @@ from keeps.recall.arms import Arms, Asked
 from keeps.recall.conditions import Selection, select
 from keeps.recall.fusion import Part, Scores
 from keeps.recall.measures import measure, token_weights
-from keeps.recall.passages import LONG_CHARACTERS, best_passage
+from keeps.recall.passages import LONG_CHARACTERS, Span, best_passage
 from keeps.recall.relevance import is_nothing_known, nearness, question_of, relevances
 from keeps.recall.store import Candidate
 from keeps.recall.updates import Told, latest_first
 from keeps.scope import Scope
 from keeps.text.searched import embedded_text
-from keeps.turns import acting_for
+from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
 from keeps_client.models import Explanation, Hit, Memory, Passage, RecallRequest, RecallResult, Tier
 
@@ -37,6 +37,8 @@ ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 60
 ASKED_KEPT, ASKED_SECONDS = 512, 600.0
 BEHIND_WEIGHT = 0.5
+PASSAGES = 20
+"""Of so many of the best hits the nearest sentences are said."""
 MANY_BYTES = 4_000_000
 """Of so many word vectors the late interaction takes ten milliseconds; of more it is left to a thread."""
 EMBEDDING_SECONDS = 20.0
@@ -53,7 +55,7 @@ class RecallService:
         self._clock = clock
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
         self._warm = False
-        self._asked: Brief[str, QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
+        self._asked: Brief[tuple[str, str], QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
         """Vectors of the last questions: a router asks one of several sources, and users ask again."""
 
     async def recall(self, scope: Scope, request: RecallRequest, *, counted: bool = True) -> RecallResult:
@@ -141,30 +143,23 @@ class RecallService:
         """Of long memories, by their ids, the sentences that are nearest to the question."""
         rows = {row.memory_id: row for row in ranked.rows}
         long = [
-            (hit, rows[hit.memory.memory_id].tokens)
-            for hit in hits
-            if len(hit.memory.content) >= LONG_CHARACTERS and hit.memory.memory_id in rows
+            (hit.memory, tokens)
+            for hit in hits[:PASSAGES]
+            if len(hit.memory.content) >= LONG_CHARACTERS and (tokens := _tokens_of(rows, hit.memory_id))
         ]
-        passages: dict[UUID, Passage] = {}
-        if not long or query.tokens is None or not isinstance(self._embedder, ReadsInPieces):
-            return passages
+        if not long or not isinstance(self._embedder, ReadsInPieces):
+            return {}
         read = [
             embedded_text(each.kind, each.content, each.metadata, each.trigger_condition, each.layer)
-            for each in (hit.memory for hit, _ in long)
+            for each, _ in long
         ]
-        for (hit, tokens), text, spans in zip(long, read, await self._embedder.spans(read), strict=True):
-            # What is stored may be of another version of the text.
-            if tokens and len(tokens) == len(spans) * TOKEN_BYTES:
-                begin = len(text) - len(hit.memory.content)
-                found = best_passage(text, spans, similarities(query.tokens, tokens), ranked.weights)
-                if found is not None and found[1] > begin:
-                    passages[hit.memory_id] = Passage(start=max(0, found[0] - begin), end=found[1] - begin)
-        return passages
+        spans = await self._embedder.spans(read)
+        return await asyncio.to_thread(_marked, long, read, spans, query, ranked.weights)
 
     def forget(self, tenant_id: str) -> None:
         """Whatever this process keeps of a tenant's memories and questions goes: some of it was erased."""
         self._arms.forget(tenant_id)
-        self._asked.drop()
+        self._asked.drop(lambda key: key[0] == tenant_id)
 
     async def warm(self) -> None:
         """Have the embedding model loaded: what takes its time once must not count against a question's."""
@@ -175,7 +170,8 @@ class RecallService:
     async def _embed(self, text: str) -> tuple[QueryEmbedding | None, bool]:
         if self._embedder is None:
             return None, False
-        known = self._asked.get(text)
+        key = current_tenant(), text
+        known = self._asked.get(key)
         if known is not None:
             return known, False
         try:
@@ -187,7 +183,7 @@ class RecallService:
         if others:
             sentence = query.sentence + BEHIND_WEIGHT * np.sum([each.sentence for each in others], axis=0)
             query = replace(query, sentence=(sentence / np.linalg.norm(sentence)).astype(np.float32))
-        self._asked.put(text, query)
+        self._asked.put(key, query)
         return query, False
 
     async def _ranked(
@@ -269,3 +265,30 @@ class _Ranked:
 
 def _said(score: float) -> float | None:
     return None if np.isnan(score) else float(score)
+
+
+def _tokens_of(rows: Mapping[UUID, Candidate], memory_id: UUID) -> bytes:
+    return (rows[memory_id].tokens or b"") if memory_id in rows else b""
+
+
+def _marked(
+    long: Sequence[tuple[Memory, bytes]],
+    read: Sequence[str],
+    spans: Sequence[Sequence[Span]],
+    query: QueryEmbedding,
+    weights: npt.NDArray[np.float32],
+) -> dict[UUID, Passage]:
+    """`read`: what of each memory has word vectors: its content, after who said it or when it applies. `spans`: of
+    which characters they are."""
+    passages: dict[UUID, Passage] = {}
+    for (memory, tokens), text, places in zip(long, read, spans, strict=True):
+        # What is stored may be of another version of the text.
+        if query.tokens is None or len(tokens) != len(places) * TOKEN_BYTES:
+            continue
+        begin = len(text) - len(memory.content)
+        inside = [(start - begin, end - begin) for start, end in places if start >= begin]
+        before = (len(places) - len(inside)) * TOKEN_BYTES
+        found = best_passage(memory.content, inside, similarities(query.tokens, tokens[before:]), weights)
+        if found is not None:
+            passages[memory.memory_id] = Passage(start=found[0], end=found[1])
+    return passages

@@ -41,6 +41,8 @@ _SAID = (
     "openings",
 )
 """Of a candidate, in the order of its fields."""
+SENTENCE_HEAD = 4
+"""Bytes before the numbers of a halfvec, as PostgreSQL sends it."""
 PARTS_AT_ONCE = 64
 """So many rows of signs are read at once: 3.4 MB of 384 dimensions."""
 

@@ -28,12 +28,36 @@ _MARKS = "".join(
     if unicodedata.category(chr(code))[0] == "M"
 )
 """Vowel signs and the like, which stand with the letter before them."""
+_RARE_MARKS = "".join(
+    chr(code)
+    for first, last in (
+        (0x20D0, 0x2100),
+        (0x2CEF, 0x3100),
+        (0xFB1E, 0xFB1F),
+        (0xFE00, 0xFE30),
+        (0x101FD, 0x12000),
+        (0x16AF0, 0x17000),
+        (0x1BC9D, 0x1BC9F),
+        (0x1CF00, 0x1D250),
+        (0x1DA00, 0x1E950),
+        (0xE0100, 0xE01F0),
+    )
+    for code in range(first, last)
+    if unicodedata.category(chr(code))[0] == "M"
+)
+"""The others, which no living script needs for its words."""
 _WORD = re.compile(rf"[\w{_MARKS}]+", re.UNICODE)
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _SPACELESS = f"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff{_CJK}"
 _RUNS = re.compile(f"[{_SPACELESS}]+|[^{_SPACELESS}_]+")
 _SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
 _WITH_MARKS = re.compile(rf".[{_MARKS}]*")
+MOST_MARKS = 30
+"""So many vowel signs and accents stand on one letter at most, as in Unicode's stream-safe text: to put more of them
+into order takes quadratic time."""
+_PILED = re.compile(rf"([{_MARKS}{_RARE_MARKS}]{{{MOST_MARKS}}})[{_MARKS}{_RARE_MARKS}]+")
+_MOST_OF_A_CHARACTER = 8
+"""Of a script without spaces, a letter with its signs."""
 _SCRIPTS = (
     ("\u024f", "latin"),
     ("\u03ff", "greek"),
@@ -99,6 +123,11 @@ def without_growers(text: str) -> str:
     return text.translate(_GROWERS)
 
 
+def without_piles(text: str) -> str:
+    """A text whose letters carry at most MOST_MARKS signs each, so that it can be normalised in linear time."""
+    return _PILED.sub(r"\1", text)
+
+
 def is_spaceless(character: str) -> bool:
     """Whether a character is of a script that writes no spaces between words."""
     return character > "\u0dff" and _SPACELESS_CHARACTER.match(character) is not None
@@ -106,7 +135,7 @@ def is_spaceless(character: str) -> bool:
 
 def _split(text: str) -> Iterator[str]:
     """All words in order, as they are written."""
-    whole = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_SHAPING))
+    whole = text if text.isascii() else unicodedata.normalize("NFKC", without_piles(text.translate(_SHAPING)))
     for word in _WORD.findall(whole):
         yield from _RUNS.findall(word)
 
@@ -115,7 +144,7 @@ def _terms(word: str, language: str) -> list[str]:
     if not word:
         return []
     if is_spaceless(word[0]):
-        characters = _WITH_MARKS.findall(word)
+        characters = [each[:_MOST_OF_A_CHARACTER] for each in _WITH_MARKS.findall(word)]
         return [*characters, *(one + other for one, other in pairwise(characters))]
     if len(word) > MAX_WORD_CHARACTERS or (len(word) == 1 and word.isalpha() and word.isascii()):
         return []
