@@ -267,6 +267,7 @@ async def test_models_change_without_a_gap(app_url: str, tenant: str, tmp_path: 
 def test_the_command_says_which_models_there_are_and_what_one_costs(tmp_path: Path) -> None:
     tiny_bert(tmp_path / "tiny")
     run = CliRunner().invoke
+    assert "keeps[multilingual]" in "".join(run(app, ["models", "list", "--home", str(tmp_path)]).stdout.split())
     listed = json.loads(run(app, ["models", "list", "--home", str(tmp_path), "--json"]).stdout)
     assert [each["name"] for each in listed if each["used"]] == ["local"]
     cost = json.loads(

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from keeps.cli.context import DatabaseUrl, Home, Json, err, out, print_json, run
@@ -75,7 +76,7 @@ def list_models(home: Home = None, database_url: DatabaseUrl = None, as_json: Js
         mark = "[bold green]●[/] " if each.name == used else "  "
         numbers = f"{each.dimensions} numbers" if each.dimensions else ""
         said = ", ".join(part for part in (each.languages, numbers, each.size, each.licence) if part)
-        table.add_row(f"{mark}{each.name}", said or "in use")
+        table.add_row(f"{mark}{escape(each.name)}", escape(said or "in use"))
     out.print(table)
     err.print("onnx:FOLDER takes any encoder of the BERT family; keeps models check NAME tells what one costs")
 
