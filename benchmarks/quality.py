@@ -35,15 +35,15 @@ from keeps.settings import load_settings
 from keeps_client.models import Hit
 
 TARGETS = {
-    ("locomo", "recall@5"): 0.62,
-    ("locomo", "recall@10"): 0.71,
+    ("locomo", "recall@5"): 0.74,
+    ("locomo", "recall@10"): 0.81,
     ("locomo sessions", "recall_any@5"): 0.94,
-    ("beam", "recall@10"): 0.45,
-    ("beam", "latest_wins@10"): 0.60,
+    ("beam", "recall@10"): 0.59,
+    ("beam", "latest_wins@10"): 0.69,
     ("facts-6k", "latest_first@10"): 0.95,
     ("facts-32k", "latest_first@10"): 0.95,
     ("prefeval", "recall@5"): 0.35,
-    ("scifact", "ndcg@10"): 0.70,
+    ("scifact", "ndcg@10"): 0.73,
 }
 VARIANTS: dict[str, dict[str, float]] = {
     "whole": {},
