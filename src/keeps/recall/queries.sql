@@ -171,11 +171,14 @@ SELECT memories.memory_id FROM keeps.memories
 WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[]) AND /*:condition*/ true
 
 -- name: recall_memories
--- The hits, whole, and how they were read.
+-- The hits, whole, and how they were read: each by the index of its own, also where the plan was made while few had been
+-- read.
 SELECT /*:memory memories*/,
        memory_access.access_count, memory_access.last_accessed_at
-FROM keeps.memories LEFT JOIN keeps.memory_access
-  ON memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+FROM keeps.memories LEFT JOIN LATERAL (
+    SELECT memory_id, access_count, last_accessed_at FROM keeps.memory_access
+    WHERE memory_access.tenant_id = $1 AND memory_access.memory_id >= memories.memory_id
+    ORDER BY memory_access.memory_id LIMIT 1) AS memory_access ON memory_access.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
 
 -- name: recall_as_of
