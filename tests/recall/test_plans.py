@@ -151,6 +151,34 @@ async def test_without_statistics_each_candidate_is_looked_up(server: Any, fresh
     assert 3 * len(ids) <= read <= 20 * len(ids), text
 
 
+async def test_what_others_read_costs_no_recall(server: Any, fresh_database: Any) -> None:
+    """Counts of readings are of the tenant: nobody's look-up may go through those of the others."""
+    name = await fresh_database()
+    admin = await asyncpg.connect(server.url("postgres", name))
+    await admin.execute(PLANT.format(users=2, rows=6_000))
+    await admin.execute(
+        "INSERT INTO keeps.memory_access (tenant_id, memory_id, access_count, last_accessed_at)"
+        " SELECT tenant_id, memory_id, 1, now() FROM keeps.memories WHERE user_id = 'user-1'"
+    )
+    ids = [
+        row["memory_id"]
+        for row in await admin.fetch(
+            "SELECT memory_id FROM keeps.memories WHERE tenant_id = 'big' AND user_id = 'user-0' LIMIT 10"
+        )
+    ]
+    await admin.close()
+    app = await asyncpg.connect(server.url("keeps_app", name))
+    for statement, values in (
+        ("recall_memories", ("big", ids)),
+        ("recall_candidates", ("big", [], [], [], ids, 0, ["current"], "x")),
+    ):
+        text = await plan(app, QUERIES[statement].text, *values, user="user-0")
+        removed = sum(int(rows) for rows in re.findall(r"Rows Removed by Filter: (\d+)", text))
+        assert len(ids) == 10
+        assert removed <= 10, text
+    await app.close()
+
+
 async def test_words_of_somebody_alone_are_read_by_their_lists_too(server: Any, fresh_database: Any) -> None:
     """Where nearly all rows are of one user, a scan of the table looks cheap to who expects to stop early."""
     name = await fresh_database()

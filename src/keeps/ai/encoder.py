@@ -1,7 +1,7 @@
 """A sentence encoder, loaded: tokenizer, weights and projection. No network, no torch.
 
-A text longer than a window is read in up to two windows; its sentence vector is the mean of theirs, its tokens are
-those of both.
+A text longer than a window is read in several; its sentence vector is the mean of theirs, its tokens are those of
+all.
 """
 
 from __future__ import annotations

@@ -93,16 +93,16 @@ WHERE tenant_id = $1 AND namespace = $2 AND key = $3 AND deleted_at IS NULL AND 
 LIMIT 10
 
 -- name: recall_candidates
--- What scoring needs of each candidate: of some memories by their ids ($5) and at some places, best first, and of the
--- two turns before and after each of the first $6 in their conversations, nearest first. All are of the lives that are asked for, and
--- pass the filter. LIMIT 1
--- keeps each look-up apart: joined, a database that has no statistics yet would read all vectors of the tenant for each
--- candidate. In one row, whose long values PostgreSQL sends as they are and not in pieces of 8 kB. $2 audiences · $3 lives · $4 places · $7 the lives that are asked for · $8 model
+-- What scoring needs of each candidate: at some places, best first, and of some memories by their ids ($5) after them; and
+-- of the two turns before and after each of the first $6 in their conversations, nearest first. All are of the lives that
+-- are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no statistics yet
+-- would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL sends as they are and
+-- not in pieces of 8 kB. $2 audiences · $3 lives · $4 places · $7 the lives that are asked for · $8 model
 WITH found AS MATERIALIZED (
-    SELECT given.memory_id, given.number
+    SELECT given.memory_id, cardinality($4::integer[]) + given.number AS number
     FROM unnest($5::uuid[]) WITH ORDINALITY AS given(memory_id, number)
     UNION ALL
-    SELECT held.memory_id, cardinality($5::uuid[]) + at.number
+    SELECT held.memory_id, at.number
     FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS at(audience, life, place, number)
     CROSS JOIN LATERAL (
         SELECT memory_id FROM keeps.memory_words
@@ -171,14 +171,14 @@ SELECT memories.memory_id FROM keeps.memories
 WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[]) AND /*:condition*/ true
 
 -- name: recall_memories
--- The hits, whole, and how they were read: each by the index of its own, also where the plan was made while few had been
--- read.
+-- The hits, whole, and how they were read. LIMIT 1 keeps each look-up apart: joined, a plan that was made while few had
+-- been read would go through all that were.
 SELECT /*:memory memories*/,
        memory_access.access_count, memory_access.last_accessed_at
 FROM keeps.memories LEFT JOIN LATERAL (
-    SELECT memory_id, access_count, last_accessed_at FROM keeps.memory_access
-    WHERE memory_access.tenant_id = $1 AND memory_access.memory_id >= memories.memory_id
-    ORDER BY memory_access.memory_id LIMIT 1) AS memory_access ON memory_access.memory_id = memories.memory_id
+    SELECT access_count, last_accessed_at FROM keeps.memory_access
+    WHERE memory_access.tenant_id = $1 AND memory_access.memory_id = memories.memory_id
+    LIMIT 1) AS memory_access ON true
 WHERE memories.tenant_id = $1 AND memories.memory_id = ANY ($2::uuid[])
 
 -- name: recall_as_of

@@ -39,7 +39,7 @@ ASKED_KEPT, ASKED_SECONDS = 512, 600.0
 BEHIND_WEIGHT = 0.5
 PASSAGES = 20
 """Of so many of the best hits the nearest sentences are said."""
-MANY_BYTES = 4_000_000
+MANY_TOKEN_BYTES = 4_000_000
 """Of so many word vectors the late interaction takes ten milliseconds; of more it is left to a thread."""
 EMBEDDING_SECONDS = 20.0
 """So long a question waits for its vector; then the answer comes from words alone. The first one loads the model."""
@@ -89,9 +89,7 @@ class RecallService:
                 memory=memories[memory_id],
                 score=score,
                 provider_id="vector" if request.scope == "indexed" else "postgres",
-                tier="indexed"
-                if request.scope != "persistent" and ranked.rows[position].sentence is not None
-                else "persistent",
+                tier=ranked.tier(request, position),
                 explanation=ranked.explanation(position) if request.explain else None,
                 relevance=_said(ranked.relevance[position]),
                 similarity=_said(ranked.similarity[position]),
@@ -201,7 +199,7 @@ class RecallService:
             rows = {each: rows[each] for each in rows if each in past}
         current = [row for row in rows.values() if selection.is_current(row.valid_from, row.valid_to, row.expires_at)]
         now = self._clock()
-        if sum(len(row.tokens or b"") for row in current) > MANY_BYTES:
+        if sum(len(row.tokens or b"") for row in current) > MANY_TOKEN_BYTES:
             candidates = await asyncio.to_thread(measure, current, asked, found, turns, now)
         else:
             candidates = measure(current, asked, found, turns, now)
