@@ -357,6 +357,9 @@ def test_normalised_scores_lie_between_zero_and_one_in_the_same_order(values: li
     assert all(a[1] <= b[1] + 1e-9 for a in known for b in known if a[0] <= b[0])
 
 
+PAIRS = np.array([0, 1]), np.array([1, 0]), np.array([0.2, 0.2])
+
+
 def candidates(count: int, seed: int) -> fusion.Candidates:
     random = np.random.default_rng(seed)
     unknown = random.random(count) < 0.3
@@ -379,9 +382,9 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
         retention=array(),
         age_days=array() * 400,
         key_match=np.zeros(count),
-        valid_from=[datetime(2026, 1, 1 + n % 28, tzinfo=UTC) for n in range(count)],
+        begins=np.arange(count, dtype=np.int64) % 28,
         sentences=random.normal(size=(count, 8)).astype(np.float32),
-        neighbours={0: [(1, 0.2)], 1: [(0, 0.2)]} if count > 1 else {},
+        beside=fusion.Beside(*(each if count > 1 else each[:0] for each in PAIRS)),
     )
 
 
@@ -444,7 +447,7 @@ def test_a_conversation_is_as_near_as_its_turns_together() -> None:
 def test_of_two_like_memories_the_newer_comes_first() -> None:
     both = candidates(2, 1)
     both.sentences = np.array([[1.0, 0], [0.9, 0.1]], dtype=np.float32)
-    both.valid_from = [datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)]
+    both.begins = np.array([1, 2])
     assert fusion.newer_first([0, 1], np.array([1.0, 0.95]), both) == [1, 0]
     assert fusion.newer_first([0, 1], np.array([1.0, 0.5]), both) == [0, 1]
     both.sentences = np.array([[1.0, 0], [0, 1]], dtype=np.float32)

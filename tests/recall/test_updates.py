@@ -60,10 +60,12 @@ def test_an_announcement_tells_a_change_and_a_number() -> None:
 
 @given(st.permutations(range(6)), st.sampled_from(["When is the deadline?", "hello", ""]))
 def test_only_the_order_changes(order: list[int], question: str) -> None:
-    told = [
-        Told(UUID(int=number), f"The deadline of Apollo is {number} May.", "user", None, START + timedelta(days=number))
+    told = {
+        number: Told(
+            UUID(int=number), f"The deadline of Apollo is {number} May.", "user", None, START + timedelta(days=number)
+        )
         for number in range(6)
-    ]
+    }
     found = latest_first(order, told, question, {}, lambda *_: 1.0)
     assert sorted(found) == list(range(6))
     assert found[0] == 5, "the latest of one statement comes first"

@@ -12,6 +12,9 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 
+import numpy as np
+import numpy.typing as npt
+
 ARCHIVED_UNDER = 0.3
 RATE_PER_HOUR = 0.1
 BASE_STRENGTH = 14.0
@@ -26,6 +29,13 @@ def retention(importance: float, access_count: int, last_used_at: datetime, now:
     """Between 1 (just used) and 0. A clock that jumped back counts as no time."""
     hours = max(0.0, (now - last_used_at).total_seconds() / 3_600)
     return math.exp(-RATE_PER_HOUR * hours / strength(importance, access_count))
+
+
+def retained(
+    importance: npt.NDArray[np.float64], access_count: npt.NDArray[np.int64], hours: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """`retention` of many, by the hours since each was last used."""
+    return np.exp(-RATE_PER_HOUR * hours / (BASE_STRENGTH * (0.5 + importance) * (1 + np.log1p(access_count))))
 
 
 def fades_at(importance: float, access_count: int, last_used_at: datetime) -> datetime:

@@ -21,7 +21,7 @@ from keeps.ai.embedder import Floats, QueryEmbedding
 from keeps.clock import Clock
 from keeps.db.session import Tx
 from keeps.db.statements import Condition
-from keeps.recall import bm25, fusion, store
+from keeps.recall import bm25, store
 from keeps.recall.conditions import Selection
 from keeps.recall.kept import MANY_WORDS, KeptSigns, KeptWords, vocabulary_of
 from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
@@ -80,15 +80,9 @@ class Found:
         rarest = self.idf.get("", 0.0)
         return [term for term in dict.fromkeys(terms_of(text)) if self.idf.get(term, rarest) < rarest]
 
-    def first(self) -> list[Spot]:
-        """Where the best by text and by meaning are, best first by the mean of their normalised scores."""
-        pool = list(dict.fromkeys([*self.texts, *self.vector]))
-        if not pool:
-            return []
-        by_text, _ = self.scored.at(pool)
-        vector = np.array([self.vector.get(each, np.nan) for each in pool], dtype=np.float64)
-        both = fusion.normalise(by_text) + fusion.normalise(vector)
-        return [pool[position] for position in np.argsort(-both, kind="stable")]
+    def spots(self) -> list[Spot]:
+        """Where the best by text and by meaning are."""
+        return list(dict.fromkeys([*self.texts, *self.vector]))
 
 
 class Arms:

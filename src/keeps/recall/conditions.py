@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
+import numpy.typing as npt
+
 from keeps.db.statements import Condition
 from keeps.memories.filters import compile_filters
+from keeps.recall.rows import Rows, moment_of
 from keeps.scope import Scope
 from keeps_client.models import RecallRequest
 
@@ -38,14 +42,13 @@ class Selection:
         """What a memory must have been at `as_of`."""
         return _condition(self.request, self.scope, self.request.as_of or self.now, first_parameter)
 
-    def is_current(self, valid_from: datetime, valid_to: datetime | None, expires_at: datetime | None) -> bool:
+    def current(self, rows: Rows) -> npt.NDArray[np.bool_]:
         """What the unfiltered arms leave to be checked of each candidate: time passes without writing rows."""
         if self.request.as_of is not None:
-            return True
-        moment = self.request.valid_at or self.now
-        if valid_from > moment or (expires_at is not None and expires_at <= self.now):
-            return False
-        return self.request.include_superseded or valid_to is None or valid_to > moment
+            return np.ones(len(rows), dtype=bool)
+        moment = moment_of(self.request.valid_at or self.now)
+        here = (rows.numbers["begins"] <= moment) & (rows.numbers["expires"] > moment_of(self.now))
+        return here if self.request.include_superseded else here & (rows.numbers["ends"] > moment)
 
 
 def select(request: RecallRequest, scope: Scope, now: datetime, *, always: bool = False) -> Selection:

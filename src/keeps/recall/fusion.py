@@ -8,8 +8,7 @@ turns around a turn speak for it. All constants are round and flat: small change
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -53,12 +52,23 @@ SAME_TOPIC_SIMILARITY = 0.7
 NEWER_FIRST_MARGIN = 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Pairs of candidates that stand near each other in a conversation: what `others` say counts for `of`, by
+    `weights`."""
+
+    of: npt.NDArray[np.int64]
+    others: npt.NDArray[np.int64]
+    weights: Scores
+
+
 @dataclass(slots=True)
 class Candidates:
     """What is known of n candidates: lists and arrays of length n. NaN where an arm says nothing of a candidate.
 
     `words`: the share of the question's words that each holds, by their rarity, 0 to 1. `centred`: the similarity
     without what the candidates have in common. `session`, `session_tokens`: of the whole conversation, 0 to 1.
+    `begins`: when each began to be true, as a number that grows with time.
     """
 
     keys: list[bytes]
@@ -78,9 +88,9 @@ class Candidates:
     age_days: Scores
     key_match: Scores
     graph: Scores
-    valid_from: list[datetime]
+    begins: npt.NDArray[np.int64]
     sentences: npt.NDArray[np.float32]
-    neighbours: dict[int, list[tuple[int, float]]] = field(default_factory=dict[int, list[tuple[int, float]]])
+    beside: Beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,27 +112,41 @@ def normalise(values: Scores) -> Scores:
     return np.nan_to_num((values - known.min()) / (known.max() - known.min()), nan=0.0)
 
 
-def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
-    """Total scores, the parts that add up to them, and the positions of candidates, best first."""
-    has_tokens = ~np.isnan(candidates.tokens)
-    penalty = LENGTH_PENALTY * np.log(np.maximum(1.0, candidates.token_counts / LENGTH_TOKENS))
-    late = candidates.tokens - penalty
-    unindexed = np.isnan(candidates.vector) & has_tokens.any()
-    parts = [
-        _part("tokens", candidates.tokens, normalise(late), np.where(has_tokens, TOKENS_WEIGHT, 0.0)),
+def alone(
+    text: Scores, words: Scores, vector: Scores, centred: Scores, tokens: Scores, token_counts: Scores
+) -> list[Part]:
+    """What candidates say themselves, each without the others around it."""
+    has_tokens = ~np.isnan(tokens)
+    penalty = LENGTH_PENALTY * np.log(np.maximum(1.0, token_counts / LENGTH_TOKENS))
+    late = tokens - penalty
+    unindexed = np.isnan(vector) & has_tokens.any()
+    return [
+        _part("tokens", tokens, normalise(late), np.where(has_tokens, TOKENS_WEIGHT, 0.0)),
         _part(
             "vector",
-            candidates.vector,
-            normalise(candidates.centred),
+            vector,
+            normalise(centred),
             np.where(has_tokens, VECTOR_WEIGHT, FIRST_STAGE_WEIGHT),
         ),
         _part(
             "text",
-            candidates.text,
-            np.where(unindexed, candidates.words, normalise(candidates.text)),
+            text,
+            np.where(unindexed, words, normalise(text)),
             np.where(unindexed, UNINDEXED_WEIGHT, np.where(has_tokens, TEXT_WEIGHT, FIRST_STAGE_WEIGHT)),
         ),
     ]
+
+
+def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
+    """Total scores, the parts that add up to them, and the positions of candidates, best first."""
+    parts = alone(
+        candidates.text,
+        candidates.words,
+        candidates.vector,
+        candidates.centred,
+        candidates.tokens,
+        candidates.token_counts,
+    )
     base = np.sum([part.points for part in parts], axis=0)
     lane = STATED_WEIGHT * normalise(candidates.centred) + STATED_BONUS
     short = candidates.token_counts <= STATED_TOKENS
@@ -132,7 +156,7 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
     base = base + parts[-1].points
     fade = faded(candidates.token_counts)
     parts += [
-        _part("neighbours", around := _around(base, candidates.neighbours), around, fade),
+        _part("neighbours", around := _around(base, candidates.beside), around, fade),
         _part("session", candidates.session, candidates.session, SESSION_WEIGHT * fade),
         _part("session_tokens", candidates.session_tokens, candidates.session_tokens, SESSION_TOKENS_WEIGHT * fade),
         _part("speaker", candidates.speaker, candidates.speaker, SPEAKER_WEIGHT),
@@ -201,7 +225,7 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
             close = total[older] - total[newer] <= NEWER_FIRST_MARGIN and similar[place[older], place[newer]]
             if (
                 close
-                and candidates.valid_from[older] < candidates.valid_from[newer]
+                and candidates.begins[older] < candidates.begins[newer]
                 and result.index(older) < result.index(newer)
             ):
                 result.remove(newer)
@@ -210,13 +234,12 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
     return result + list(order[depth:])
 
 
-def _around(base: Scores, neighbours: dict[int, list[tuple[int, float]]]) -> Scores:
+def _around(base: Scores, beside: Beside) -> Scores:
     """What the turns around each candidate add: their scores over the mean, by nearness."""
-    mean = base.mean() if len(base) else 0.0
-    added = np.zeros(len(base))
-    for position, others in neighbours.items():
-        added[position] = sum(weight * (base[other] - mean) for other, weight in others)
-    return added
+    if not len(beside.of):
+        return np.zeros(len(base))
+    added = np.bincount(beside.of, beside.weights * (base - base.mean())[beside.others], len(base))
+    return added.astype(np.float64, copy=False)
 
 
 def _part(name: str, raw: Scores, normalised: Scores, weight: Scores | float) -> Part:

@@ -3,84 +3,130 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
-from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 
 from keeps.ai.token_vectors import TOKEN_BYTES, max_similarity, nearest_words
-from keeps.memories.retention import retention
+from keeps.memories.retention import retained
 from keeps.recall import bm25, cues, fusion
 from keeps.recall.arms import Asked, Found
-from keeps.recall.fusion import Candidates
-from keeps.recall.store import SENTENCE_HEAD, Candidate, Turns, read_sentences
+from keeps.recall.fusion import Beside, Candidates, Scores
+from keeps.recall.rows import SENTENCE_HEAD, Rows, Turns, moment_of, read_sentences
 from keeps.text.words import language_of, terms_of, words_of
 
 STOP_WORD_SHARE = 0.5
+MICROSECONDS_OF_AN_HOUR = 3.6e9
 
 
-def measure(rows: Sequence[Candidate], asked: Asked, found: Found, turns: Turns, now: datetime) -> Candidates:
-    query, text, count = asked.query, asked.request.query, len(rows)
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What the vectors of candidates say, before one is compared with another. `sentences`: (n, dimensions), zero where
+    there is none · `nearest`: (n, words of the question), the cosine of the nearest word of each · `tokens`: NaN where
+    a candidate has no word vectors, or they are not to be used."""
+
+    sentences: npt.NDArray[np.float32]
+    has_vector: npt.NDArray[np.bool_]
+    nearest: npt.NDArray[np.float32]
+    tokens: Scores
+    token_counts: Scores
+
+    def and_those(self, others: Meant) -> Meant:
+        return Meant(*(np.concatenate([getattr(self, each.name), getattr(others, each.name)]) for each in fields(self)))
+
+    def only(self, wanted: npt.NDArray[np.bool_]) -> Meant:
+        if wanted.all():
+            return self
+        return Meant(*(getattr(self, each.name)[wanted] for each in fields(self)))
+
+
+def meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
+    """`weights`: of the words of the question, as `token_weights` gives them."""
+    query, count = asked.query, len(rows)
+    tokens, token_counts = np.full(count, np.nan), rows.of("tokens") / TOKEN_BYTES
+    if query is None:
+        nothing = np.zeros((count, 1), dtype=np.float32)
+        return Meant(nothing, np.zeros(count, dtype=bool), nothing, tokens, token_counts)
+    sentences = np.zeros((count, query.sentence.shape[0]), dtype=np.float32)
+    # A model of the same name may have given vectors of another size before.
+    has_vector = rows.numbers["sentence"] == SENTENCE_HEAD + 2 * sentences.shape[1]
+    if has_vector.any():
+        held = rows.sentences if has_vector.all() else [rows.sentences[each] for each in np.flatnonzero(has_vector)]
+        sentences[has_vector] = read_sentences(held)
+    nearest = np.zeros((count, max(1, len(weights))), dtype=np.float32)
+    if query.tokens is not None and asked.request.rerank is not False:
+        nearest = nearest_words(query.tokens, rows.tokens)
+        has_tokens = token_counts > 0
+        tokens[has_tokens] = max_similarity(nearest, weights)[has_tokens]
+    return Meant(sentences, has_vector, nearest, tokens, token_counts)
+
+
+def best_alone(rows: Rows, read: Meant, asked: Asked, found: Found) -> npt.NDArray[np.intp]:
+    """The positions of candidates, best first, by what each says itself."""
+    vector, centred = _similar(read, asked)
+    text, _ = found.scored.at(rows.spots)
+    parts = fusion.alone(text, _held(text, found), vector, centred, read.tokens, read.token_counts)
+    return np.argsort(-np.sum([part.points for part in parts], axis=0), kind="stable")
+
+
+def measure(
+    rows: Rows,
+    read: Meant,
+    asked: Asked,
+    found: Found,
+    turns: Turns,
+    weights: npt.NDArray[np.float32],
+    now: datetime,
+) -> Candidates:
+    text, count = asked.request.query, len(rows)
     names = frozenset(words_of(text))
     dates = cues.dates_in(text)
     advice = bool(cues.preferences_behind(text))
-    sentences = np.zeros((count, query.sentence.shape[0] if query is not None else 1), dtype=np.float32)
-    vector, centred = np.full(count, np.nan), np.full(count, np.nan)
-    tokens, session_tokens = np.full(count, np.nan), np.zeros(count)
-    if query is not None:
-        # A model of the same name may have given vectors of another size before.
-        sizes = [len(row.sentence or b"") for row in rows]
-        has_vector = np.array([size == SENTENCE_HEAD + 2 * sentences.shape[1] for size in sizes], dtype=bool)
-        if has_vector.any():
-            held = [row.sentence or b"" for row, there in zip(rows, has_vector.tolist(), strict=True) if there]
-            sentences[has_vector] = read_sentences(held)
-            vector[has_vector] = np.einsum("ij,j->i", sentences[has_vector], query.sentence)
-            centred[has_vector] = fusion.centred(sentences[has_vector], query.sentence)
-        if query.tokens is not None and asked.request.rerank is not False:
-            weights = token_weights(query.words, text, found)
-            nearest = nearest_words(query.tokens, [row.tokens or b"" for row in rows])
-            has_tokens = np.array([bool(row.tokens) for row in rows], dtype=bool)
-            tokens[has_tokens] = max_similarity(nearest, weights)[has_tokens]
-            session_tokens = fusion.of_sessions(
-                nearest, weights, [row.session_id if row.tokens else None for row in rows]
-            )
-    ids = [row.memory_id for row in rows]
-    fading = [
-        retention(row.importance, row.access_count, row.last_used_at, now) if row.layer == "short_term" else 1.0
-        for row in rows
-    ]
-    token_counts = _floats(len(row.tokens or b"") // TOKEN_BYTES for row in rows)
-    text_scores, session_scores = found.scored.at([row.spot for row in rows])
+    vector, centred = _similar(read, asked)
+    has_tokens = ~np.isnan(read.tokens)
+    session_tokens = np.zeros(count)
+    if has_tokens.any():
+        said_in = [name if there else None for name, there in zip(rows.sessions, has_tokens.tolist(), strict=True)]
+        session_tokens = fusion.of_sessions(read.nearest, weights, said_in)
+    text_scores, session_scores = found.scored.at(rows.spots)
+    moment, importance = moment_of(now), rows.of("importance")
+    unused_hours = np.maximum(0.0, moment - rows.of("used")) / MICROSECONDS_OF_AN_HOUR
+    speakers = {name: cues.named_in(names, name) for name in set(rows.speakers)}
+    keys = {each.bytes for each in found.keys}
+    graph = {each.bytes: score for each, score in found.graph.items()}
     return Candidates(
-        keys=[each.bytes for each in ids],
+        keys=rows.ids,
         text=text_scores,
-        words=np.minimum(1.0, text_scores / max(found.all_words, 1e-9)),
+        words=_held(text_scores, found),
         vector=vector,
         centred=centred,
-        tokens=tokens,
-        token_counts=token_counts,
+        tokens=read.tokens,
+        token_counts=read.token_counts,
         session=session_scores,
         session_tokens=session_tokens,
-        stated=(_floats(cues.states_preference(row.opening, row.role) for row in rows) if advice else np.zeros(count)),
-        speaker=_floats(cues.named_in(names, row.speaker) for row in rows),
-        date=_floats(cues.date_match(dates, row.valid_from) for row in rows) if dates else np.zeros(count),
-        importance=_floats(row.importance for row in rows),
-        retention=_floats(fading),
-        age_days=_floats(max(0.0, (now - row.valid_from).total_seconds() / 86_400) for row in rows),
-        key_match=_floats(each in found.keys for each in ids),
-        graph=_floats(found.graph.get(each, 0.0) for each in ids),
-        valid_from=[row.valid_from for row in rows],
-        sentences=sentences,
-        neighbours=_positions(rows, turns, fusion.faded(token_counts)),
+        stated=_floats(
+            cues.states_preference(opening, role) if advice else 0.0
+            for opening, role in zip(rows.openings, rows.roles, strict=True)
+        ),
+        speaker=_floats(speakers[name] for name in rows.speakers),
+        date=_floats(cues.date_match(dates, rows.begins_at(each)) for each in range(count))
+        if dates
+        else np.zeros(count),
+        importance=importance,
+        retention=np.where(rows.fades, retained(importance, rows.of("reads"), unused_hours), 1.0),
+        age_days=np.maximum(0.0, moment - rows.of("begins")) / (24 * MICROSECONDS_OF_AN_HOUR),
+        key_match=_floats(each in keys for each in rows.ids) if keys else np.zeros(count),
+        graph=_floats(graph.get(each, 0.0) for each in rows.ids) if graph else np.zeros(count),
+        begins=rows.of("begins"),
+        sentences=read.sentences,
+        beside=_beside(rows, turns, fusion.faded(read.token_counts)),
     )
 
 
-def _floats(values: Iterable[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.fromiter(values, dtype=np.float64)
-
-
-def token_weights(words: Sequence[str], text: str, found: Found) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+def token_weights(words: Sequence[str], text: str, found: Found) -> npt.NDArray[np.float32]:
     """The square root of the rarity of each word of a question; stop words count as words that half the memories
     have."""
     language = language_of(text)
@@ -93,24 +139,45 @@ def token_weights(words: Sequence[str], text: str, found: Found) -> np.ndarray[t
     return np.sqrt(np.array([known[word] for word in words], dtype=np.float32))
 
 
-def _positions(rows: Sequence[Candidate], turns: Turns, fade: fusion.Scores) -> dict[int, list[tuple[int, float]]]:
-    """For each candidate the candidates around it in its conversation, and their weights, from the known stretches."""
-    place = {row.memory_id: position for position, row in enumerate(rows)}
-    following: dict[UUID, UUID] = {}
-    for turn, (before, after) in turns.items():
-        stretch = [*reversed(before), turn, *after]
-        following.update(pairwise(stretch))
-    found: dict[int, list[tuple[int, float]]] = {}
+def _similar(read: Meant, asked: Asked) -> tuple[Scores, Scores]:
+    """The cosine of each with the question, and the same without what all have in common; NaN without a vector."""
+    vector, centred = np.full(len(read.tokens), np.nan), np.full(len(read.tokens), np.nan)
+    if asked.query is not None and read.has_vector.any():
+        held = read.sentences[read.has_vector]
+        vector[read.has_vector] = np.einsum("ij,j->i", held, asked.query.sentence)
+        centred[read.has_vector] = fusion.centred(held, asked.query.sentence)
+    return vector, centred
 
-    def join(one: UUID, other: UUID, weight: float, *, next_turn: bool = True) -> None:
+
+def _held(text: Scores, found: Found) -> Scores:
+    """The share of the question's words that each candidate holds."""
+    return np.minimum(1.0, text / max(found.all_words, 1e-9))
+
+
+def _floats(values: Iterable[float]) -> npt.NDArray[np.float64]:
+    return np.fromiter(values, dtype=np.float64)
+
+
+def _beside(rows: Rows, turns: Turns, fade: Scores) -> Beside:
+    """The candidates around each in its conversation, from the known stretches."""
+    place = {each: position for position, each in enumerate(rows.ids)}
+    following: dict[bytes, bytes] = {}
+    for turn, (before, after) in turns.items():
+        following.update(pairwise([*reversed(before), turn, *after]))
+    of: list[int] = []
+    others: list[int] = []
+    weights: list[float] = []
+
+    def join(one: bytes, other: bytes, weight: float, *, next_turn: bool = True) -> None:
         if one in place and other in place:
             first, second = place[one], place[other]
-            asked = fusion.ASKED_WEIGHT * float(fade[first]) if next_turn and "?" in rows[first].opening else 0.0
-            found.setdefault(first, []).append((second, weight))
-            found.setdefault(second, []).append((first, weight + asked))
+            asked = fusion.ASKED_WEIGHT * float(fade[first]) if next_turn and "?" in rows.openings[first] else 0.0
+            of.extend((first, second))
+            others.extend((second, first))
+            weights.extend((weight, weight + asked))
 
     for turn, after in following.items():
         join(turn, after, fusion.NEXT_TURN_WEIGHT)
         if after in following:
             join(turn, following[after], fusion.SECOND_TURN_WEIGHT, next_turn=False)
-    return found
+    return Beside(np.array(of, dtype=np.int64), np.array(others, dtype=np.int64), np.array(weights, dtype=np.float64))

@@ -93,77 +93,81 @@ WHERE tenant_id = $1 AND namespace = $2 AND key = $3 AND deleted_at IS NULL AND 
 LIMIT 10
 
 -- name: recall_candidates
--- What scoring needs of each candidate: at some places, best first, and of some memories by their ids ($5) after them; and
--- of the two turns before and after each of the first $6 in their conversations, nearest first. All are of the lives that
--- are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no statistics yet
--- would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL sends as they are and
--- not in pieces of 8 kB. $2 audiences · $3 lives · $4 places · $7 the lives that are asked for · $8 model
-WITH found AS MATERIALIZED (
-    SELECT given.memory_id, cardinality($4::integer[]) + given.number AS number
-    FROM unnest($5::uuid[]) WITH ORDINALITY AS given(memory_id, number)
-    UNION ALL
-    SELECT held.memory_id, at.number
-    FROM unnest($2::text[], $3::text[], $4::integer[]) WITH ORDINALITY AS at(audience, life, place, number)
-    CROSS JOIN LATERAL (
-        SELECT memory_id FROM keeps.memory_words
-        WHERE tenant_id = $1 AND memory_words.audience = at.audience AND memory_words.life = at.life
-          AND memory_words.place = at.place
-        LIMIT 1) AS held
-), around AS MATERIALIZED (
+-- What scoring needs of each candidate: of those at some places, of some memories by their ids ($5), and of the two turns
+-- before and after each of some others ($6) in their conversations, without those that are known ($7). All are of the
+-- lives that are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no
+-- statistics yet would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL sends
+-- as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 places · $8 the lives
+-- that are asked for · $9 model
+WITH around AS MATERIALIZED (
     SELECT turn.memory_id,
            ARRAY(SELECT other.memory_id FROM keeps.memories AS other
                  WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
                    AND (other.valid_from, other.memory_id) < (turn.valid_from, turn.memory_id)
-                   AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($7::text[])
+                   AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($8::text[])
                  ORDER BY other.valid_from DESC, other.memory_id DESC LIMIT 2) AS before,
            ARRAY(SELECT other.memory_id FROM keeps.memories AS other
                  WHERE other.tenant_id = $1 AND other.session_id = turn.session_id
                    AND (other.valid_from, other.memory_id) > (turn.valid_from, turn.memory_id)
-                   AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($7::text[])
+                   AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($8::text[])
                  ORDER BY other.valid_from, other.memory_id LIMIT 2) AS after
-    FROM (SELECT DISTINCT memory_id FROM (SELECT memory_id FROM found ORDER BY number LIMIT $6) AS best) AS first
+    FROM unnest($6::uuid[]) AS best(memory_id)
     CROSS JOIN LATERAL (
         SELECT memory_id, session_id, valid_from FROM keeps.memories
-        WHERE memories.tenant_id = $1 AND memories.memory_id = first.memory_id AND session_id IS NOT NULL
+        WHERE memories.tenant_id = $1 AND memories.memory_id = best.memory_id AND session_id IS NOT NULL
         LIMIT 1) AS turn
 ), wanted AS MATERIALIZED (
-    SELECT memory_id FROM found UNION SELECT unnest(before || after) FROM around
+    SELECT DISTINCT ON (memory_id) memory_id, audience, life, place FROM (
+        SELECT held.memory_id, at.audience, at.life, at.place
+        FROM unnest($2::text[], $3::text[], $4::integer[]) AS at(audience, life, place)
+        CROSS JOIN LATERAL (
+            SELECT memory_id FROM keeps.memory_words
+            WHERE tenant_id = $1 AND memory_words.audience = at.audience AND memory_words.life = at.life
+              AND memory_words.place = at.place
+            LIMIT 1) AS held
+        UNION ALL
+        SELECT given.memory_id, spot.audience, spot.life, spot.place
+        FROM (SELECT unnest($5::uuid[]) AS memory_id UNION SELECT unnest(before || after) FROM around) AS given
+        LEFT JOIN LATERAL (
+            SELECT audience, life, place FROM keeps.memory_words
+            WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = given.memory_id
+            LIMIT 1) AS spot ON true
+        WHERE given.memory_id <> ALL ($7::uuid[])) AS found
+    ORDER BY memory_id, place
 )
-SELECT array_agg(candidate.memory_id) AS memory_ids, array_agg(session_id) AS sessions, array_agg(kind) AS kinds,
-       array_agg(role) AS roles, array_agg(speaker) AS speakers, array_agg(valid_from) AS begins,
-       array_agg(valid_to) AS ends, array_agg(expires_at) AS expire, array_agg(updated_at) AS updated,
-       array_agg(importance) AS importances, array_agg(layer) AS layers, array_agg(opening) AS openings,
-       array_agg(COALESCE(memory_access.access_count, 0)) AS access_counts,
-       array_agg(GREATEST(updated_at, memory_access.last_accessed_at)) AS last_used,
-       array_agg(octet_length(halfvec_send(memory_vectors.embedding))) AS sentence_sizes,
-       string_agg(halfvec_send(memory_vectors.embedding), '') AS sentences,
-       array_agg(octet_length(memory_vectors.tokens)) AS token_sizes, string_agg(memory_vectors.tokens, '') AS tokens,
-       array_agg(spot.audience) AS audiences, array_agg(spot.life) AS lives, array_agg(spot.place) AS places,
-       array_agg(array_to_string(around.before, ' ')) AS before, array_agg(array_to_string(around.after, ' ')) AS after
+SELECT string_agg(uuid_send(wanted.memory_id) || timestamptz_send(valid_from)
+                  || timestamptz_send(COALESCE(valid_to, 'infinity')) || timestamptz_send(COALESCE(expires_at, 'infinity'))
+                  || timestamptz_send(GREATEST(updated_at, last_accessed_at)) || float8send(importance)
+                  || int8send(COALESCE(access_count, 0)) || int4send(COALESCE(octet_length(sentence), 0))
+                  || int4send(COALESCE(octet_length(tokens), 0)), '') AS numbers,
+       array_agg(session_id) AS sessions, array_agg(role) AS roles, array_agg(speaker) AS speakers,
+       array_agg(opening) AS openings, array_agg(layer = 'short_term') AS fades,
+       string_agg(sentence, '') AS sentences, string_agg(tokens, '') AS tokens,
+       array_agg(wanted.audience) AS audiences, array_agg(wanted.life) AS lives, array_agg(wanted.place) AS places,
+       (SELECT string_agg(uuid_send(memory_id)
+                          || COALESCE(uuid_send(before[1]), no_id) || COALESCE(uuid_send(before[2]), no_id)
+                          || COALESCE(uuid_send(after[1]), no_id) || COALESCE(uuid_send(after[2]), no_id), '')
+        FROM around CROSS JOIN (SELECT decode(repeat('00', 16), 'hex') AS no_id) AS absent) AS turns
 FROM wanted
 CROSS JOIN LATERAL (
-    SELECT memories.memory_id, memories.session_id, memories.kind, memories.role,
-           memories.metadata ->> 'speaker' AS speaker, memories.valid_from, memories.valid_to, memories.expires_at,
-           memories.updated_at, memories.importance, memories.layer, left(memories.content, 400) AS opening
+    SELECT memories.session_id, memories.role, memories.metadata ->> 'speaker' AS speaker, memories.valid_from,
+           memories.valid_to, memories.expires_at, memories.updated_at, memories.importance, memories.layer,
+           left(memories.content, 400) AS opening
     FROM keeps.memories
     WHERE memories.tenant_id = $1 AND memories.memory_id = wanted.memory_id
-      AND keeps.memory_life(memories.deleted_at, memories.superseded_by, memories.archived_at) = ANY ($7::text[])
+      AND keeps.memory_life(memories.deleted_at, memories.superseded_by, memories.archived_at) = ANY ($8::text[])
       AND /*:condition*/ true
     LIMIT 1) AS candidate
 LEFT JOIN LATERAL (
     SELECT access_count, last_accessed_at FROM keeps.memory_access
-    WHERE memory_access.tenant_id = $1 AND memory_access.memory_id = wanted.memory_id
+    WHERE candidate.layer = 'short_term'
+      AND memory_access.tenant_id = $1 AND memory_access.memory_id = wanted.memory_id
     LIMIT 1) AS memory_access ON true
 LEFT JOIN LATERAL (
-    SELECT embedding, tokens FROM keeps.memory_vectors
+    SELECT halfvec_send(embedding) AS sentence, memory_vectors.tokens FROM keeps.memory_vectors
     WHERE memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = wanted.memory_id
-        AND memory_vectors.model = $8
+        AND memory_vectors.model = $9
     LIMIT 1) AS memory_vectors ON true
-LEFT JOIN LATERAL (
-    SELECT audience, life, place FROM keeps.memory_words
-    WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = wanted.memory_id
-    LIMIT 1) AS spot ON true
-LEFT JOIN around ON around.memory_id = wanted.memory_id
 
 -- name: recall_candidates_filtered
 -- Those of some memories that pass a filter: neighbours must pass it, too.

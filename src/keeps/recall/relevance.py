@@ -68,8 +68,7 @@ def relevances(candidates: Candidates, question: Question | None) -> Scores:
         return near
     tokens = np.nan_to_num(candidates.tokens, nan=0.0)
     beside = tokens.copy()
-    for position, others in candidates.neighbours.items():
-        beside[position] = max(tokens[position], *(tokens[other] for other, _ in others))
+    np.maximum.at(beside, candidates.beside.of, tokens[candidates.beside.others])
     log_odds = (
         BEST_TOKENS * tokens.max()
         + OWN_TOKENS * beside

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -22,11 +22,11 @@ from keeps.recall.access import AccessBuffer
 from keeps.recall.arms import Arms, Asked
 from keeps.recall.conditions import Selection, select
 from keeps.recall.fusion import Part, Scores
-from keeps.recall.measures import measure, token_weights
+from keeps.recall.measures import Meant, best_alone, meant, measure, token_weights
 from keeps.recall.passages import LONG_CHARACTERS, Span, best_passage
 from keeps.recall.relevance import is_nothing_known, nearness, question_of, relevances
-from keeps.recall.store import Candidate
-from keeps.recall.updates import Told, latest_first
+from keeps.recall.rows import Rows, Turns
+from keeps.recall.updates import STATEMENTS, Told, latest_first
 from keeps.scope import Scope
 from keeps.text.searched import embedded_text
 from keeps.turns import acting_for, current_tenant
@@ -34,7 +34,7 @@ from keeps_client.errors import KeepsError
 from keeps_client.models import Explanation, Hit, Memory, Passage, RecallRequest, RecallResult, Tier
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
-EXPANDED = 60
+EXPANDED = 30
 ASKED_KEPT, ASKED_SECONDS = 512, 600.0
 BEHIND_WEIGHT = 0.5
 PASSAGES = 20
@@ -139,11 +139,11 @@ class RecallService:
 
     async def _passages(self, hits: Sequence[Hit], ranked: _Ranked, query: QueryEmbedding) -> dict[UUID, Passage]:
         """Of long memories, by their ids, the sentences that are nearest to the question."""
-        rows = {row.memory_id: row for row in ranked.rows}
+        tokens_of = dict(zip(ranked.rows.ids, ranked.rows.tokens, strict=True))
         long = [
             (hit.memory, tokens)
             for hit in hits[:PASSAGES]
-            if len(hit.memory.content) >= LONG_CHARACTERS and (tokens := _tokens_of(rows, hit.memory_id))
+            if len(hit.memory.content) >= LONG_CHARACTERS and (tokens := tokens_of.get(hit.memory_id.bytes))
         ]
         if not long or not isinstance(self._embedder, ReadsInPieces):
             return {}
@@ -190,40 +190,55 @@ class RecallService:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         asked = Asked(request, selection, query, depth)
         found = await self._arms.find(tx, asked)
-        given = [*sorted(found.keys), *found.graph]
-        read, turns = await store.candidates(tx, found.first(), given, selection, self._arms.model, EXPANDED)
-        rows = {row.memory_id: row for row in read}
-        past: dict[UUID, Memory] = {}
-        if request.as_of is not None:
-            past = await store.as_of(tx, list(rows), request.as_of, selection, archived=request.include_archived)
-            rows = {each: rows[each] for each in rows if each in past}
-        current = [row for row in rows.values() if selection.is_current(row.valid_from, row.valid_to, row.expires_at)]
+        weights = token_weights(query.words if query is not None else (), request.query, found)
         now = self._clock()
-        if sum(len(row.tokens or b"") for row in current) > MANY_TOKEN_BYTES:
-            candidates = await asyncio.to_thread(measure, current, asked, found, turns, now)
-        else:
-            candidates = measure(current, asked, found, turns, now)
+        rows = await store.candidates(tx, found.spots(), {*found.keys, *found.graph}, selection, self._arms.model)
+        read = await _meant(rows, asked, weights)
+        best = [each for each in best_alone(rows, read, asked, found) if rows.sessions[each] is not None][:EXPANDED]
+        turns: Turns = {}
+        if best:
+            ids = [rows.ids[each] for each in best]
+            others, turns = await store.around(tx, ids, rows.ids, selection, self._arms.model)
+            rows, read = rows.and_those(others), read.and_those(await _meant(others, asked, weights))
+        past: dict[UUID, Memory] = {}
+        here = selection.current(rows)
+        if request.as_of is not None:
+            past = await store.as_of(
+                tx,
+                [UUID(bytes=each) for each in rows.ids],
+                request.as_of,
+                selection,
+                archived=request.include_archived,
+            )
+            here = np.array([UUID(bytes=each) in past for each in rows.ids], dtype=bool)
+        dropped = request.as_of is None and not here.all()
+        rows, read = rows.only(here), read.only(here)
+        candidates = measure(rows, read, asked, found, turns, weights, now)
         total, parts, order = fusion.rank(candidates)
-        told = [Told(row.memory_id, row.opening, row.role, row.speaker, row.valid_from) for row in current]
+        told = {
+            each: Told(
+                rows.memory_id(each), rows.openings[each], rows.roles[each], rows.speakers[each], rows.begins_at(each)
+            )
+            for each in order[:STATEMENTS]
+        }
         sentences = candidates.sentences
         order = latest_first(
             order, told, request.query, found.idf, lambda one, other: float(sentences[one] @ sentences[other])
         )
-        hits = [(current[position].memory_id, float(total[position]), position) for position in order[: request.limit]]
-        dropped = len(rows) > len(current)
+        hits = [(rows.memory_id(position), float(total[position]), position) for position in order[: request.limit]]
         relevant = relevances(candidates, question_of(found.total, found.idf))
         near, similar = nearness(candidates), candidates.vector.round(4)
         return _Ranked(
             hits,
             parts,
-            current,
+            rows,
             past,
             relevant,
             near,
             similar,
             dropped=dropped,
             terms=found.matched(request.query),
-            weights=token_weights(query.words if query is not None else (), request.query, found),
+            weights=weights,
         )
 
 
@@ -231,7 +246,7 @@ class RecallService:
 class _Ranked:
     hits: list[tuple[UUID, float, int]]
     parts: list[Part]
-    rows: list[Candidate]
+    rows: Rows
     past: dict[UUID, Memory]
     relevance: Scores
     nearness: Scores
@@ -241,7 +256,9 @@ class _Ranked:
     weights: npt.NDArray[np.float32]
 
     def tier(self, request: RecallRequest, position: int) -> Tier:
-        return "indexed" if request.scope != "persistent" and self.rows[position].sentence is not None else "persistent"
+        return (
+            "indexed" if request.scope != "persistent" and self.rows.numbers["sentence"][position] > 0 else "persistent"
+        )
 
     def explanation(self, position: int) -> Explanation:
         parts: list[Explanation.Part] = []
@@ -265,8 +282,10 @@ def _said(score: float) -> float | None:
     return None if np.isnan(score) else float(score)
 
 
-def _tokens_of(rows: Mapping[UUID, Candidate], memory_id: UUID) -> bytes:
-    return (rows[memory_id].tokens or b"") if memory_id in rows else b""
+async def _meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
+    if rows.numbers["tokens"].sum() > MANY_TOKEN_BYTES:
+        return await asyncio.to_thread(meant, rows, asked, weights)
+    return meant(rows, asked, weights)
 
 
 def _marked(

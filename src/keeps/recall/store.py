@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from pgvector import HalfVector
 
 from keeps.ai.embedder import Floats
@@ -18,57 +15,13 @@ from keeps.db.statements import Condition, Statements
 from keeps.memories.store import memory_from_row
 from keeps.memories.types import MEMORY
 from keeps.recall.conditions import Selection
+from keeps.recall.rows import Rows, Turns, read_rows, read_turns
 from keeps.recall.words import Postings, Spot
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
-Turns = dict[UUID, tuple[list[UUID], list[UUID]]]
-"""Of a turn of a conversation, those before it and after it, nearest first."""
-_SAID = (
-    "memory_ids",
-    "sessions",
-    "kinds",
-    "roles",
-    "speakers",
-    "begins",
-    "ends",
-    "expire",
-    "updated",
-    "importances",
-    "layers",
-    "access_counts",
-    "last_used",
-    "openings",
-)
-"""Of a candidate, in the order of its fields."""
-SENTENCE_HEAD = 4
-"""Bytes before the numbers of a halfvec, as PostgreSQL sends it."""
 PARTS_AT_ONCE = 64
 """So many rows of signs are read at once: 3.4 MB of 384 dimensions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One row of `recall_candidates`. `sentence` (as PostgreSQL sends it) and `tokens` are None where there is no
-    vector yet."""
-
-    memory_id: UUID
-    session_id: str | None
-    kind: str
-    role: str | None
-    speaker: str | None
-    valid_from: datetime
-    valid_to: datetime | None
-    expires_at: datetime | None
-    updated_at: datetime
-    importance: float
-    layer: str
-    access_count: int
-    last_used_at: datetime
-    opening: str
-    sentence: bytes | None
-    tokens: bytes | None
-    spot: Spot | None
 
 
 async def postings(tx: Tx, words: Sequence[str], selection: Selection, model: str | None = None) -> list[Postings]:
@@ -138,33 +91,43 @@ async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
 
 
 async def candidates(
-    tx: Tx, spots: Sequence[Spot], memory_ids: Sequence[UUID], selection: Selection, model: str, expanded: int
-) -> tuple[list[Candidate], Turns]:
-    """Memories by their ids and at some places, best first, with the turns around the first `expanded`; and of each of
-    these that is a turn of a conversation, which those are."""
-    condition = selection.condition(9) or Condition("true")
+    tx: Tx, spots: Sequence[Spot], memory_ids: Collection[UUID], selection: Selection, model: str
+) -> Rows:
+    """Memories at some places, and by their ids: those that are selected."""
+    row = await _candidates(tx, spots, memory_ids, (), (), selection, model)
+    return Rows() if row is None else read_rows(row)
+
+
+async def around(
+    tx: Tx, turns: Sequence[bytes], known: Sequence[bytes], selection: Selection, model: str
+) -> tuple[Rows, Turns]:
+    """The turns before and after some others, without those that are known; and which those are of each."""
+    row = await _candidates(tx, (), (), turns, known, selection, model)
+    return (Rows(), {}) if row is None else (read_rows(row), read_turns(row["turns"]))
+
+
+async def _candidates(
+    tx: Tx,
+    spots: Sequence[Spot],
+    memory_ids: Collection[UUID],
+    turns: Sequence[bytes],
+    known: Sequence[bytes],
+    selection: Selection,
+    model: str,
+) -> dict[str, Any] | None:
+    condition = selection.condition(10) or Condition("true")
     row = await tx.fetch_row(
         QUERIES["recall_candidates"].where(condition),
         tx.scope.tenant_id,
         *_places(spots),
         list(memory_ids),
-        expanded,
+        [UUID(bytes=each) for each in turns],
+        [UUID(bytes=each) for each in known],
         list(selection.lives),
         model,
         *condition.values,
     )
-    if row is None or row["memory_ids"] is None:
-        return [], {}
-    places = zip(row["audiences"], row["lives"], row["places"], strict=True)
-    columns: list[Sequence[Any]] = [
-        *(row[name] for name in _SAID),
-        _cut(row["sentences"], row["sentence_sizes"]),
-        _cut(row["tokens"], row["token_sizes"]),
-        [None if place is None else Spot(audience, life, place) for audience, life, place in places],
-    ]
-    found = [Candidate(*each) for each in zip(*columns, strict=True)]
-    turns = zip(row["memory_ids"], row["before"], row["after"], strict=True)
-    return found, {turn: (_ids(before), _ids(after)) for turn, before, after in turns if before is not None}
+    return None if row is None else dict(row)
 
 
 async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) -> set[UUID]:
@@ -202,24 +165,5 @@ async def as_of(
     }
 
 
-def _cut(joined: bytes | None, sizes: Sequence[int | None]) -> list[bytes | None]:
-    """Values that were sent one after the other, each of a size; None for those that are not there."""
-    ends = list(accumulate(size or 0 for size in sizes))
-    return [
-        None if size is None or joined is None else joined[end - size : end]
-        for size, end in zip(sizes, ends, strict=True)
-    ]
-
-
-def _ids(said: str) -> list[UUID]:
-    return [UUID(each) for each in said.split()]
-
-
 def _places(spots: Sequence[Spot]) -> tuple[list[str], list[str], list[int]]:
     return [each.audience for each in spots], [each.life for each in spots], [each.place for each in spots]
-
-
-def read_sentences(sent: Sequence[bytes]) -> Floats:
-    """Sentence vectors as one array, (n, dimensions), from the binary form of halfvec: two 16-bit numbers, then the
-    16-bit floats, all big-endian."""
-    return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)

@@ -92,14 +92,14 @@ class Told:
 
 def latest_first(
     order: Sequence[int],
-    told: Sequence[Told],
+    told: Mapping[int, Told],
     question: str,
     weights: Mapping[str, float],
     similarity: Callable[[int, int], float],
 ) -> list[int]:
     """The positions of candidates, best first, with later truths before the earlier ones on the same matter.
 
-    `weights`: how rare each word of the question is · `similarity`: of two candidates, by meaning.
+    `told`: of at least the first STATEMENTS · `weights`: how rare each word of the question is · `similarity`: of two candidates, by meaning.
     """
     best = _by_statement(list(order[:STATEMENTS]), told) + list(order[STATEMENTS:])
     kinds = asked_kinds(question)
@@ -148,7 +148,7 @@ def values_in(opening: str, kinds: Sequence[str]) -> set[str]:
     return {re.sub(r"[,$\s]|[.]$", "", value.lower()) for kind in kinds for value in _VALUES[kind].findall(opening)}
 
 
-def _by_statement(best: list[int], told: Sequence[Told]) -> list[int]:
+def _by_statement(best: list[int], told: Mapping[int, Told]) -> list[int]:
     result = list(best)
     said = {each: words for each in best if (words := statement_of(told[each].opening)) is not None}
     begins = {each: [word.lower() for word in words[:LEAST_SHARED]] for each, words in said.items()}
@@ -167,7 +167,7 @@ def _by_statement(best: list[int], told: Sequence[Told]) -> list[int]:
 
 def _by_announcement(
     best: list[int],
-    told: Sequence[Told],
+    told: Mapping[int, Told],
     kinds: list[str],
     question: str,
     weights: Mapping[str, float],

@@ -129,47 +129,46 @@ class Scored:
 def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
     """The memories that hold one of the words, and how often each holds which. Row i belongs to position i."""
     column = {term: number for number, term in enumerate(terms)}
-    positions: list[npt.NDArray[np.int64]] = []
-    columns: list[npt.NDArray[np.int64]] = []
-    entries: list[npt.NDArray[np.void]] = []
+    parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]] = []
+    starts: list[int] = []
     start = 0
     for each in held:
-        new_columns, new = _new_entries(each, column)
         lists = np.frombuffer(each.packed, dtype=ENTRY)
-        of = np.repeat(
-            np.array([column[word] for word in each.list_words], dtype=np.int64),
-            np.array(each.list_sizes, dtype=np.int64) // ENTRY.itemsize,
-        )
-        for some_columns, some in ((of, lists), (new_columns, new)):
-            if len(some):
-                columns.append(some_columns)
-                entries.append(some)
-                positions.append(some["place"].astype(np.int64) + start)
+        sizes = np.array(each.list_sizes, dtype=np.int64) // ENTRY.itemsize
+        of = np.repeat(np.array([column[word] for word in each.list_words], dtype=np.int64), sizes)
+        for part in ((of, lists), _new_entries(each, column)):
+            if len(part[0]):
+                parts.append(part)
+                starts.append(start)
         start += each.next_place
-    if not positions:
+    if not parts:
         nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
         return none, TextMatches(len(terms), none, none, nothing, nothing, none)
-    where, which, said = np.concatenate(positions), np.concatenate(columns), np.concatenate(entries)
+    which = np.concatenate([columns for columns, _ in parts])
+    where = np.concatenate([some["place"] + np.int64(begin) for (_, some), begin in zip(parts, starts, strict=True)])
     unique, row = _numbered(where, start)
     lengths: npt.NDArray[np.float64] = np.zeros(len(unique))
-    lengths[row] = said["length"]
+    lengths[row] = np.concatenate([some["length"] for _, some in parts])
     sessions: npt.NDArray[np.int64] = np.zeros(len(unique), dtype=np.int64)
-    sessions[row] = said["session"]
-    return unique, TextMatches(len(terms), row, which, said["count"].astype(np.float64), lengths, sessions)
+    sessions[row] = np.concatenate([some["session"] for _, some in parts])
+    counts = np.concatenate([some["count"] for _, some in parts]).astype(np.float64)
+    return unique, TextMatches(len(terms), row, which, counts, lengths, sessions)
 
 
 def _new_entries(held: Postings, column: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
     """The same of memories that are not in lists yet."""
-    columns: list[int] = []
-    entries: list[tuple[int, int, int, int]] = []
-    for place, session, length, words, counts in zip(
-        held.new_places, held.new_sessions, held.new_lengths, held.new_words, held.new_counts, strict=True
-    ):
-        for number, word in enumerate(words.split(" ")):
-            if word in column:
-                columns.append(column[word])
-                entries.append((place, session, min(length, 32_767), counts[number]))
-    return np.array(columns, dtype=np.int64), np.array(entries, dtype=ENTRY)
+    words = " ".join(held.new_words).split(" ")
+    known = dict.fromkeys(words, -1) | column
+    columns = np.fromiter(map(known.__getitem__, words), dtype=np.int64, count=len(words))
+    there = np.flatnonzero(columns >= 0)
+    # Each memory has a count for each of its words.
+    memory = np.repeat(np.arange(len(held.new_counts)), [len(each) for each in held.new_counts])[there]
+    entries = np.empty(len(there), dtype=ENTRY)
+    entries["place"] = np.array(held.new_places, dtype=np.int64)[memory]
+    entries["session"] = np.array(held.new_sessions, dtype=np.int64)[memory]
+    entries["length"] = np.minimum(np.array(held.new_lengths, dtype=np.int64)[memory], 32_767)
+    entries["count"] = np.frombuffer(b"".join(held.new_counts), dtype=np.uint8)[there]
+    return columns[there], entries
 
 
 def _numbered(positions: Positions, size: int) -> tuple[Positions, npt.NDArray[np.int64]]:
