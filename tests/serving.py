@@ -15,7 +15,7 @@ import structlog
 import uvicorn
 
 from keeps.access.tokens import make_token
-from keeps.cli.serving import other_protocols
+from keeps.cli.serving import console_door, other_protocols
 from keeps.clock import utc_now
 from keeps.engine import Keeps
 from keeps.server.app import create_app
@@ -45,7 +45,8 @@ async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncG
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     made = Settings(home=Path("unused"), **settings)
-    app = create_app(made, opening, clock=clock, mounted=other_protocols(made))
+    mounted, door = other_protocols(made, console=True), console_door(made, "a secret of the tests")
+    app = create_app(made, opening, clock=clock, mounted=mounted, door=door)
     config = uvicorn.Config(app, http=GuardedProtocol, log_config=None, access_log=False, ws="none")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve([listener]))

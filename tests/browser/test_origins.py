@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
 import pytest
 from aiohttp import web
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser
 
 from keeps.engine import Keeps
 from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
@@ -74,19 +73,6 @@ async ({url, routes, token, credentials}) => {
     return told;
 }
 """.replace("%TENANT%", DEFAULT_TENANT_ID)
-
-
-@pytest.fixture(scope="session")
-async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert program is not None, "Chromium is not installed; `make browser` installs it"
-    async with async_playwright() as playwright:
-        opened = await playwright.chromium.launch(
-            executable_path=program,
-            args=["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP evil.test 127.0.0.1"],
-        )
-        yield opened
-        await opened.close()
 
 
 @pytest.fixture

@@ -5,8 +5,11 @@ from __future__ import annotations
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +21,7 @@ from keeps_client.errors import UnavailableError, ValidationFailedError
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from keeps.server.asgi import App
     from keeps.server.mounting import Mounted
 
 
@@ -26,6 +30,7 @@ Roles = Annotated[list[str] | None, typer.Option("--role", help="reader, writer,
 
 def register(app: typer.Typer) -> None:
     app.command()(serve)
+    app.command()(ui)
     app.command()(token)
 
 
@@ -48,6 +53,7 @@ def serve(
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Run no background jobs here; `keeps worker` does.")
     ] = False,
+    no_ui: Annotated[bool, typer.Option("--no-ui", help="Leave the console (/ui) out.")] = False,
     workers: Annotated[
         int, typer.Option(help="How many processes serve, each with a model of its own.", min=1, max=64)
     ] = 1,
@@ -55,23 +61,52 @@ def serve(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Serve HTTP. Ctrl-C ends it when the requests on their way are answered."""
-    import uvicorn
-
-    from keeps.server.app import auth_of
-    from keeps.server.protocol import GuardedProtocol
     from keeps.settings import load_settings
-    from keeps.telemetry.logs import configure_logs
 
     given = {"KEEPS_AUTH": auth, "KEEPS_LOG_LEVEL": log_level, "KEEPS_HOST": host}
     settings = load_settings(
         home=home, database_url=database_url, given={name: value for name, value in given.items() if value}
     )
     settings = replace(settings, port=settings.port if port is None else port)
+    _serve(settings, Application(settings, work=not no_worker, console=None if no_ui else token_urlsafe(32)), workers)
+
+
+def ui(
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say where it is.")] = False,
+    home: Home = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Open the console in a browser: what is remembered, why it is found, what changed. Ctrl-C ends it."""
+    import webbrowser
+
+    from keeps.settings import load_settings
+
+    settings = load_settings(home=home, database_url=database_url, given={"KEEPS_HOST": "127.0.0.1"})
+    settings = replace(settings, port=port)
+
+    def opened(address: str) -> None:
+        if not (no_browser or webbrowser.open(address)):
+            err.print("  no browser was found here: open the address yourself", highlight=False)
+
+    _serve(settings, Application(settings, work=True, console=token_urlsafe(32)), 1, opened=opened)
+
+
+def _serve(
+    settings: Settings, application: Application, workers: int, *, opened: Callable[[str], None] | None = None
+) -> None:
+    """`opened`: told the address of the console when it answers."""
+    import uvicorn
+
+    from keeps.server.app import auth_of
+    from keeps.server.protocol import GuardedProtocol
+    from keeps.telemetry.logs import configure_logs
+
     mode = auth_of(settings)
     configure_logs(settings.log_level)
     listener = _listen(settings.host, settings.port)
     config = uvicorn.Config(
-        Application(settings, work=not no_worker),
+        application,
         factory=True,
         workers=workers,
         loop="uvloop",
@@ -90,13 +125,17 @@ def serve(
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
-                _banner(settings, mode, listener, workers)
+                _banner(settings, mode, listener, workers, ui=application.console is not None)
+                if opened is not None:
+                    opened(f"http://{settings.host}:{listener.getsockname()[1]}/ui/")
 
     started_at = time.monotonic()
     if workers > 1:
         from keeps.cli.workers import serve_by_workers
 
-        started = serve_by_workers(config, listener, lambda: _banner(settings, mode, listener, workers))
+        started = serve_by_workers(
+            config, listener, partial(_banner, settings, mode, listener, workers, ui=application.console is not None)
+        )
     else:
         server = Server(config)
         server.run([listener])
@@ -113,6 +152,8 @@ class Application:
 
     settings: Settings
     work: bool
+    console: str | None = None
+    """What cookies of the console are sealed with where there are no KEEPS_SECRET_KEYS; None: no console."""
 
     def __call__(self) -> FastAPI:
         from keeps import __version__
@@ -130,12 +171,13 @@ class Application:
             settings,
             lambda: Keeps.open(settings.home, database_url=settings.database_url),
             work=self.work,
-            mounted=other_protocols(settings),
+            mounted=other_protocols(settings, console=self.console is not None),
+            door=None if self.console is None else console_door(settings, self.console),
         )
 
 
-def other_protocols(settings: Settings) -> list[Mounted]:
-    """mem0's API, and the other protocols whose extras are installed."""
+def other_protocols(settings: Settings, *, console: bool = False) -> list[Mounted]:
+    """mem0's API, the other protocols whose extras are installed, and the pages of the console."""
     from keeps.integrations.mem0 import Mem0Mount
 
     found: list[Mounted] = [Mem0Mount()]
@@ -143,7 +185,21 @@ def other_protocols(settings: Settings) -> list[Mounted]:
         from keeps.integrations.mcp.http import McpMount
 
         found.append(McpMount(settings.secret_keys))
+    if console:
+        from keeps.console.mount import Console
+
+        found.append(Console())
     return found
+
+
+def console_door(settings: Settings, own: str) -> Callable[[App], App]:
+    """What lets browsers into the console. `own`: seals its cookies where there are no KEEPS_SECRET_KEYS."""
+    from keeps.console.door import Door
+    from keeps.console.sessions import Sessions
+    from keeps.server.app import auth_of
+
+    sessions = Sessions(settings.secret_keys, own)
+    return lambda app: Door(app, sessions=sessions, open_to_all=auth_of(settings) == "none")
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -160,7 +216,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers: int) -> None:
+def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers: int, *, ui: bool) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     safety = {
@@ -177,7 +233,11 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers
     )
     if workers > 1 and limits and settings.redis_url is None:
         limits += f" (counted by each of {workers} workers: KEEPS_REDIS_URL has them counted once)"
-    err.print(f"[bold green]Keeps serves[/] http://{shown}:{port}  (try /docs)", highlight=False, soft_wrap=True)
+    err.print(
+        f"[bold green]Keeps serves[/] http://{shown}:{port}  (try {'/ui and ' if ui else ''}/docs)",
+        highlight=False,
+        soft_wrap=True,
+    )
     if workers > 1:
         err.print(f"  workers   {workers}; SIGHUP replaces them one by one", highlight=False, soft_wrap=True)
     err.print(f"  database  {where}; tenants kept apart by forced row level security", highlight=False, soft_wrap=True)

@@ -35,6 +35,11 @@ class EventService:
             known = await store.reach(tx)
             return await store.after(tx, after, known.last_sequence, types=types, kinds=kinds, limit=limit)
 
+    async def last_sequence(self, scope: Scope) -> int:
+        """The number of the newest event of the tenant, whoever may see it."""
+        async with self._database.scoped(scope) as tx:
+            return (await store.reach(tx)).last_sequence
+
     def subscription(
         self, scope: Scope, *, after: int | None, types: Sequence[str] | None, kinds: Sequence[str] | None
     ) -> Subscription:

@@ -18,6 +18,7 @@ from keeps.access.rates import Rates
 from keeps.access.tokens import Tokens
 from keeps.clock import Clock, utc_now
 from keeps.engine import Keeps
+from keeps.server.asgi import App
 from keeps.server.docs import mount_docs
 from keeps.server.edge import LOOPBACK, Edge
 from keeps.server.gauges import Gauges
@@ -58,10 +59,12 @@ def create_app(
     clock: Clock = utc_now,
     work: bool = False,
     mounted: Sequence[Mounted] = (),
+    door: Callable[[App], App] | None = None,
 ) -> FastAPI:
     """The application. `opening` opens the engine when the server starts, and closes it when it has drained.
 
-    `work`: run background jobs as well. `mounted`: other protocols beside Keeps' own.
+    `work`: run background jobs as well. `mounted`: other protocols beside Keeps' own. `door`: what stands
+    before all of it.
     """
     mode = auth_of(settings)
     tokens = (
@@ -139,6 +142,8 @@ def create_app(
         settings=settings,
         mounted=mounted,
     )
+    if door is not None:
+        app.add_middleware(door)  # pyright: ignore[reportArgumentType]
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,

@@ -1,0 +1,230 @@
+"""Lets browsers in: what a program says by headers, they say by a cookie; and errors are pages.
+
+It stands before the edge, and hands on what a program would have sent. So whoever comes through the console is known,
+counted, limited and refused by the same lines as everybody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from urllib.parse import parse_qs
+
+from keeps.console.sessions import COOKIE, HOURS, MAX_CREDENTIAL, Session, Sessions
+from keeps.console.views import rendered
+from keeps.server.asgi import App, Message, Receive, Scope, Send
+
+UI = "/ui"
+MOST_FORM = 16_384
+"""Bytes of a form that is read here: a key or token, or two names."""
+_NOT_FROM_BROWSERS = frozenset(
+    {b"authorization", b"x-api-key", b"x-tenant-id", b"x-user-id", b"x-agent-id", b"idempotency-key"}
+)
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
+    " frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-frame-options", b"DENY"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+STATIC = ("keeps.css", "keeps.js", "keeps.svg", "vendor/htmx.min.js")
+
+
+class Door:
+    """ASGI, around the edge. `open_to_all`: without KEEPS_AUTH nobody signs in."""
+
+    def __init__(self, app: App, *, sessions: Sessions, open_to_all: bool) -> None:
+        self._app = app
+        self._sessions = sessions
+        self._open = open_to_all
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if scope["type"] != "http" or not (path == UI or path.startswith(UI + "/")):
+            await self._app(scope, receive, send)
+            return
+        page = _Page(scope, send)
+        if path == UI:
+            await page.go("/ui/")
+        elif path.startswith("/ui/static/") and scope["method"] in ("GET", "HEAD"):
+            await page.file(path.removeprefix("/ui/static/"))
+        elif scope["method"] not in ("GET", "HEAD") and not page.is_own:
+            await page.problem(403, "Not from here", "A form of another site cannot be sent to the console.")
+        elif path == "/ui/login":
+            await self._login(page, receive)
+        elif path == "/ui/logout" and scope["method"] == "POST":
+            await page.go("/ui/login", self._sessions.cookie(None, secure=page.secure))
+        else:
+            await self._enter(page, receive)
+
+    async def _enter(self, page: _Page, receive: Receive) -> None:
+        session = self._sessions.open(page.header(b"cookie"))
+        if session is None and self._open:
+            session = self._sessions.begin("")
+        if session is None:
+            await page.go("/ui/login")
+        elif page.path == "/ui/as" and page.method == "POST":
+            form = await _form(receive)
+            user, tenant = (form.get(name, "").strip() or None for name in ("user", "tenant"))
+            cookie = self._sessions.cookie(session.as_user(tenant if self._open else None, user), secure=page.secure)
+            await page.go("/ui/", cookie)
+        else:
+            await self._app(page.asked_by(session), receive, page.send)
+
+    async def _login(self, page: _Page, receive: Receive) -> None:
+        if self._open:
+            await page.go("/ui/")
+            return
+        if page.method != "POST":
+            await page.html(200, "login.html", problem="", hours=HOURS)
+            return
+        credential = (await _form(receive)).get("credential", "").strip()
+        if not credential or len(credential) > MAX_CREDENTIAL or not credential.isascii():
+            await page.html(422, "login.html", problem="That is no key or token.", hours=HOURS)
+            return
+        session = self._sessions.begin(credential)
+        status, detail = await self._tried(page, session)
+        if status < 300:
+            await page.go("/ui/", self._sessions.cookie(session, secure=page.secure))
+        else:
+            await page.html(status, "login.html", problem=detail, hours=HOURS)
+
+    async def _tried(self, page: _Page, session: Session) -> tuple[int, str]:
+        """What the edge says of a credential, with all that it counts."""
+        status, body = 500, b""
+
+        async def nothing() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def keep(message: Message) -> None:
+            nonlocal status, body
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            else:
+                body += message.get("body", b"")
+
+        asked = page.asked_by(session) | {"method": "GET", "path": "/ui/welcome", "raw_path": b"/ui/welcome"}
+        await self._app(asked | {"query_string": b""}, nothing, keep)
+        try:
+            return status, json.loads(body)["detail"] if status >= 300 else ""
+        except (ValueError, KeyError, TypeError):
+            return status, "That did not work."
+
+
+class _Page:
+    """One answer: its headers, and problems in the form that people read."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._scope, self._send = scope, send
+        self._problem: tuple[int, bytearray] | None = None
+        self.path, self.method = scope["path"], scope["method"]
+        self.secure = "https" in (scope.get("scheme"), self.header(b"x-forwarded-proto"))
+
+    def header(self, wanted: bytes) -> str:
+        return b"; ".join(value for name, value in self._scope["headers"] if name == wanted).decode("latin-1")
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a form is sent by a page of this server: browsers say so, and whoever says nothing is none."""
+        origin, host = self.header(b"origin"), self.header(b"host")
+        return bool(host) and origin.partition("://")[2].lower() == host.lower()
+
+    def asked_by(self, session: Session) -> dict[str, object]:
+        kept = [(name, value) for name, value in self._scope["headers"] if name not in _NOT_FROM_BROWSERS]
+        return {**self._scope, "headers": [*kept, *session.headers()], "keeps.session": session}
+
+    async def send(self, message: Message) -> None:
+        """Hands on what the edge answers; a problem becomes a page."""
+        if message["type"] == "http.response.start":
+            kind = dict(message["headers"]).get(b"content-type", b"")
+            if message["status"] >= 400 and kind.startswith((b"application/problem+json", b"application/json")):
+                self._problem = message["status"], bytearray()
+                return
+            known = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *_HEADERS, *_uncached(known)]
+        elif self._problem is not None:
+            self._problem[1].extend(message.get("body", b""))
+            if not message.get("more_body", False):
+                await self._told(*self._problem)
+            return
+        await self._send(message)
+
+    async def _told(self, status: int, body: bytearray) -> None:
+        if status == 401:
+            await self.go("/ui/login", f"{COOKIE}=; Path=/ui; Max-Age=0; HttpOnly; SameSite=Strict")
+            return
+        try:
+            said = json.loads(bytes(body))
+        except ValueError:
+            said = {}
+        await self.problem(status, said.get("title", "That did not work"), said.get("detail", ""), said)
+
+    async def problem(self, status: int, title: str, detail: str, said: dict[str, object] | None = None) -> None:
+        part = bool(self.header(b"hx-request"))
+        template = "problem_part.html" if part else "problem.html"
+        await self.html(status, template, title=title, detail=detail, said=said or {})
+
+    async def html(self, status: int, template: str, **values: object) -> None:
+        await self._answer(
+            status,
+            rendered(template, {**values, "status": status}).encode(),
+            [(b"content-type", b"text/html; charset=utf-8")],
+        )
+
+    async def go(self, where: str, cookie: str | None = None) -> None:
+        name = b"hx-redirect" if self.header(b"hx-request") else b"location"
+        headers = [(name, where.encode()), *([(b"set-cookie", cookie.encode())] if cookie else [])]
+        await self._answer(200 if name == b"hx-redirect" else 303, b"", headers)
+
+    async def file(self, name: str) -> None:
+        if name not in STATIC:
+            await self.problem(404, "No such file", "")
+            return
+        content, tag = _file(name)
+        kind = (b"content-type", _TYPES[name.rpartition(".")[2]].encode())
+        if self.header(b"if-none-match") == tag:
+            await self._answer(304, b"", [(b"etag", tag.encode()), (b"cache-control", b"max-age=300")])
+            return
+        await self._answer(200, content, [kind, (b"etag", tag.encode()), (b"cache-control", b"max-age=300")])
+
+    async def _answer(self, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+        known = {name for name, _ in headers}
+        size = (b"content-length", str(len(body)).encode())
+        sent = [*headers, size, *_HEADERS, *_uncached(known)]
+        await self._send({"type": "http.response.start", "status": status, "headers": sent})
+        await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+
+
+def _uncached(known: set[bytes]) -> list[tuple[bytes, bytes]]:
+    return [] if b"cache-control" in known else [(b"cache-control", b"no-store")]
+
+
+@cache
+def _file(name: str) -> tuple[bytes, str]:
+    content = files("keeps.console").joinpath("static", name).read_bytes()
+    return content, f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+
+async def _form(receive: Receive) -> dict[str, str]:
+    """A short form. What is too long, or none, is empty."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body.extend(message.get("body", b""))
+        if len(body) > MOST_FORM or message["type"] != "http.request":
+            return {}
+        if not message.get("more_body", False):
+            break
+    try:
+        read = parse_qs(bytes(body).decode("utf-8", "replace"), max_num_fields=20, keep_blank_values=True)
+    except ValueError:
+        return {}
+    return {name: values[0] for name, values in read.items()}

@@ -1,0 +1,160 @@
+"""The pages, behind the edge: each in turn with the other requests of its tenant, by the roles of whoever looks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Match, Route
+
+from keeps.access.rates import Rates
+from keeps.access.roles import allows
+from keeps.console.views import menu_for, rendered
+from keeps.engine import Keeps, LocalAdmin
+from keeps.scope import DEFAULT_USER_ID, Scope
+from keeps.server.lean import TURN_SECONDS
+from keeps.server.served import ServedMemory
+from keeps.settings import Settings
+from keeps_client.errors import NotFoundError, UnavailableError, ValidationFailedError
+from keeps_client.models import RoleName
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of the console: what was asked, and the memory of whoever asks."""
+
+    request: Request
+    keeps: Keeps
+    memory: ServedMemory
+    scope: Scope
+
+    @property
+    def admin(self) -> LocalAdmin:
+        return self.memory.admin
+
+    def asked(self, name: str) -> str:
+        """A field of the address, without the space around it; empty where there is none."""
+        return self.request.query_params.get(name, "").strip()
+
+    def given(self, name: str) -> str:
+        """A part of the path."""
+        return self.request.path_params[name]
+
+    def chosen(self, name: str) -> tuple[str, ...] | None:
+        """The values of a field that may be chosen several times; None where none is."""
+        return tuple(filter(None, self.request.query_params.getlist(name))) or None
+
+    def moment(self, name: str) -> datetime | None:
+        return read_moment(self.asked(name), name)
+
+    def may(self, role: RoleName) -> bool:
+        return allows(self.scope.roles, role)
+
+    async def form(self) -> FormData:
+        return await self.request.form(max_files=1, max_fields=1_000)
+
+    def page(self, template: str, **values: object) -> Response:
+        """A whole page, or that part of it which a script of ours asked for."""
+        part = self.request.headers.get("hx-target")
+        return HTMLResponse(
+            rendered(
+                template,
+                {
+                    "menu": menu_for(self.scope.roles),
+                    "here": self.request.url.path,
+                    "scope": self.scope,
+                    "session": self.request.scope.get("keeps.session"),
+                    "open_to_all": self.request.app.state.rates is None,
+                    "may": self.may,
+                    "did": self.asked("did"),
+                    "query": self.request.query_params,
+                    "part": part,
+                    **values,
+                },
+            )
+        )
+
+    def go(self, where: str, did: str = "") -> Response:
+        """On to another page, which says what was done."""
+        return RedirectResponse(
+            f"{where}{'&' if '?' in where else '?'}{urlencode({'did': did})}" if did else where, 303
+        )
+
+    def more(self, cursor: str | None, name: str = "cursor") -> str | None:
+        """The address of the next stretch of this list."""
+        return None if cursor is None else str(self.request.url.include_query_params(**{name: cursor}).query)
+
+
+Page = Callable[[Call], Awaitable[Response]]
+
+
+def read_moment(text: str, name: str) -> datetime | None:
+    """A time as browsers and people write it; without a zone it is UTC."""
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValidationFailedError(f"{name}: a time such as 2026-11-24 18:30 is wanted, in UTC") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+class Console:
+    """All pages below /ui (`keeps.server.mounting.Mounted`)."""
+
+    paths = ("/ui/",)
+    challenge = None
+    some_user = DEFAULT_USER_ID
+
+    def __init__(self) -> None:
+        self._keeps: Keeps | None = None
+        self._rates: Rates | None = None
+
+    def public(self, settings: Settings, origin: str) -> Mapping[str, object]:  # noqa: ARG002
+        return {}
+
+    @asynccontextmanager
+    async def running(self, keeps: Keeps, rates: Rates | None) -> AsyncGenerator[None]:
+        self._keeps, self._rates = keeps, rates
+        yield
+
+    def end(self) -> None:
+        """No page is without end."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        from keeps.console.pages import ROUTES
+
+        route, page = _chosen(ROUTES, scope)
+        request = Request(scope | {"path_params": route}, receive, send)
+        caller: Scope = scope["keeps.scope"]
+        assert self._keeps is not None
+        turns = request.app.state.turns
+        try:
+            await turns.take(caller.tenant_id, TURN_SECONDS)
+        except TimeoutError:
+            raise UnavailableError("too many requests of this tenant are on their way; try again later") from None
+        try:
+            memory = ServedMemory(self._keeps, caller, self._rates)
+            response = await page(Call(request, self._keeps, memory, caller))
+        finally:
+            turns.leave(caller.tenant_id)
+        await response(scope, receive, send)
+
+
+def _chosen(routes: list[tuple[Route, Page]], scope: Any) -> tuple[dict[str, Any], Page]:
+    partial = False
+    for route, page in routes:
+        match, found = route.matches(scope)
+        if match is Match.FULL:
+            return found["path_params"], page
+        partial = partial or match is Match.PARTIAL
+    if partial:
+        raise ValidationFailedError(f"this page takes no {scope['method']}")
+    raise NotFoundError("there is no such page")

@@ -1,0 +1,25 @@
+"""Context: the prompt that would go out for a message, and what was left out of it."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from keeps.console.mount import Call
+from keeps.console.views import stacked
+from keeps_client.errors import ValidationFailedError
+
+
+async def context(call: Call) -> Response:
+    query, budget = call.asked("q"), call.asked("budget") or "4000"
+    if not budget.isdecimal():
+        raise ValidationFailedError("the budget is a number of tokens")
+    found, bar = None, []
+    if query:
+        found = await call.memory.context(
+            query, session_id=call.asked("session_id") or None, budget_tokens=int(budget), explain=True
+        )
+        bar = stacked([(each.title, each.tokens) for each in found.sections], found.budget_tokens)
+    return call.page("context.html", found=found, stretches=bar, budget=budget)
+
+
+PAGES = {"GET /ui/context": context}

@@ -1,0 +1,66 @@
+"""Knowledge: documents with their passages marked, databases with what may be asked of them, and who asked what."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from keeps.console.mount import Call
+from keeps_client.errors import NotConfiguredError
+from keeps_client.models import DocumentHits
+
+PAGE, TEXT = 30, 20_000
+
+
+async def knowledge(call: Call) -> Response:
+    query = call.asked("q")
+    found: DocumentHits | None = await call.memory.search_documents(query) if query else None
+    page = await call.memory.list_documents(limit=PAGE, cursor=call.asked("cursor") or None)
+    try:
+        databases = await call.memory.list_databases()
+    except NotConfiguredError:
+        databases = []
+    return call.page(
+        "knowledge.html",
+        found=found,
+        items=page.items,
+        more=call.more(page.next_cursor),
+        databases=databases,
+        tools=await call.memory.list_tools(),
+        providers=await call.memory.list_providers(),
+    )
+
+
+async def document(call: Call) -> Response:
+    document_id = call.given("document_id")
+    start = int(call.asked("start")) if call.asked("start").isdecimal() else 0
+    found = await call.memory.get_document(document_id)
+    text = await call.memory.read_document(document_id, start=start, length=TEXT)
+    end = text.start + len(text.text)
+    passages = await call.memory.list(filters={"document_id": {"eq": str(document_id)}}, limit=200)
+    return call.page(
+        "document.html",
+        document=found,
+        text=text,
+        end=end,
+        following=call.more(str(end), "start") if end < text.characters else None,
+        passages=passages.items,
+    )
+
+
+async def queries(call: Call) -> Response:
+    page = await call.memory.list_queries(cursor=call.asked("cursor") or None)
+    return call.page("queries.html", items=page.items, more=call.more(page.next_cursor))
+
+
+async def forget_document(call: Call) -> Response:
+    form = await call.form()
+    done = await call.memory.delete_document(call.given("document_id"), hard=bool(form.get("hard")))
+    return call.go("/ui/knowledge", f"the document is forgotten; {done.removed} passages went")
+
+
+PAGES = {
+    "GET /ui/knowledge": knowledge,
+    "GET /ui/knowledge/queries": queries,
+    "GET /ui/knowledge/documents/{document_id:uuid}": document,
+    "POST /ui/knowledge/documents/{document_id:uuid}/forget": forget_document,
+}

@@ -1,0 +1,68 @@
+"""Search: recall as it is typed, with every number of a score."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from keeps.console.mount import Call
+from keeps.console.views import stacked
+from keeps_client.models import Hit
+
+SHOWN, MISSES = 10, 10
+"""Hits, and near misses below them."""
+
+
+async def search(call: Call) -> Response:
+    query = call.asked("q")
+    found = None
+    if query:
+        found = await call.memory.recall(
+            query,
+            limit=SHOWN + MISSES,
+            kinds=call.chosen("kind"),  # pyright: ignore[reportArgumentType]
+            layers=call.chosen("layer"),  # pyright: ignore[reportArgumentType]
+            tags=call.chosen("tag"),
+            as_of=call.moment("as_of"),
+            include_archived=bool(call.asked("archived")),
+            include_superseded=bool(call.asked("superseded")),
+            explain=True,
+        )
+    hits = [] if found is None else found.hits
+    most = max((_points(hit) for hit in hits), default=1.0)
+    bars = {hit.memory.memory_id: stacked(_parts(hit), most) for hit in hits}
+    terms = next((hit.explanation.matched_terms for hit in hits if hit.explanation is not None), [])
+    return call.page(
+        "hits.html" if call.request.headers.get("hx-target") == "hits" else "search.html",
+        found=found,
+        hits=hits[:SHOWN],
+        misses=hits[SHOWN:],
+        bars=bars,
+        terms=terms,
+        arms=_arms(hits),
+    )
+
+
+async def welcome(call: Call) -> Response:
+    """What the door asks for, to know whether a key or token is good."""
+    await call.memory.list_sources()
+    return Response(status_code=204)
+
+
+def _parts(hit: Hit) -> list[tuple[str, float]]:
+    return [] if hit.explanation is None else [(each.name, each.points) for each in hit.explanation.parts]
+
+
+def _points(hit: Hit) -> float:
+    return sum(max(0.0, points) for _, points in _parts(hit))
+
+
+def _arms(hits: list[Hit]) -> list[tuple[str, int]]:
+    """Of the hits, how many each way of finding speaks for."""
+    counts: dict[str, int] = {}
+    for hit in hits:
+        for name, points in _parts(hit):
+            counts[name] = counts.get(name, 0) + (points > 0)
+    return [(name, count) for name, count in counts.items() if count]
+
+
+PAGES = {"GET /ui/": search, "GET /ui/welcome": welcome}

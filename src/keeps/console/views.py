@@ -1,0 +1,131 @@
+"""What templates need: one environment, and how things are written. Everything from a memory is escaped text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import SequenceMatcher
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from keeps import __version__
+from keeps.access.roles import allows
+from keeps.scope import DEFAULT_TENANT_ID
+from keeps_client.models import RoleName
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One of the menu. `role`: who sees it."""
+
+    path: str
+    name: str
+    role: RoleName = "reader"
+
+
+MENU = (
+    Entry("/ui/", "Search"),
+    Entry("/ui/memories", "Memories"),
+    Entry("/ui/conversations", "Conversations"),
+    Entry("/ui/context", "Context"),
+    Entry("/ui/graph", "Graph"),
+    Entry("/ui/time", "Time"),
+    Entry("/ui/events", "Events"),
+    Entry("/ui/workspace", "Workspace"),
+    Entry("/ui/operations", "Operations"),
+    Entry("/ui/insights", "Insights"),
+    Entry("/ui/knowledge", "Knowledge"),
+    Entry("/ui/admin", "Admin", "admin"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a stacked bar, or a piece of a text: where it begins, how long it is, its name."""
+
+    name: str
+    start: float
+    size: float
+    points: float = 0.0
+
+
+def stacked(parts: Iterable[tuple[str, float]], whole: float) -> list[Stretch]:
+    """Parts beside each other in a bar of 100, where `whole` fills it. What is not positive takes no room."""
+    found: list[Stretch] = []
+    start = 0.0
+    for name, points in parts:
+        size = max(0.0, 100 * points / whole) if whole > 0 else 0.0
+        if size > 0.05:
+            found.append(Stretch(name, round(start, 2), round(size, 2), points))
+        start += size
+    return found
+
+
+def word_diff(before: str, after: str) -> list[tuple[str, str]]:
+    """What became of a text, as ("same" | "gone" | "new", words)."""
+    old, new = before.split(" "), after.split(" ")
+    if len(old) + len(new) > 4_000:
+        return [("gone", before), ("new", after)]
+    found: list[tuple[str, str]] = []
+    for kind, first, last, begin, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append(("same", " ".join(old[first:last])))
+            continue
+        if last > first:
+            found.append(("gone", " ".join(old[first:last])))
+        if end > begin:
+            found.append(("new", " ".join(new[begin:end])))
+    return found
+
+
+def curve(values: Sequence[float], *, width: int = 600, height: int = 120, top: float | None = None) -> str:
+    """The points of an SVG polyline, from left to right; `top`: the value at the upper edge."""
+    most = top if top is not None else max(values, default=0.0) or 1.0
+    step = width / max(1, len(values) - 1)
+    return " ".join(f"{place * step:.1f},{height - height * value / most:.1f}" for place, value in enumerate(values))
+
+
+def moment(time: datetime | str | None) -> str:
+    if time is None:
+        return ""
+    read = datetime.fromisoformat(time) if isinstance(time, str) else time
+    return read.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def _short(text: str, most: int = 200) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _tenant(tenant_id: str) -> str:
+    return "the default tenant" if tenant_id == DEFAULT_TENANT_ID else tenant_id
+
+
+@cache
+def environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader("keeps.console"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    found.filters |= {"moment": moment, "pretty": _json, "short": _short, "tenant": _tenant}
+    found.globals["version"] = __version__  # pyright: ignore[reportArgumentType]
+    return found
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> str:
+    return environment().get_template(template).render(values)
+
+
+def menu_for(roles: frozenset[str]) -> list[Entry]:
+    return [each for each in MENU if allows(roles, each.role)]

@@ -1,0 +1,1 @@
+"""The console: who gets in, what strangers see, what is refused."""

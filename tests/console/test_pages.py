@@ -1,0 +1,356 @@
+"""Pages over HTTP: their headers, roles, cookies and forms; and what strangers get."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import asyncpg
+import pytest
+
+from keeps.console.sessions import COOKIE, Session, Sessions
+from keeps.console.views import curve, stacked, word_diff
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps_client.models import NewKey
+from tests.console.rows import SHARED, asked, test_every_page_has_a_row
+from tests.server.test_matrix import MARK, alices, rows_of_alice
+from tests.serving import serving, token
+
+__all__ = ["alices", "test_every_page_has_a_row"]
+ABSENT = "01a20000-0000-7000-8000-000000000000"
+
+
+@asynccontextmanager
+async def browsing(url: str, credential: str | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+    """A browser's cookies and headers; signed in, where there is a credential."""
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(url, cookie_jar=jar, headers={"Origin": url}) as http:
+        if credential is not None:
+            async with http.post("/ui/login", data={"credential": credential}, allow_redirects=False) as answer:
+                assert answer.status == 303, await answer.text()
+        yield http
+
+
+async def text_of(http: aiohttp.ClientSession, method: str, path: str, form: dict[str, str]) -> tuple[int, str]:
+    async with http.request(method, path, allow_redirects=False, data=None if method == "GET" else form) as answer:
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+        assert "unsafe" not in answer.headers["content-security-policy"]
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        return answer.status, await answer.text()
+
+
+async def test_every_page_opens_for_who_owns_what_it_shows(secured_url: str, alices: dict[str, str]) -> None:
+    credential = token(alices["tenant_id"], "alice-the-owner", "operator")
+    shown = 0
+    async with browsing(secured_url, credential) as http:
+        for name, method, path, form in asked(alices, MARK):
+            if method == "GET":
+                status, text = await text_of(http, method, path, form)
+                assert status in (200, 204), f"{name}: {status} {text[:300]}"
+                shown += MARK in text
+                assert "<script>" not in text
+                assert not re.search(r"\son\w+=|style=|javascript:", text), name
+    assert shown >= 15
+
+
+async def test_strangers_see_nothing_and_change_nothing(secured_url: str, alices: dict[str, str], server: Any) -> None:
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    before = await rows_of_alice(connection, alices["tenant_id"])
+    last = await connection.fetchval("SELECT max(sequence) FROM keeps.events WHERE tenant_id = $1", alices["tenant_id"])
+    ids = {**alices, "sequence": str(last)}
+    other = f"stranger-{alices['tenant_id'][-8:]}"
+    for tenant, user, role in (
+        (other, "alice-the-owner", "admin"),
+        (other, "alice-the-owner", "writer"),
+        (alices["tenant_id"], "bob", "reader"),
+        (alices["tenant_id"], "bob", "writer"),
+    ):
+        async with browsing(secured_url, token(tenant, user, role)) as http:
+            for name, method, path, form in asked(ids, "nothing"):
+                if name == "GET /ui/memories/export" and role == "admin":
+                    continue  # it has headers of its own, and is tested below
+                if name in SHARED and tenant == alices["tenant_id"]:
+                    continue
+                status, text = await text_of(http, method, path, form)
+                assert status < 500, f"{name} as {role}: {status} {text[:300]}"
+                assert MARK not in text, f"{name} as {role} {user} of {tenant}"
+                if role == "reader" and method == "POST":
+                    assert status in (403, 404, 422), f"{name}: {status}"
+    assert await rows_of_alice(connection, alices["tenant_id"]) == before
+    await connection.close()
+
+
+async def test_nobody_gets_in_without_signing_in(secured_url: str, alices: dict[str, str]) -> None:
+    async with browsing(secured_url) as http:
+        for name, method, path, form in asked(alices, MARK):
+            async with http.request(method, path, data=form or None, allow_redirects=False) as answer:
+                assert (answer.status, answer.headers["location"]) == (303, "/ui/login"), name
+                assert not await answer.read()
+        # What programs send is no session of a browser.
+        headers = {"Authorization": f"Bearer {token('a', 'b', 'admin')}"}
+        async with http.get("/ui/memories", headers=headers, allow_redirects=False) as answer:
+            assert answer.status == 303
+        for path in ("/ui/login", "/ui/static/keeps.css", "/ui/static/vendor/htmx.min.js"):
+            async with http.get(path) as answer:
+                assert answer.status == 200, path
+        async with http.get("/ui/static/../door.py") as answer:
+            assert answer.status in (404, 200)
+            assert "sealed" not in await answer.text()
+
+
+async def test_forms_of_other_sites_change_nothing(secured_url: str, alices: dict[str, str], server: Any) -> None:
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    before = await rows_of_alice(connection, alices["tenant_id"])
+    async with browsing(secured_url, token(alices["tenant_id"], "alice-the-owner", "admin")) as http:
+        for name, method, path, form in asked(alices, MARK):
+            if method != "POST":
+                continue
+            for origin in ("https://evil.example", "null", "http://127.0.0.1:1", secured_url + ".evil.example"):
+                async with http.post(path, data=form, headers={"Origin": origin}, allow_redirects=False) as answer:
+                    assert answer.status == 403, f"{name} from {origin}"
+        for path in ("/ui/login", "/ui/logout", "/ui/as"):
+            async with http.post(path, headers={"Origin": "https://evil.example"}, allow_redirects=False) as answer:
+                assert answer.status == 403
+                assert "set-cookie" not in answer.headers
+    async with aiohttp.ClientSession(secured_url) as http, http.post("/ui/login", data={"credential": "x"}) as answer:
+        assert answer.status == 403, "a browser says where a form comes from"
+    assert await rows_of_alice(connection, alices["tenant_id"]) == before
+    await connection.close()
+
+
+async def test_a_session_is_sealed_ends_and_can_be_ended(
+    secured_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credential = token(tenant, "alice", "writer")
+    async with browsing(secured_url) as http:
+        for wrong, status in (
+            ("", 422),
+            ("x" * 3_000, 422),
+            ("no\u2009key", 422),
+            ("keeps_wrong", 401),
+            ("a.b.c", 401),
+        ):
+            async with http.post("/ui/login", data={"credential": wrong}, allow_redirects=False) as answer:
+                assert answer.status == status, wrong[:20]
+                assert "set-cookie" not in answer.headers
+                assert not wrong or wrong not in await answer.text()
+        async with http.post("/ui/login", data={"credential": credential}, allow_redirects=False) as answer:
+            cookie = answer.headers["set-cookie"]
+            assert credential not in cookie
+            assert {"HttpOnly", "SameSite=Strict", "Path=/ui"} <= {each.strip() for each in cookie.split(";")}
+            assert "Secure" not in cookie
+        async with http.get("/ui/memories", allow_redirects=False) as answer:
+            assert answer.status == 200
+        async with http.get("/v1/memories") as answer:
+            assert answer.status == 401, "the cookie is for the console alone"
+        async with http.post("/ui/logout", allow_redirects=False) as answer:
+            assert "Max-Age=0" in answer.headers["set-cookie"]
+        async with http.get("/ui/memories", allow_redirects=False) as answer:
+            assert answer.status == 303
+        headers = {"X-Forwarded-Proto": "https"}
+        async with http.post(
+            "/ui/login", data={"credential": credential}, headers=headers, allow_redirects=False
+        ) as answer:
+            assert "Secure" in answer.headers["set-cookie"]
+    ours = Sessions([], "a secret of the tests")
+    good = ours.seal(ours.begin(credential))
+    over = ours.seal(Session(credential, until=1.0))
+    foreign = Sessions([], "another secret").seal(ours.begin(credential))
+    for value, status in (
+        (good, 200),
+        (good[:-4] + "AAAA", 303),
+        (over, 303),
+        (foreign, 303),
+        ("", 303),
+        ("x" * 5_000, 303),
+    ):
+        async with (
+            aiohttp.ClientSession(secured_url, headers={"Cookie": f"{COOKIE}={value}"}) as http,
+            http.get("/ui/memories", allow_redirects=False) as answer,
+        ):
+            assert answer.status == status
+    shared = Sessions(["one", "two"], "own"), Sessions(["two"], "other")
+    assert shared[0].open(f"{COOKIE}={shared[1].seal(ours.begin('x'))}") is not None, "secrets can be changed"
+    monkeypatch.setattr("keeps.console.sessions.time.time", lambda: 4e9)
+    assert ours.open(f"{COOKIE}={good}") is None
+
+
+async def test_wrong_keys_are_counted_like_everywhere(keeps: Keeps, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keeps.access.rates.WrongCredentials.MOST", 5)
+    async with serving(keeps, auth="keys") as url, browsing(url) as http:
+        found = set[int]()
+        for number in range(10):
+            async with http.post(
+                "/ui/login", data={"credential": f"keeps_wrong{number}"}, allow_redirects=False
+            ) as answer:
+                found.add(answer.status)
+        assert 429 in found
+
+
+async def test_a_key_for_any_user_looks_as_one_of_them(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    await keeps.memory(Scope(tenant, "alice")).remember("Alice keeps bees.")
+    await keeps.memory(Scope(tenant, "bob")).remember("Bob keeps goats.")
+    admin = Scope(tenant, "root", roles=frozenset({"admin"}))
+    key = await keeps.keys.make(admin, NewKey(name="any", roles=("reader",)))
+    async with browsing(secured_url, key.secret) as http:
+        _, text = await text_of(http, "GET", "/ui/memories", {})
+        assert "bees" not in text
+        assert "goats" not in text
+        for user, sees, hidden in (("alice", "bees", "goats"), ("bob", "goats", "bees")):
+            assert (await text_of(http, "POST", "/ui/as", {"user": user}))[0] == 303
+            _, text = await text_of(http, "GET", "/ui/memories", {})
+            assert sees in text
+            assert hidden not in text
+        await text_of(http, "POST", "/ui/as", {"user": "alice", "tenant": "another"})
+        _, text = await text_of(http, "GET", "/ui/memories", {})
+        assert "bees" in text, "a key has one tenant, whatever a form says"
+    async with browsing(secured_url, token(tenant, "bob", "admin")) as http:
+        await text_of(http, "POST", "/ui/as", {"user": "alice"})
+        status, text = await text_of(http, "GET", "/ui/memories", {})
+        assert status == 403
+        assert "bees" not in text
+        await text_of(http, "POST", "/ui/as", {"user": ""})
+        assert (await text_of(http, "GET", "/ui/memories", {}))[0] == 200
+
+
+async def test_without_keys_it_is_for_this_machine_alone(server_url: str, tenant: str) -> None:
+    async with browsing(server_url) as http:
+        async with http.get("/ui", allow_redirects=False) as answer:
+            assert answer.headers["location"] == "/ui/"
+        assert (await text_of(http, "GET", "/ui/", {}))[0] == 200
+        async with http.get("/ui/", headers={"Host": "rebound.example"}) as answer:
+            assert answer.status == 403
+        await text_of(http, "POST", "/ui/as", {"user": "carol", "tenant": tenant})
+        status, _ = await text_of(http, "POST", "/ui/memories/new", {"content": "Carol keeps a diary.", "tags": "a, b"})
+        assert status == 303
+        _, text = await text_of(http, "GET", "/ui/memories?tag=a", {})
+        assert "Carol keeps a diary." in text
+
+
+async def test_a_memory_is_corrected_forgotten_restored_and_removed(
+    secured_url: str, keeps: Keeps, tenant: str
+) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    stored = await memory.remember("The dog is called Rex.", tags=["pets"])
+    path = f"/ui/memories/{stored.memory_id}"
+    async with browsing(secured_url, token(tenant, "alice", "writer")) as http:
+        form = {"content": "The dog is called Max.", "tags": "pets, dogs", "importance": "0.9", "version": "1"}
+        assert (await text_of(http, "POST", path, form))[0] == 303
+        _, text = await text_of(http, "GET", path, {})
+        assert "<del>Rex.</del> <ins>Max.</ins>" in text
+        assert (await memory.get(stored.memory_id)).tags == ("pets", "dogs")
+        status, text = await text_of(http, "POST", path, form)
+        assert status == 409, "what somebody else has changed meanwhile is not overwritten"
+        assert (await text_of(http, "POST", path, {"importance": "much", "content": "x"}))[0] == 422
+        assert (await text_of(http, "POST", path + "/forget", {}))[0] == 303
+        assert not (await memory.list()).items
+        _, text = await text_of(http, "GET", path, {})
+        assert "Restore" in text
+        await text_of(http, "POST", path + "/restore", {})
+        assert (await memory.list()).items
+        status, text = await text_of(http, "POST", path + "/remove", {})
+        assert status == 200
+        assert "cannot be undone" in text
+        assert (await memory.list()).items
+        await text_of(http, "POST", path + "/remove", {"sure": "1"})
+        assert not (await memory.list()).items
+        assert (await text_of(http, "GET", f"/ui/memories/{ABSENT}", {}))[0] == 404
+        assert (await text_of(http, "GET", "/ui/memories/not-an-id", {}))[0] == 404
+
+
+async def test_many_are_forgotten_after_a_look(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    ids = [str((await memory.remember(f"Remark number {number}.")).memory_id) for number in range(3)]
+    async with browsing(secured_url, token(tenant, "alice", "writer")) as http:
+        for sure, left in (({}, 3), ({"sure": "1"}, 1)):
+            form = aiohttp.FormData([("id", ids[0]), ("id", ids[1]), *sure.items()])
+            async with http.post("/ui/memories/forget", data=form, allow_redirects=False) as answer:
+                assert answer.status == (303 if sure else 200)
+            assert len((await memory.list()).items) == left
+        assert (await text_of(http, "POST", "/ui/memories/forget", {}))[0] == 422
+
+
+async def test_what_is_exported_can_be_imported(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    await keeps.memory(Scope(tenant, "alice")).remember("Alice sings.")
+    async with browsing(secured_url, token(tenant, "alice", "admin")) as http:
+        async with http.get("/ui/memories/export") as answer:
+            lines = await answer.read()
+            assert "attachment" in answer.headers["content-disposition"]
+        assert b"Alice sings." in lines
+    async with browsing(secured_url, token(f"{tenant}-2", "alice", "admin")) as http:
+        form = aiohttp.FormData()
+        form.add_field("file", lines, filename="export.jsonl", content_type="application/x-ndjson")
+        async with http.post("/ui/memories/import", data=form) as answer:
+            assert "Imported" in await answer.text()
+        _, text = await text_of(http, "GET", "/ui/memories", {})
+        assert "Alice sings." in text
+
+
+async def test_a_list_goes_on_where_it_ended(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.remember_many([{"content": f"Remark number {number:03}."} for number in range(120)])
+    seen: list[str] = []
+    async with browsing(secured_url, token(tenant, "alice", "reader")) as http:
+        path: str | None = "/ui/memories"
+        while path is not None:
+            async with http.get(path, headers={"HX-Request": "true"}) as answer:
+                text = await answer.text()
+            assert "<html" not in text
+            seen += re.findall(r"Remark number (\d+)\.</a>", text)
+            found = re.search(r'hx-get="([^"]+)"', text)
+            path = found[1].replace("&amp;", "&") if found else None
+    assert sorted(seen) == [f"{number:03}" for number in range(120)]
+    assert len(seen) == 120
+
+
+async def test_new_events_are_seen_as_they_happen(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.remember("The first.", index="later")
+    async with browsing(secured_url, token(tenant, "alice", "reader")) as http:
+        _, text = await text_of(http, "GET", "/ui/events", {})
+        found = re.search(r'hx-get="(/ui/events\?after=\d+)"', text)
+        assert found is not None
+        await memory.remember("The second.", index="later")
+        _, text = await text_of(http, "GET", found[1], {})
+        assert "The second." in text
+        assert "The first." not in text
+        assert (await text_of(http, "GET", "/ui/events?after=x", {}))[0] == 422
+        assert (await text_of(http, "GET", "/ui/time?until=yesterday", {}))[0] == 422
+
+
+async def test_what_somebody_stored_is_text(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7*7 }}"
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.remember(evil, metadata={"speaker": evil})
+    async with browsing(secured_url, token(tenant, "alice", "reader")) as http:
+        for path in (
+            "/ui/memories",
+            "/ui/?q=alert",
+            f"/ui/?q={'%3Cscript%3E'}alert(1)",
+            "/ui/memories?did=%3Cscript%3E",
+        ):
+            _, text = await text_of(http, "GET", path, {})
+            assert "<script>" not in text.replace('<script src="/ui/static/', "")
+            assert "<img src=x" not in text
+            assert "49" not in text.replace(tenant, "") or "{{" in text
+
+
+def test_a_diff_says_what_went_and_what_came() -> None:
+    assert word_diff("a b c", "a x c d") == [("same", "a"), ("gone", "b"), ("new", "x"), ("same", "c"), ("new", "d")]
+    long = "w " * 3_000
+    assert word_diff(long, "new") == [("gone", long), ("new", "new")]
+
+
+def test_bars_and_curves_fill_their_room() -> None:
+    parts = stacked([("a", 1.0), ("none", 0.0), ("b", 3.0), ("less", -1.0)], 4.0)
+    assert [(each.name, each.start, each.size) for each in parts] == [("a", 0.0, 25.0), ("b", 25.0, 75.0)]
+    assert stacked([("a", 1.0)], 0.0) == []
+    assert curve([0.0, 1.0], top=1.0) == "0.0,120.0 600.0,0.0"
+    assert curve([]) == ""
+    assert curve([0.0]) == "0.0,120.0"
