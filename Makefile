@@ -10,7 +10,7 @@ DATA ?= ../shared/bench
 FRAMEWORKS := .venv-integrations
 FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
 
-.PHONY: install demo test test-integrations browser check format bench clean
+.PHONY: install demo test test-integrations browser check format site bench clean
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
 
@@ -58,6 +58,7 @@ check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/python tools/make_sync.py --check
+	$(BIN)/python tools/make_reference.py --check
 	$(BIN)/basedpyright
 	$(BIN)/basedpyright -p tests
 	$(BIN)/lint-imports
@@ -65,8 +66,12 @@ check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
 
 format: $(DEV_STAMP)  ## put the code into shape
 	$(BIN)/python tools/make_sync.py
+	$(BIN)/python tools/make_reference.py
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
+
+site: $(DEV_STAMP)  ## the documentation as a site, in site/: built strictly, its links checked, nothing from elsewhere
+	$(BIN)/python tools/make_site.py
 
 bench: $(STAMP)  ## speed beside a floor of the same run; quality where DATA holds the scorers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable '.[bench]'
@@ -74,4 +79,4 @@ bench: $(STAMP)  ## speed beside a floor of the same run; quality where DATA hol
 	@if [ -f $(DATA)/benchlib.py ]; then $(BIN)/keeps bench quality --data $(DATA); else echo "no scorers in DATA=$(DATA): quality left out"; fi
 
 clean:  ## remove what the verbs above made
-	rm -rf $(VENV) $(FRAMEWORKS) .cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(FRAMEWORKS) .cache site .ruff_cache .import_linter_cache

@@ -53,6 +53,8 @@ ROWS: dict[str, tuple[str, dict[str, str]]] = {
     "POST /ui/admin/webhooks/{webhook_id:uuid}/remove": ("", {}),
     "POST /ui/admin/webhooks/{webhook_id:uuid}/retry": ("", {}),
     "POST /ui/admin/tenants/{tenant_id}/quota": ("", {"max_memories": "1000000"}),
+    "POST /ui/demo": ("", {}),
+    "POST /ui/demo/remove": ("", {}),
     "POST /ui/admin/erase": ("", {"user_id": "{user_id}", "again": "{user_id}"}),
 }
 """By method and path: what is asked for, and the form that is sent."""

@@ -233,6 +233,17 @@ async def test_without_keys_it_is_for_this_machine_alone(server_url: str, tenant
         assert "Carol keeps a diary." in text
 
 
+async def test_the_demonstration_comes_and_goes(server_url: str, keeps: Keeps) -> None:
+    alice = keeps.memory(Scope("harbour", "alice"))
+    async with browsing(server_url) as http:
+        status, text = await text_of(http, "POST", "/ui/demo", {})
+        assert status == 200
+        assert "Look as alice of harbour" in text
+        assert (await alice.list()).items
+        assert (await text_of(http, "POST", "/ui/demo/remove", {}))[0] == 200
+        assert not (await alice.list()).items
+
+
 async def test_a_memory_is_corrected_forgotten_restored_and_removed(
     secured_url: str, keeps: Keeps, tenant: str
 ) -> None:

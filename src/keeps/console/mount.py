@@ -17,6 +17,7 @@ from starlette.routing import Match, Route
 from keeps.access.rates import Rates
 from keeps.access.roles import allows
 from keeps.console.views import menu_for, rendered
+from keeps.demo.story import story_tenants
 from keeps.engine import Keeps, LocalAdmin
 from keeps.scope import DEFAULT_USER_ID, Scope
 from keeps.server.lean import TURN_SECONDS
@@ -38,6 +39,11 @@ class Call:
     @property
     def admin(self) -> LocalAdmin:
         return self.memory.admin
+
+    @property
+    def open_to_all(self) -> bool:
+        """Whether nobody signs in: KEEPS_AUTH is `none`, so only this machine is served."""
+        return self.request.app.state.authenticator.mode == "none"
 
     def asked(self, name: str) -> str:
         """A field of the address, without the space around it; empty where there is none."""
@@ -71,7 +77,8 @@ class Call:
                     "here": self.request.url.path,
                     "scope": self.scope,
                     "session": self.request.scope.get("keeps.session"),
-                    "open_to_all": self.request.app.state.rates is None,
+                    "open_to_all": self.open_to_all,
+                    "is_demo": self.open_to_all and self.scope.tenant_id in story_tenants(),
                     "may": self.may,
                     "did": self.asked("did"),
                     "query": self.request.query_params,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -20,6 +21,12 @@ class Turn:
 
     scope: Scope
     memory: dict[str, Any]
+
+
+@cache
+def story_tenants() -> frozenset[str]:
+    """Whose conversations they are."""
+    return frozenset(turn.scope.tenant_id for turn in read_story())
 
 
 def read_story() -> Iterator[Turn]:

@@ -11,6 +11,7 @@ from keeps.console.pages import (
     admin,
     context,
     conversations,
+    demo,
     events,
     graph,
     insights,
@@ -48,6 +49,7 @@ PAGES: dict[str, Page] = {
     **insights.PAGES,
     **knowledge.PAGES,
     **admin.PAGES,
+    **demo.PAGES,
 }
 """By method and path, such as `GET /ui/memories`."""
 ROUTES = [_route(said, page) for said, page in PAGES.items()]
