@@ -63,13 +63,14 @@ async def _photographed(page: Page, look: str) -> None:
         await page.goto("/ui/")
         await page.get_by_role("button", name="Load the demonstration").click()
     await page.get_by_role("button", name="Look as alice").click()
-    while "waiting for the index</dt><dd>0" not in await (await page.request.get("/ui/insights")).text():
+    while "waiting for the index</dt><dd>0" not in await (await page.request.get("/ui/insights/numbers")).text():
         await page.wait_for_timeout(500)
     for name, path in PAGES.items():
         await page.goto(path)
         if name == "memory":
             await page.locator("td.content a").first.click()
         await page.locator("h1").first.wait_for()
+        await page.wait_for_load_state("networkidle")
         await page.screenshot(path=FOLDER / f"{name}-{look}.png")
 
 

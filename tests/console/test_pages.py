@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import asyncpg
 import pytest
 
+from keeps.console.door import STATIC
 from keeps.console.sessions import COOKIE, Session, Sessions
 from keeps.console.views import curve, stacked, word_diff
 from keeps.engine import Keeps
@@ -365,3 +369,12 @@ def test_bars_and_curves_fill_their_room() -> None:
     assert curve([0.0, 1.0], top=1.0) == "0.0,120.0 600.0,0.0"
     assert curve([]) == ""
     assert curve([0.0]) == "0.0,120.0"
+
+
+def test_what_is_vendored_is_what_the_notice_says() -> None:
+    static = files("keeps.console").joinpath("static")
+    notice = Path(__file__).parents[2].joinpath("NOTICE").read_text(encoding="utf-8")
+    served = {path.name for path in (*static.iterdir(), *static.joinpath("vendor").iterdir()) if path.is_file()}
+    assert served == {name.rpartition("/")[2] for name in STATIC}
+    for path in static.joinpath("vendor").iterdir():
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in notice, path.name

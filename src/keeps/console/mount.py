@@ -21,7 +21,7 @@ from keeps.demo.story import story_tenants
 from keeps.engine import Keeps, LocalAdmin
 from keeps.scope import DEFAULT_USER_ID, Scope
 from keeps.server.lean import TURN_SECONDS
-from keeps.server.served import ServedMemory
+from keeps.server.served import ServedMemory, admitted
 from keeps.settings import Settings
 from keeps_client.errors import NotFoundError, UnavailableError, ValidationFailedError
 from keeps_client.models import RoleName
@@ -35,6 +35,7 @@ class Call:
     keeps: Keeps
     memory: ServedMemory
     scope: Scope
+    rates: Rates | None
 
     @property
     def admin(self) -> LocalAdmin:
@@ -62,6 +63,11 @@ class Call:
 
     def may(self, role: RoleName) -> bool:
         return allows(self.scope.roles, role)
+
+    async def admit(self, role: RoleName) -> None:
+        """For what is no operation of the memory: asks for the role, and counts. Raises ForbiddenError."""
+        reads = self.request.method == "GET"
+        self.request.scope["keeps.allowance"] = await admitted(self.rates, self.scope, role, reads=reads)
 
     async def form(self) -> FormData:
         return await self.request.form(max_files=1, max_fields=1_000)
@@ -149,7 +155,7 @@ class Console:
             raise UnavailableError("too many requests of this tenant are on their way; try again later") from None
         try:
             memory = ServedMemory(self._keeps, caller, self._rates)
-            response = await page(Call(request, self._keeps, memory, caller))
+            response = await page(Call(request, self._keeps, memory, caller, self._rates))
         finally:
             turns.leave(caller.tenant_id)
         await response(scope, receive, send)

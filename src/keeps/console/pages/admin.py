@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from keeps.clock import utc_now
 from keeps.console.mount import Call
+from keeps.db.probe import probe
 from keeps_client.errors import ValidationFailedError
 
 
@@ -17,6 +19,13 @@ async def admin(call: Call) -> Response:
         status=await call.keeps.status() if call.may("operator") else None,
         server=await call.keeps.server_version() if call.may("operator") else "",
     )
+
+
+async def prove(call: Call) -> Response:
+    """Whether the database keeps tenants apart, asked as the role that serves."""
+    await call.admit("operator")
+    await probe(call.keeps.database)
+    return call.page("proven.html", at=utc_now(), server=await call.keeps.server_version())
 
 
 async def make_key(call: Call) -> Response:
@@ -78,6 +87,7 @@ async def erase(call: Call) -> Response:
 
 PAGES = {
     "GET /ui/admin": admin,
+    "POST /ui/admin/prove": prove,
     "POST /ui/admin/keys": make_key,
     "POST /ui/admin/keys/{key_id:uuid}/revoke": revoke_key,
     "POST /ui/admin/webhooks": add_webhook,

@@ -9,9 +9,14 @@ from keeps.console.views import curve
 
 
 async def insights(call: Call) -> Response:
+    """The page at once; its numbers, for which all memories are counted, when they are there."""
+    return call.page("insights.html")
+
+
+async def numbers(call: Call) -> Response:
     found = await call.memory.insights()
     return call.page(
-        "insights.html",
+        "insight_numbers.html",
         found=found,
         growth=curve([each.memories for each in found.growth]),
         storage=curve([each.bytes for each in found.storage]),
@@ -23,4 +28,4 @@ async def junk(call: Call) -> Response:
     return call.page("junk.html", found=await call.memory.audit_junk())
 
 
-PAGES = {"GET /ui/insights": insights, "GET /ui/insights/junk": junk}
+PAGES = {"GET /ui/insights": insights, "GET /ui/insights/numbers": numbers, "GET /ui/insights/junk": junk}

@@ -29,9 +29,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Fading:
-    """`points` of a curve from `begins` to `ends`; `now` and `archived`: how far from the left and from the top."""
+    """`points` of a curve from `begins` to `ends`; `read`: the same, were it recalled now; `now` and `archived`: how
+    far from the left and from the top."""
 
     points: str
+    read: str
     begins: datetime
     ends: datetime
     now: float
@@ -138,7 +140,15 @@ def _fading(found: Memory) -> Fading | None:
     span = max(ends - used, timedelta(hours=1))
     times = [used + span * place / (POINTS - 1) for place in range(POINTS)]
     values = [retention(found.importance, life.access_count, used, each) for each in times]
-    return Fading(curve(values, top=1.0), used, used + span, 600 * ((now - used) / span), 120 * (1 - ARCHIVED_UNDER))
+    read = [retention(found.importance, life.access_count + 1, now, each) for each in times]
+    return Fading(
+        curve(values, top=1.0),
+        curve(read, top=1.0),
+        used,
+        used + span,
+        600 * ((now - used) / span),
+        120 * (1 - ARCHIVED_UNDER),
+    )
 
 
 PAGES = {
