@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import inspect
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,12 +15,14 @@ from typing import Any
 import aiohttp
 import asyncpg
 import pytest
+from yarl import URL
 
 from keeps.console.door import STATIC
 from keeps.console.sessions import COOKIE, Session, Sessions
-from keeps.console.views import curve, stacked, word_diff
-from keeps.engine import Keeps
+from keeps.console.views import curve, quoted, stacked, word_diff
+from keeps.engine import Keeps, LocalAdmin, LocalMemory
 from keeps.scope import Scope
+from keeps.server.served import ServedMemory, _ServedAdmin
 from keeps_client.models import NewKey
 from tests.console.rows import SHARED, asked, test_every_page_has_a_row
 from tests.server.test_matrix import MARK, alices, rows_of_alice
@@ -115,9 +119,17 @@ async def test_forms_of_other_sites_change_nothing(secured_url: str, alices: dic
         for name, method, path, form in asked(alices, MARK):
             if method != "POST":
                 continue
-            for origin in ("https://evil.example", "null", "http://127.0.0.1:1", secured_url + ".evil.example"):
+            for origin in (
+                "https://evil.example",
+                "null",
+                "http://127.0.0.1:1",
+                secured_url + ".evil.example",
+                secured_url.replace("http:", "https:"),
+            ):
                 async with http.post(path, data=form, headers={"Origin": origin}, allow_redirects=False) as answer:
                     assert answer.status == 403, f"{name} from {origin}"
+        async with http.post("/ui/logout", headers={"Sec-Fetch-Site": "cross-site"}, allow_redirects=False) as answer:
+            assert answer.status == 403
         for path in ("/ui/login", "/ui/logout", "/ui/as"):
             async with http.post(path, headers={"Origin": "https://evil.example"}, allow_redirects=False) as answer:
                 assert answer.status == 403
@@ -157,7 +169,7 @@ async def test_a_session_is_sealed_ends_and_can_be_ended(
             assert "Max-Age=0" in answer.headers["set-cookie"]
         async with http.get("/ui/memories", allow_redirects=False) as answer:
             assert answer.status == 303
-        headers = {"X-Forwarded-Proto": "https"}
+        headers = {"X-Forwarded-Proto": "https", "Origin": secured_url.replace("http:", "https:")}
         async with http.post(
             "/ui/login", data={"credential": credential}, headers=headers, allow_redirects=False
         ) as answer:
@@ -195,6 +207,102 @@ async def test_wrong_keys_are_counted_like_everywhere(keeps: Keeps, monkeypatch:
             ) as answer:
                 found.add(answer.status)
         assert 429 in found
+
+
+async def test_cookies_of_others_are_in_nobodys_way(secured_url: str, tenant: str) -> None:
+    ours = Sessions([], "a secret of the tests")
+    good, evil = (ours.seal(ours.begin(token(where, "alice", "reader"))) for where in (tenant, "evil"))
+    slow = "\\" * 60_000  # took eight seconds to read as a quoted value
+    for cookie, opens in (
+        (f"a=[1, 2]; {COOKIE}={good}; b={{}}", True),
+        (f'{COOKIE}={good}; a b; c="d', True),
+        (f"{COOKIE}={evil}; {COOKIE}={good}", False),
+        (f"{COOKIE}={good}; {COOKIE}={evil}", False),
+        (f'a="{slow[:50_000]}"', False),
+    ):
+        assert (ours.open(cookie) is not None) == opens, cookie[:40]
+        async with (
+            aiohttp.ClientSession(secured_url, headers={"Cookie": cookie}) as http,
+            http.get("/ui/memories", allow_redirects=False) as answer,
+        ):
+            assert answer.status == (200 if opens else 303), cookie[:40]
+
+
+async def test_only_who_may_imports(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    await keeps.memory(Scope(tenant, "bob")).remember("Bob keeps goats.")
+    lines = await keeps.memory(Scope(tenant, "bob", roles=frozenset({"admin"}))).admin.export_lines()
+    evil = "\n".join(lines).replace("Bob keeps goats.", "Planted.")
+    for credential in (
+        token(f"{tenant}-2", "alice", "reader"),
+        token(f"{tenant}-2", "alice", "writer"),
+        token(f"{tenant}-2", "alice", "admin", agent_id="an-agent"),
+    ):
+        async with browsing(secured_url, credential) as http:
+            form = aiohttp.FormData()
+            form.add_field("file", evil.encode(), filename="export.jsonl")
+            async with http.post("/ui/memories/import", data=form) as answer:
+                assert answer.status == 403
+    assert not (await keeps.memory(Scope(f"{tenant}-2", "bob")).list()).items
+
+
+def test_whatever_goes_around_the_operations_asks_for_the_role() -> None:
+    for kind, served in ((LocalMemory, ServedMemory), (LocalAdmin, _ServedAdmin)):
+        own = {
+            name
+            for name, method in vars(kind).items()
+            if not name.startswith("_") and (inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method))
+        }
+        assert own <= set(vars(served)), f"{served.__name__} must ask for the role: {own - set(vars(served))}"
+
+
+async def test_a_form_that_never_comes_is_given_up(secured_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keeps.server.bodies.BODY_SECONDS", 0.2)
+    host, port = secured_url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    head = f"POST /ui/login HTTP/1.1\r\nHost: {host}:{port}\r\nOrigin: {secured_url}\r\nContent-Length: 100\r\n\r\nc"
+    writer.write(head.encode())
+    async with asyncio.timeout(10):
+        assert b" 422 " in await reader.readline()
+    writer.close()
+    async with browsing(secured_url) as http, http.post("/ui/login", data={"credential": "x" * 50_000}) as answer:
+        assert answer.status == 413
+
+
+async def test_numbers_names_and_forms_that_cannot_be_are_said_so(secured_url: str, tenant: str) -> None:
+    nines = "9" * 5_000
+    async with browsing(secured_url, token(tenant, "alice", "operator")) as http:
+        for path in (
+            f"/ui/context?q=x&budget={nines}",
+            f"/ui/knowledge/documents/{ABSENT}?start={nines}",
+            f"/ui/events/{nines}",
+            f"/ui/events?before={nines}",
+            "/ui/events/x",
+            "/ui/time?until=0001-01-01",
+        ):
+            assert (await text_of(http, "GET", path, {}))[0] in (404, 422), path
+        for path, form in (
+            ("/ui/admin/quota", {"tenant_id": tenant, "max_memories": nines}),
+            ("/ui/operations/retry", {"job_id": nines}),
+            ("/ui/memories/new", {f"a{number}": "" for number in range(1_100)}),
+        ):
+            assert (await text_of(http, "POST", path, form))[0] == 422, path
+        for name in ("a/b", "..", "a?b#c", "../../memories", "x/../y"):
+            async with http.get("/ui/workspace", params={"plan_id": name}, allow_redirects=False) as answer:
+                where = answer.headers["location"]
+            assert where.count("/") == 4, where
+    for name, part in (("a/b", "a%2Fb"), ("..", "%2E%2E"), ("a.b", "a.b"), ("ä?#", "%C3%A4%3F%23")):
+        assert quoted(name) == part
+
+
+async def test_a_session_with_a_slash_in_its_name_opens(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    await keeps.memory(Scope(tenant, "alice")).create_session(session_id="a/b ä", name="The talk")
+    async with browsing(secured_url, token(tenant, "alice", "writer")) as http:
+        _, text = await text_of(http, "GET", "/ui/conversations", {})
+        found = re.search(r'href="(/ui/conversations/[^"]+)"', text)
+        assert found is not None
+        async with http.get(URL(found[1], encoded=True)) as answer:
+            assert answer.status == 200
+            assert "The talk" in await answer.text()
 
 
 async def test_a_key_for_any_user_looks_as_one_of_them(secured_url: str, keeps: Keeps, tenant: str) -> None:
@@ -358,8 +466,12 @@ async def test_what_somebody_stored_is_text(secured_url: str, keeps: Keeps, tena
 
 def test_a_diff_says_what_went_and_what_came() -> None:
     assert word_diff("a b c", "a x c d") == [("same", "a"), ("gone", "b"), ("new", "x"), ("same", "c"), ("new", "d")]
-    long = "w " * 3_000
-    assert word_diff(long, "new") == [("gone", long), ("new", "new")]
+    assert word_diff("a b", "a b") == [("same", "a b")]
+    assert word_diff("", "new") == [("gone", ""), ("new", "new")]
+    slow = "a x " * 3_000, "a y " * 3_000
+    found = word_diff(*slow)
+    assert [kind for kind, _ in found] == ["same", "gone", "new", "same"], "what would take minutes is not compared"
+    assert max(len(piece) for _, piece in found) < 2_100
 
 
 def test_bars_and_curves_fill_their_room() -> None:

@@ -14,7 +14,11 @@ from urllib.parse import parse_qs
 
 from keeps.console.sessions import COOKIE, HOURS, MAX_CREDENTIAL, Session, Sessions
 from keeps.console.views import rendered
+from keeps.scope import check_id
 from keeps.server.asgi import App, Message, Receive, Scope, Send
+from keeps.server.bodies import whole
+from keeps.server.problems import TITLES
+from keeps_client.errors import KeepsError
 
 UI = "/ui"
 MOST_FORM = 16_384
@@ -52,15 +56,21 @@ class Door:
             await self._app(scope, receive, send)
             return
         page = _Page(scope, send)
+        try:
+            await self._answer(page, path, receive)
+        except KeepsError as error:
+            await page.problem(error.status, TITLES[error.code], error.detail)
+
+    async def _answer(self, page: _Page, path: str, receive: Receive) -> None:
         if path == UI:
             await page.go("/ui/")
-        elif path.startswith("/ui/static/") and scope["method"] in ("GET", "HEAD"):
+        elif path.startswith("/ui/static/") and page.method in ("GET", "HEAD"):
             await page.file(path.removeprefix("/ui/static/"))
-        elif scope["method"] not in ("GET", "HEAD") and not page.is_own:
+        elif page.method not in ("GET", "HEAD") and not page.is_own:
             await page.problem(403, "Not from here", "A form of another site cannot be sent to the console.")
         elif path == "/ui/login":
             await self._login(page, receive)
-        elif path == "/ui/logout" and scope["method"] == "POST":
+        elif path == "/ui/logout" and page.method == "POST":
             await page.go("/ui/login", self._sessions.cookie(None, secure=page.secure))
         else:
             await self._enter(page, receive)
@@ -74,6 +84,9 @@ class Door:
         elif page.path == "/ui/as" and page.method == "POST":
             form = await _form(receive)
             user, tenant = (form.get(name, "").strip() or None for name in ("user", "tenant"))
+            for name, value in (("user_id", user), ("tenant_id", tenant)):
+                if value is not None:
+                    check_id(name, value)
             cookie = self._sessions.cookie(session.as_user(tenant if self._open else None, user), secure=page.secure)
             await page.go("/ui/", cookie)
         else:
@@ -134,8 +147,10 @@ class _Page:
     @property
     def is_own(self) -> bool:
         """Whether a form is sent by a page of this server: browsers say so, and whoever says nothing is none."""
-        origin, host = self.header(b"origin"), self.header(b"host")
-        return bool(host) and origin.partition("://")[2].lower() == host.lower()
+        if self.header(b"sec-fetch-site") not in ("", "same-origin", "none"):
+            return False
+        scheme = "https" if self.secure else "http"
+        return self.header(b"origin").lower() == f"{scheme}://{self.header(b'host').lower()}"
 
     def asked_by(self, session: Session) -> dict[str, object]:
         kept = [(name, value) for name, value in self._scope["headers"] if name not in _NOT_FROM_BROWSERS]
@@ -214,17 +229,10 @@ def _file(name: str) -> tuple[bytes, str]:
 
 
 async def _form(receive: Receive) -> dict[str, str]:
-    """A short form. What is too long, or none, is empty."""
-    body = bytearray()
-    while True:
-        message = await receive()
-        body.extend(message.get("body", b""))
-        if len(body) > MOST_FORM or message["type"] != "http.request":
-            return {}
-        if not message.get("more_body", False):
-            break
+    """A short form. One that cannot be read is empty. Raises what is too long, or comes too slowly."""
+    body = await whole(receive, MOST_FORM)
     try:
-        read = parse_qs(bytes(body).decode("utf-8", "replace"), max_num_fields=20, keep_blank_values=True)
+        read = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20, keep_blank_values=True)
     except ValueError:
         return {}
     return {name: values[0] for name, values in read.items()}

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
 
 from keeps.access.rates import Rates
-from keeps.access.roles import allows
+from keeps.access.roles import allows, require
 from keeps.console.views import menu_for, rendered
 from keeps.demo.story import story_tenants
 from keeps.engine import Keeps, LocalAdmin
 from keeps.scope import DEFAULT_USER_ID, Scope
 from keeps.server.lean import TURN_SECONDS
+from keeps.server.names import SLASH
 from keeps.server.served import ServedMemory, admitted
 from keeps.settings import Settings
 from keeps_client.errors import NotFoundError, UnavailableError, ValidationFailedError
@@ -52,7 +54,12 @@ class Call:
 
     def given(self, name: str) -> str:
         """A part of the path."""
-        return self.request.path_params[name]
+        found = self.request.path_params[name]
+        return found.replace(SLASH, "/") if isinstance(found, str) else found
+
+    def number(self, name: str) -> int | None:
+        """A whole number of the address. Raises ValidationFailedError."""
+        return read_number(self.asked(name), name)
 
     def chosen(self, name: str) -> tuple[str, ...] | None:
         """The values of a field that may be chosen several times; None where none is."""
@@ -69,8 +76,13 @@ class Call:
         reads = self.request.method == "GET"
         self.request.scope["keeps.allowance"] = await admitted(self.rates, self.scope, role, reads=reads)
 
-    async def form(self) -> FormData:
-        return await self.request.form(max_files=1, max_fields=1_000)
+    async def form(self, role: RoleName = "writer") -> FormData:
+        """What was sent. Whoever lacks the role is refused before it is read."""
+        require(self.scope.roles, role)
+        try:
+            return await self.request.form(max_files=1, max_fields=1_000)
+        except HTTPException as error:
+            raise ValidationFailedError(f"the form cannot be read: {error.detail}") from None
 
     def page(self, template: str, **values: object) -> Response:
         """A whole page, or that part of it which a script of ours asked for."""
@@ -108,14 +120,23 @@ class Call:
 Page = Callable[[Call], Awaitable[Response]]
 
 
+def read_number(text: str, name: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+        raise ValidationFailedError(f"{name} is a whole number")
+    return int(text)
+
+
 def read_moment(text: str, name: str) -> datetime | None:
     """A time as browsers and people write it; without a zone it is UTC."""
     if not text:
         return None
-    try:
+    found = None
+    with suppress(ValueError):
         found = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValidationFailedError(f"{name}: a time such as 2026-11-24 18:30 is wanted, in UTC") from None
+    if found is None or not 1970 <= found.year <= 9998:
+        raise ValidationFailedError(f"{name}: a time such as 2026-11-24 18:30 is wanted, in UTC")
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
@@ -154,8 +175,9 @@ class Console:
         except TimeoutError:
             raise UnavailableError("too many requests of this tenant are on their way; try again later") from None
         try:
-            memory = ServedMemory(self._keeps, caller, self._rates)
-            response = await page(Call(request, self._keeps, memory, caller, self._rates))
+            call = Call(request, self._keeps, ServedMemory(self._keeps, caller, self._rates), caller, self._rates)
+            await call.admit("reader")
+            response = await page(call)
         finally:
             turns.leave(caller.tenant_id)
         await response(scope, receive, send)

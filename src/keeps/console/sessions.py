@@ -8,14 +8,14 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from http.cookies import CookieError, SimpleCookie
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 COOKIE = "keeps_console"
 HOURS = 8
 MAX_CREDENTIAL = 2_500
-"""Characters: sealed, it must fit a cookie, of which browsers take 4,096."""
+MAX_COOKIE = 4_096
+"""Characters: sealed, a credential must fit a cookie, as browsers take them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,20 @@ class Sessions:
         return self._fernet.encrypt(json.dumps(asdict(session)).encode()).decode()
 
     def open(self, cookies: str) -> Session | None:
-        """The session of a Cookie header; None where there is none, or it is over, or not ours."""
+        """The session of a Cookie header; None where there is none, or it is over, or not ours. Several may come from
+        somebody who may set cookies for this host: then none counts.
+
+        Not by `http.cookies`: what takes a quoted value apart there takes time by its square (CVE-2024-7592), and one
+        cookie of another application that it cannot read hides all.
+        """
+        found = [
+            value for name, _, value in (each.strip().partition("=") for each in cookies.split(";")) if name == COOKIE
+        ]
+        if len(found) != 1 or len(found[0]) > MAX_COOKIE:
+            return None
         try:
-            found = SimpleCookie(cookies).get(COOKIE)
-            if found is None:
-                return None
-            session = Session(**json.loads(self._fernet.decrypt(found.value)))
-        except (CookieError, InvalidToken, ValueError, TypeError):
+            session = Session(**json.loads(self._fernet.decrypt(found[0])))
+        except (InvalidToken, ValueError, TypeError):
             return None
         return session if session.until > time.time() else None
 

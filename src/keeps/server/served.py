@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, BinaryIO, TypeVar
 
 from keeps.access.rates import Allowance, Rates
 from keeps.access.roles import require
 from keeps.engine import Keeps, LocalAdmin, LocalMemory
+from keeps.providers.contract import MemoryProvider
 from keeps.scope import Scope
 from keeps_client.endpoint import Endpoint
 from keeps_client.errors import ForbiddenError
-from keeps_client.models import DocumentReceipt, Event, NewDocument, RoleName
+from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument, RoleName
 
 AnswerT = TypeVar("AnswerT")
 
@@ -42,6 +43,10 @@ class ServedMemory(LocalMemory):
         async for event in super().subscribe(after=after, types=types, kinds=kinds):
             yield event
 
+    async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:
+        """Works around roles and rates, so it stays in process."""
+        raise ForbiddenError(f"work with {provider_id} by its entries, not directly")
+
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
         await admitted(self._rates, self.scope, endpoint.role, reads=_reads(endpoint))
         return await super()._do(endpoint, **fields)
@@ -59,6 +64,10 @@ class _ServedAdmin(LocalAdmin):
     async def export_lines(self, *, user_id: str | None = None) -> list[str]:
         await admitted(self._rates, self._caller, "admin", reads=True)
         return await super().export_lines(user_id=user_id)
+
+    async def import_lines(self, lines: Iterable[str]) -> ImportSummary:
+        await admitted(self._rates, self._caller, "admin", reads=False)
+        return await super().import_lines(lines)
 
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
         await admitted(self._rates, self._caller, endpoint.role, reads=_reads(endpoint))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from keeps.clock import utc_now
-from keeps.console.mount import Call
+from keeps.console.mount import Call, read_number
 from keeps.db.probe import probe
-from keeps_client.errors import ValidationFailedError
 
 
 async def admin(call: Call) -> Response:
@@ -29,7 +28,7 @@ async def prove(call: Call) -> Response:
 
 
 async def make_key(call: Call) -> Response:
-    form = await call.form()
+    form = await call.form("admin")
     roles = [str(each) for each in form.getlist("role")] or ["writer"]
     user = str(form.get("user_id", "")).strip() or None
     made = await call.admin.make_key(str(form.get("name", "")).strip(), roles=roles, user_id=user)  # pyright: ignore[reportArgumentType]
@@ -42,7 +41,7 @@ async def revoke_key(call: Call) -> Response:
 
 
 async def add_webhook(call: Call) -> Response:
-    form = await call.form()
+    form = await call.form("admin")
     types = [each for each in str(form.get("types", "*")).replace(",", " ").split() if each] or ["*"]
     made = await call.admin.add_webhook(str(form.get("url", "")).strip(), types=types)
     return call.page("made.html", key=None, hook=made)
@@ -65,20 +64,17 @@ async def retry_webhook(call: Call) -> Response:
 
 
 async def set_quota(call: Call) -> Response:
-    form = await call.form()
+    form = await call.form("operator")
     limits: dict[str, int | None] = {}
     for name in ("max_memories", "max_bytes"):
-        text = str(form.get(name, "")).strip().replace(",", "")
-        if text and not text.isdecimal():
-            raise ValidationFailedError(f"{name} is a whole number, or empty for no limit")
-        limits[name] = int(text) if text else None
-    await call.admin.set_quota(call.given("tenant_id"), **limits)
+        limits[name] = read_number(str(form.get(name, "")).strip().replace(",", ""), name)
+    await call.admin.set_quota(str(form.get("tenant_id", "")), **limits)
     return call.go("/ui/admin", "the quota is set")
 
 
 async def erase(call: Call) -> Response:
     """A user, for good: named twice, then counted."""
-    form = await call.form()
+    form = await call.form("admin")
     user, again = str(form.get("user_id", "")).strip(), str(form.get("again", "")).strip()
     if not user or user != again:
         return call.page("erase.html", user=user, wrong=bool(again))
@@ -94,6 +90,6 @@ PAGES = {
     "GET /ui/admin/webhooks/{webhook_id:uuid}": webhook,
     "POST /ui/admin/webhooks/{webhook_id:uuid}/remove": remove_webhook,
     "POST /ui/admin/webhooks/{webhook_id:uuid}/retry": retry_webhook,
-    "POST /ui/admin/tenants/{tenant_id}/quota": set_quota,
+    "POST /ui/admin/quota": set_quota,
     "POST /ui/admin/erase": erase,
 }

@@ -6,17 +6,14 @@ from starlette.responses import Response
 
 from keeps.console.mount import Call
 from keeps.console.views import stacked
-from keeps_client.errors import ValidationFailedError
 
 
 async def context(call: Call) -> Response:
-    query, budget = call.asked("q"), call.asked("budget") or "4000"
-    if not budget.isdecimal():
-        raise ValidationFailedError("the budget is a number of tokens")
+    query, budget = call.asked("q"), call.number("budget") or 4_000
     found, bar = None, []
     if query:
         found = await call.memory.context(
-            query, session_id=call.asked("session_id") or None, budget_tokens=int(budget), explain=True
+            query, session_id=call.asked("session_id") or None, budget_tokens=budget, explain=True
         )
         bar = stacked([(each.title, each.tokens) for each in found.sections], found.budget_tokens)
     return call.page("context.html", found=found, stretches=bar, budget=budget)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from keeps.console.mount import Call
+from keeps.console.views import quoted
 from keeps_client.errors import NotFoundError
 from keeps_client.models import Memory
 
@@ -52,7 +53,7 @@ async def conversation(call: Call) -> Response:
 async def end(call: Call) -> Response:
     session_id = call.given("session_id")
     receipt = await call.memory.end_session(session_id)
-    return call.go(f"/ui/conversations/{session_id}", receipt.status)
+    return call.go(f"/ui/conversations/{quoted(session_id)}", receipt.status)
 
 
 PAGES = {

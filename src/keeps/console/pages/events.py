@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from keeps.console.mount import Call
-from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps.console.mount import Call, read_number
+from keeps_client.errors import NotFoundError
 
 LOOKED_AT, SHOWN = 200, 200
 
 
 async def events(call: Call) -> Response:
     """The newest at the top. `before`: those before a number · `after`: only what came since."""
-    last = await call.keeps.events.last_sequence(call.scope)
-    types = call.chosen("type")
-    if call.asked("after"):
-        new = await call.memory.events(after=_number(call, "after"), types=types, limit=SHOWN)
-        newest = max([_number(call, "after"), *(each.sequence for each in new)])
+    types, after, before = call.chosen("type"), call.number("after"), call.number("before")
+    if after is not None:
+        new = await call.memory.events(after=after, types=types, limit=SHOWN)
+        newest = max([after, *(each.sequence for each in new)])
         return call.page("event_rows.html", items=new[::-1], newest=newest, older=None, live=True)
-    before = _number(call, "before") if call.asked("before") else last + 1
+    last = await call.keeps.events.last_sequence(call.scope)
+    before = last + 1 if before is None else before
     start = max(0, before - 1 - LOOKED_AT)
     found = await call.memory.events(after=start, types=types, limit=SHOWN)
     items = [each for each in found if each.sequence < before][::-1]
@@ -28,7 +28,7 @@ async def events(call: Call) -> Response:
 
 
 async def event(call: Call) -> Response:
-    number = int(call.given("sequence"))
+    number = read_number(call.given("sequence"), "an event") or 0
     found = await call.memory.events(after=number - 1, limit=1) if number > 0 else []
     if not found or found[0].sequence != number:
         raise NotFoundError("no such event")
@@ -39,15 +39,8 @@ async def verify(call: Call) -> Response:
     return call.page("verified.html", done=await call.admin.verify_events())
 
 
-def _number(call: Call, name: str) -> int:
-    text = call.asked(name)
-    if not text.isdecimal() or len(text) > 18:
-        raise ValidationFailedError(f"{name} is the number of an event")
-    return int(text)
-
-
 PAGES = {
     "GET /ui/events": events,
-    "GET /ui/events/{sequence:int}": event,
+    "GET /ui/events/{sequence}": event,
     "POST /ui/events/verify": verify,
 }

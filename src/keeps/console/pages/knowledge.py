@@ -32,7 +32,7 @@ async def knowledge(call: Call) -> Response:
 
 async def document(call: Call) -> Response:
     document_id = call.given("document_id")
-    start = int(call.asked("start")) if call.asked("start").isdecimal() else 0
+    start = call.number("start") or 0
     found = await call.memory.get_document(document_id)
     text = await call.memory.read_document(document_id, start=start, length=TEXT)
     end = text.start + len(text.text)

@@ -85,7 +85,7 @@ async def export(call: Call) -> Response:
 
 async def bring(call: Call) -> Response:
     """JSON lines of an export: what is there stays as it is."""
-    form = await call.form()
+    form = await call.form("admin")
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise ValidationFailedError("choose a file of JSON lines, as an export gives them")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from keeps.memories.retention import ARCHIVED_UNDER, retention
 from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.models import Event, Memory
 
-POINTS = 60
+POINTS, VERSIONS = 60, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ async def memory(call: Call) -> Response:
         "memory.html",
         memory=found,
         memory_id=memory_id,
-        versions=_versions(history),
+        versions=await asyncio.to_thread(_versions, history[-VERSIONS:]),
+        older=max(0, len(history) - VERSIONS),
         fading=None if found is None else _fading(found),
         entities=entities,
     )

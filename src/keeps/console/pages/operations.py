@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from keeps.console.mount import Call
-from keeps.console.views import word_diff
+from keeps.console.mount import Call, read_number
 
 PAGE, CHANGES = 30, 200
 
@@ -27,7 +26,6 @@ async def operation(call: Call) -> Response:
                 for name, value in each.after.items()
                 if (each.before or {}).get(name) != value and name not in ("content_hash", "version", "updated_at")
             ),
-            word_diff(str((each.before or {}).get("content", "")), str(each.after.get("content", ""))),
         )
         for each in found.changes[:CHANGES]
     ]
@@ -40,9 +38,8 @@ async def undo(call: Call) -> Response:
 
 
 async def retry(call: Call) -> Response:
-    form = await call.form()
-    which = str(form.get("job_id", ""))
-    count = await call.admin.retry_jobs(int(which) if which.isdecimal() else None)
+    form = await call.form("operator")
+    count = await call.admin.retry_jobs(read_number(str(form.get("job_id", "")), "job_id"))
     return call.go("/ui/operations", f"{count} jobs will be tried again")
 
 

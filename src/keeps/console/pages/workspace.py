@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from keeps.console.mount import Call
+from keeps.console.views import quoted
 from keeps_client.errors import NotFoundError
 
 PAGE, KEYS = 30, 200
@@ -12,9 +13,9 @@ PAGE, KEYS = 30, 200
 
 async def workspace(call: Call) -> Response:
     if call.asked("task_id"):
-        return call.go(f"/ui/workspace/tasks/{call.asked('task_id')}")
+        return call.go(f"/ui/workspace/tasks/{quoted(call.asked('task_id'))}")
     if call.asked("plan_id"):
-        return call.go(f"/ui/workspace/plans/{call.asked('plan_id')}")
+        return call.go(f"/ui/workspace/plans/{quoted(call.asked('plan_id'))}")
     page = await call.memory.list_plans(limit=PAGE, cursor=call.asked("cursor") or None)
     return call.page("workspace.html", items=page.items, more=call.more(page.next_cursor))
 
