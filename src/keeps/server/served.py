@@ -43,7 +43,7 @@ class ServedMemory(LocalMemory):
         async for event in super().subscribe(after=after, types=types, kinds=kinds):
             yield event
 
-    async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:
+    async def provider(self, provider_id: str, *, session_id: str | None = None) -> MemoryProvider:  # noqa: ARG002
         """Works around roles and rates, so it stays in process."""
         raise ForbiddenError(f"work with {provider_id} by its entries, not directly")
 

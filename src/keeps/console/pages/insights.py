@@ -10,13 +10,13 @@ from keeps.console.views import curve
 
 async def insights(call: Call) -> Response:
     """The page at once; its numbers, for which all memories are counted, when they are there."""
-    return call.page("insights.html")
+    return call.page("insights.html", found=None)
 
 
 async def numbers(call: Call) -> Response:
     found = await call.memory.insights()
     return call.page(
-        "insight_numbers.html",
+        "insight_numbers.html" if call.request.headers.get("hx-request") else "insights.html",
         found=found,
         growth=curve([each.memories for each in found.growth]),
         storage=curve([each.bytes for each in found.storage]),
