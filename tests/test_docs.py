@@ -82,7 +82,7 @@ def test_python_on_the_pages_is_python() -> None:
                 with suppress(ImportError):  # an extra that is not installed here
                     module = import_module(node.module or "")
                     assert [each.name for each in node.names if not hasattr(module, each.name)] == [], page
-    assert len(blocks) >= 20
+    assert len(blocks) >= 15
 
 
 def test_commands_on_the_pages_are_there() -> None:

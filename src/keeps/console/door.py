@@ -6,6 +6,7 @@ counted, limited and refused by the same lines as everybody else.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 from functools import cache
@@ -203,12 +204,16 @@ class _Page:
         if name not in STATIC:
             await self.problem(404, "No such file", "")
             return
-        content, tag = _file(name)
+        content, packed, tag = _file(name)
         kind = (b"content-type", _TYPES[name.rpartition(".")[2]].encode())
         if self.header(b"if-none-match") == tag:
             await self._answer(304, b"", [(b"etag", tag.encode()), (b"cache-control", b"max-age=300")])
             return
-        await self._answer(200, content, [kind, (b"etag", tag.encode()), (b"cache-control", b"max-age=300")])
+        headers = [kind, (b"etag", tag.encode()), (b"cache-control", b"max-age=300"), (b"vary", b"accept-encoding")]
+        if "gzip" in self.header(b"accept-encoding"):
+            await self._answer(200, packed, [*headers, (b"content-encoding", b"gzip")])
+        else:
+            await self._answer(200, content, headers)
 
     async def _answer(self, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
         known = {name for name, _ in headers}
@@ -223,9 +228,10 @@ def _uncached(known: set[bytes]) -> list[tuple[bytes, bytes]]:
 
 
 @cache
-def _file(name: str) -> tuple[bytes, str]:
+def _file(name: str) -> tuple[bytes, bytes, str]:
+    """What a file holds, the same compressed, and its tag."""
     content = files("keeps.console").joinpath("static", name).read_bytes()
-    return content, f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    return content, gzip.compress(content, mtime=0), f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
 async def _form(receive: Receive) -> dict[str, str]:
