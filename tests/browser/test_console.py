@@ -52,7 +52,7 @@ CORPUS = ["".join(each).format(run=RUNS) for each in itertools.product(_BEFORE, 
 
 
 @pytest.fixture
-async def alice(keeps: Keeps, tenant: str) -> dict[str, str]:
+async def alice(keeps: Keeps, tenant: str) -> AsyncIterator[dict[str, str]]:
     """One of everything, and in every field that takes text something that would like to run."""
     memory = keeps.memory(Scope(tenant, "alice", roles=frozenset({"operator"})))
     evil = itertools.cycle(CORPUS)
@@ -88,7 +88,7 @@ async def alice(keeps: Keeps, tenant: str) -> dict[str, str]:
     hooks = await memory.admin.list_webhooks()
     keys = await memory.admin.list_keys()
     await keeps.indexer.settle()
-    return {
+    yield {
         "memory_id": str(stored.memory_id),
         "session_id": "talk",
         "entity_id": str(one.entity_id),
@@ -102,6 +102,7 @@ async def alice(keeps: Keeps, tenant: str) -> dict[str, str]:
         "user_id": "nobody",
         "sequence": "5",
     }
+    await memory.admin.remove_webhook(hooks[0].webhook_id)  # or it is tried again while other tests run
 
 
 @asynccontextmanager
