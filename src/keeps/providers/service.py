@@ -85,7 +85,7 @@ class ProviderService:
         if ours:
             own = results[0]
             assert isinstance(own, RecallResult)
-            answers.append(Answer("postgres", own.hits, [joined_key(hit.memory) for hit in own.hits]))
+            answers.append(Answer("postgres", own.hits, [_known_as(hit.memory) for hit in own.hits]))
             failed += own.failed_providers
             partial = own.partial
         for name, found in zip(others, results[1 if ours else 0 :], strict=True):
@@ -330,3 +330,8 @@ def _memory_of(scope: Scope, provider_id: str, entry: Entry, clock: Clock) -> Me
         created_at=moment,
         updated_at=moment,
     )
+
+
+def _known_as(memory: Memory) -> str:
+    """Its key; an older truth that was asked for is not what its key names now."""
+    return joined_key(memory) if memory.superseded_by is None else str(memory.memory_id)

@@ -140,7 +140,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         told = [found(hit.memory, hit.relevance) for hit in result.hits[start : start + limit]]
         count = fitting([each.model_dump(exclude_none=True) for each in told], max_tokens) if told else 0
         more = len(result.hits) > start + count
-        note = None if told else "Nothing is remembered about that. It was looked up; there is none."
+        note = None if told else "Nothing is near enough to this question. Ask in other words, or list what there is."
         next_cursor = cursor_of(start + count) if more and count else None
         return answer(Memories(memories=told[:count], note=note, next_cursor=next_cursor))
 
