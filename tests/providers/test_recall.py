@@ -142,17 +142,6 @@ async def test_the_same_key_comes_once_from_the_nearest_tier(moods: Any, tenant:
 
 
 @pytest.mark.parametrize("trouble", ["slow", "broken"])
-async def test_an_older_truth_is_shown_beside_the_newer(moods: Any, tenant: str) -> None:
-    keeps, _ = moods
-    memory = keeps.memory(Scope(tenant, "alice"))
-    for where, day in (("Rome", 1), ("Oslo", 2)):
-        begins = datetime(2026, 1, day, tzinfo=UTC)
-        await memory.remember(f"Dora lives in {where}.", namespace="home", key="dora", valid_from=begins)
-    found = await memory.recall("Where does Dora live?", include_superseded=True)
-    assert [hit.memory.content for hit in found.hits] == ["Dora lives in Oslo.", "Dora lives in Rome."]
-    assert len((await memory.recall("Where does Dora live?")).hits) == 1
-
-
 async def test_a_troubled_provider_costs_at_most_its_timeout_and_is_named(
     moods: Any, tenant: str, trouble: str
 ) -> None:
@@ -177,6 +166,17 @@ async def test_a_troubled_provider_costs_at_most_its_timeout_and_is_named(
     troubles["troubled"].clear()
     keeps.providers._registry.breaker("troubled")._until = 0.0
     assert (await memory.recall("tea")).partial is False, "it is asked again, and answers"
+
+
+async def test_an_older_truth_is_shown_beside_the_newer(moods: Any, tenant: str) -> None:
+    keeps, _ = moods
+    memory = keeps.memory(Scope(tenant, "alice"))
+    for where, day in (("Rome", 1), ("Oslo", 2)):
+        begins = datetime(2026, 1, day, tzinfo=UTC)
+        await memory.remember(f"Dora lives in {where}.", namespace="home", key="dora", valid_from=begins)
+    found = await memory.recall("Where does Dora live?", include_superseded=True)
+    assert [hit.memory.content for hit in found.hits] == ["Dora lives in Oslo.", "Dora lives in Rome."]
+    assert len((await memory.recall("Where does Dora live?")).hits) == 1
 
 
 async def test_forgetting_reaches_every_provider_that_holds_the_key(moods: Any, tenant: str) -> None:
