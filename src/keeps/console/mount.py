@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -20,12 +20,11 @@ from keeps.access.roles import allows, require
 from keeps.console.views import menu_for, rendered
 from keeps.demo.story import story_tenants
 from keeps.engine import Keeps, LocalAdmin
-from keeps.scope import DEFAULT_USER_ID, Scope
-from keeps.server.lean import TURN_SECONDS
+from keeps.scope import Scope
+from keeps.server.mounting import PlainMount, in_turn
 from keeps.server.names import SLASH
 from keeps.server.served import ServedMemory, admitted
-from keeps.settings import Settings
-from keeps_client.errors import NotFoundError, UnavailableError, ValidationFailedError
+from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import RoleName
 
 
@@ -140,27 +139,10 @@ def read_moment(text: str, name: str) -> datetime | None:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-class Console:
+class Console(PlainMount):
     """All pages below /ui (`keeps.server.mounting.Mounted`)."""
 
     paths = ("/ui/",)
-    challenge = None
-    some_user = DEFAULT_USER_ID
-
-    def __init__(self) -> None:
-        self._keeps: Keeps | None = None
-        self._rates: Rates | None = None
-
-    def public(self, settings: Settings, origin: str) -> Mapping[str, object]:  # noqa: ARG002
-        return {}
-
-    @asynccontextmanager
-    async def running(self, keeps: Keeps, rates: Rates | None) -> AsyncGenerator[None]:
-        self._keeps, self._rates = keeps, rates
-        yield
-
-    def end(self) -> None:
-        """No page is without end."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         from keeps.console.pages import ROUTES
@@ -169,17 +151,10 @@ class Console:
         request = Request(scope | {"path_params": route}, receive, send)
         caller: Scope = scope["keeps.scope"]
         assert self._keeps is not None
-        turns = request.app.state.turns
-        try:
-            await turns.take(caller.tenant_id, TURN_SECONDS)
-        except TimeoutError:
-            raise UnavailableError("too many requests of this tenant are on their way; try again later") from None
-        try:
+        async with in_turn(request, caller.tenant_id):
             call = Call(request, self._keeps, ServedMemory(self._keeps, caller, self._rates), caller, self._rates)
             await call.admit("reader")
             response = await page(call)
-        finally:
-            turns.leave(caller.tenant_id)
         await response(scope, receive, send)
 
 

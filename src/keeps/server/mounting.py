@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
+
+from starlette.requests import Request
 
 from keeps.access.rates import Rates
 from keeps.engine import Keeps
+from keeps.scope import DEFAULT_USER_ID
+from keeps.server.lean import TURN_SECONDS
 from keeps.settings import Settings
+from keeps_client.errors import UnavailableError
 
 
 class Mounted(Protocol):
@@ -37,3 +42,39 @@ class Mounted(Protocol):
         ...
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+
+
+class PlainMount:
+    """One that answers each request by itself: it has nothing that runs, and no document of its own."""
+
+    challenge = None
+    some_user = DEFAULT_USER_ID
+
+    def __init__(self) -> None:
+        self._keeps: Keeps | None = None
+        self._rates: Rates | None = None
+
+    def public(self, settings: Settings, origin: str) -> Mapping[str, object]:  # noqa: ARG002
+        return {}
+
+    @asynccontextmanager
+    async def running(self, keeps: Keeps, rates: Rates | None) -> AsyncGenerator[None]:
+        self._keeps, self._rates = keeps, rates
+        yield
+
+    def end(self) -> None:
+        """No answer is without end."""
+
+
+@asynccontextmanager
+async def in_turn(request: Request, tenant_id: str) -> AsyncGenerator[None]:
+    """Inside, it is one of the few requests of its tenant that are worked on. Raises UnavailableError."""
+    turns = request.app.state.turns
+    try:
+        await turns.take(tenant_id, TURN_SECONDS)
+    except TimeoutError:
+        raise UnavailableError("too many requests of this tenant are on their way; send it again later") from None
+    try:
+        yield
+    finally:
+        turns.leave(tenant_id)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from keeps.console.mount import Page
@@ -25,14 +23,10 @@ from keeps.console.pages import (
 )
 
 
-async def _unused(_: Request) -> Response:
-    """Routes are matched here and served by `keeps.console.mount`."""
-    raise NotImplementedError
-
-
 def _route(said: str, page: Page) -> tuple[Route, Page]:
     method, path = said.split(" ")
-    return Route(path, _unused, methods=[method]), page
+    # Matched here, and served by `keeps.console.mount`.
+    return Route(path, page, methods=[method]), page
 
 
 PAGES: dict[str, Page] = {

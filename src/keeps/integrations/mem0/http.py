@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,19 +13,17 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from keeps.access.rates import Rates
-from keeps.engine import Keeps
 from keeps.integrations.mem0.calls import Calls
 from keeps.integrations.mem0.filters import users_named
 from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
-from keeps.scope import DEFAULT_USER_ID, Scope
-from keeps.server.lean import TURN_SECONDS, json_bytes
+from keeps.scope import Scope
+from keeps.server.lean import json_bytes
+from keeps.server.mounting import PlainMount, in_turn
 from keeps.server.names import SLASH
 from keeps.server.problems import problem_of
 from keeps.server.served import admitted
-from keeps.settings import Settings
 from keeps_client.checked import validation_failed
-from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
+from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.models.common import MAX_LIMIT
 
 PATH = "/mem0/"
@@ -37,27 +34,10 @@ _READING = (["v3", "memories", "search"], ["v3", "memories"], ["search"])
 BodyT = TypeVar("BodyT", bound=BaseModel)
 
 
-class Mem0Mount:
+class Mem0Mount(PlainMount):
     """Answers `mem0.MemoryClient(api_key=…, host="…/mem0")` and what calls a self-hosted server of mem0's."""
 
     paths = (PATH,)
-    challenge = None
-    some_user = DEFAULT_USER_ID
-
-    def __init__(self) -> None:
-        self._keeps: Keeps | None = None
-        self._rates: Rates | None = None
-
-    def public(self, settings: Settings, origin: str) -> Mapping[str, object]:  # noqa: ARG002
-        return {}
-
-    @asynccontextmanager
-    async def running(self, keeps: Keeps, rates: Rates | None) -> AsyncGenerator[None]:
-        self._keeps, self._rates = keeps, rates
-        yield
-
-    def end(self) -> None:
-        """No answer is without end."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         request = Request(scope, receive, send)
@@ -82,15 +62,8 @@ class Mem0Mount:
         payer = _payer(caller, request, path, given)
         role = "reader" if reads else "writer"
         request.scope["keeps.allowance"] = await admitted(self._rates, payer, role, reads=reads)
-        turns = request.app.state.turns
-        try:
-            await turns.take(caller.tenant_id, TURN_SECONDS)
-        except TimeoutError:
-            raise UnavailableError("too many requests of this tenant are on their way; send it again later") from None
-        try:
+        async with in_turn(request, caller.tenant_id):
             return await _done(Calls(self._keeps, caller), request, method, path, given)
-        finally:
-            turns.leave(caller.tenant_id)
 
 
 def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Scope:
