@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from keeps.access.keys import KeyService
 from keeps.ai.chat import ChatModel
-from keeps.ai.counted import CountedEmbedder, counted_chat
+from keeps.ai.counted import CountedChat, CountedEmbedder
 from keeps.ai.embedder import Embedder
 from keeps.ai.tokens import choose_counter
 from keeps.cache.redis import RedisCache
@@ -61,6 +61,7 @@ from keeps.settings import Settings
 from keeps.tasks.service import TaskService
 from keeps.telemetry.metrics import Metrics
 from keeps.tenants.service import Introducer
+from keeps.tenants.usage import LlmUsage
 from keeps.tools.service import ToolService
 from keeps.transcripts.service import TranscriptService
 from keeps.transfer.erasure import TenantService
@@ -115,6 +116,11 @@ async def open_keeps(
         access = opened(AccessBuffer(database))
         indexer = opened(Indexer(database, chosen, clock))
         introducer = Introducer(database)
+        usage = LlmUsage(introducer, clock)
+
+        def asking(job: str) -> CountedChat | None:
+            return None if chat is None else CountedChat(chat, metrics, job, usage.note)
+
         memories = opened(
             MemoryService(
                 database,
@@ -137,7 +143,7 @@ async def open_keeps(
         if taken := set(factories) & {*LOCAL, *builtin}:
             raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
         folder = settings.markdown_folder or settings.home / "markdown"
-        markdown = MarkdownFolders(folder, introducer, counted_chat(chat, metrics, "markdown"), clock)
+        markdown = MarkdownFolders(folder, introducer, asking("markdown"), clock)
         shelves = WorkingShelves(clock)
         registry = Registry(database, introducer, clock, shelves, markdown, builtin, factories, settings.home)
         asked = ProviderService(registry, introducer, recall, clock, provider_timeout_seconds)
@@ -146,7 +152,7 @@ async def open_keeps(
         kept = timedelta(hours=settings.session_hours)
         conversations = ConversationService(database, introducer, memories, sessions, cache, clock, kept)
         summing = SessionConsolidation(
-            database, conversations, memories, counted_chat(chat, metrics, "sessions"), settings.llm_tokens_per_day
+            database, conversations, memories, asking("sessions"), settings.llm_tokens_per_day
         )
         items = ItemService(database, introducer, chosen, clock)
         jobs: dict[str, UserJob] = {"index": partial(_index, indexer), "sessions": summing.consolidate_user}
@@ -170,7 +176,7 @@ async def open_keeps(
                 memories,
                 Runner(database, reach),
                 KeyRing(settings.secret_keys),
-                counted_chat(chat, metrics, "queries"),
+                asking("queries"),
                 chosen,
                 clock,
                 metrics,
@@ -199,7 +205,7 @@ async def open_keeps(
             tasks=TaskService(database, introducer, clock),
             providers=asked,
             graph=graph,
-            reader=Reader(database, introducer, counted_chat(chat, metrics, "graph"), clock),
+            reader=Reader(database, introducer, asking("graph"), clock),
             documents=documents,
             databases=databases,
             tools=ToolService(database, memories, recall, clock),

@@ -201,9 +201,10 @@ class LocalAdmin(Admin):
         """The tenant's data, or one user's, as JSON lines."""
         return [line.rstrip("\n") async for line in self._keeps.transfer.export(self._scope, user_id)]
 
-    async def import_lines(self, lines: Iterable[str]) -> ImportSummary:
-        """Store exported lines with their ids. What is there already stays as it is."""
-        return await self._keeps.transfer.import_lines(self._scope, lines)
+    async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
+        """Store exported lines with their ids. What is there already stays as it is. With `dry_run` nothing is
+        stored."""
+        return await self._keeps.transfer.import_lines(self._scope, lines, dry_run=dry_run)
 
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
         return await self._keeps.handlers[endpoint](self._scope, *endpoint.split(fields))

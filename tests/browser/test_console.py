@@ -6,6 +6,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,6 +249,46 @@ async def test_every_button_does_what_it_says(browser: Browser, secured_url: str
         await page.locator("details.who summary").click()
         await press("Sign out")
         await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+async def test_a_file_is_imported_piece_by_piece(
+    browser: Browser, secured_url: str, keeps: Keeps, tenant: str, tmp_path: Path
+) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.remember_many([{"content": f"Remark {number}. {'é' * 4_000}"} for number in range(150)])
+    file = tmp_path / "export.jsonl"
+    file.write_text("\n".join([*await memory.admin.export_lines(), "no json"]) + "\n", encoding="utf-8")
+    assert file.stat().st_size > 1_000_000, "three pieces"
+    other = keeps.memory(Scope(f"{tenant}-2", "alice"))
+    async with looking(browser, secured_url, token(f"{tenant}-2", "alice", "admin")) as (_, page):
+        await page.goto(f"{secured_url}/ui/memories")
+        await page.get_by_text("Import", exact=True).first.click()
+        await page.locator("input[type=file]").set_input_files(file)
+        await page.get_by_label("only look").check()
+        await page.get_by_role("button", name="Import").click()
+        await expect(page.locator("output.lines")).to_contain_text("150 would be stored, 0 there already, 1 failed")
+        assert (await other.list()).items == []
+        await page.get_by_label("only look").uncheck()
+        await page.get_by_role("button", name="Import").click()
+        await expect(page.locator("output.lines")).to_contain_text("150 stored, 0 there already, 1 failed")
+        await expect(page.locator("output.lines")).to_contain_text("line 151")
+        assert await page.locator("progress").evaluate("bar => bar.value / bar.max") == 1
+
+
+async def test_one_slider_shows_what_was_known_then(
+    browser: Browser, secured_url: str, keeps: Keeps, tenant: str
+) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.remember("Alice lives in Leeds.", index="now")
+    rex = await memory.add_entity("Rex", entity_type="pet")
+    await memory.add_relation((await memory.add_entity("Alice")).entity_id, rex.entity_id, "owns")
+    async with looking(browser, secured_url, token(tenant, "alice", "reader")) as (_, page):
+        await page.goto(f"{secured_url}/ui/time?q=home&entity=Rex")
+        await expect(page.get_by_text("owns").last).to_be_visible()
+        await page.get_by_label("Back from now").fill("30")
+        await expect(page.get_by_text("None was known by then.")).to_be_visible()
+        await expect(page.get_by_text("No entity of this name was known.")).to_be_visible()
+        await expect(page.get_by_text("new since")).to_be_visible()
 
 
 async def test_events_are_seen_without_a_reload(browser: Browser, secured_url: str, keeps: Keeps, tenant: str) -> None:

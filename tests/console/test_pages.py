@@ -409,8 +409,16 @@ async def test_what_is_exported_can_be_imported(secured_url: str, keeps: Keeps, 
     async with browsing(secured_url, token(f"{tenant}-2", "alice", "admin")) as http:
         form = aiohttp.FormData()
         form.add_field("file", lines, filename="export.jsonl", content_type="application/x-ndjson")
+        form.add_field("dry_run", "1")
         async with http.post("/ui/memories/import", data=form) as answer:
-            assert "Imported" in await answer.text()
+            assert "nothing is stored" in await answer.text()
+        assert (await keeps.memory(Scope(f"{tenant}-2", "alice")).list()).items == []
+        form = aiohttp.FormData({"first": "7"})
+        form.add_field("file", lines + b"no json\n", filename="piece.jsonl")
+        async with http.post("/ui/memories/import", data=form, headers={"Accept": "application/json"}) as answer:
+            told = await answer.json()
+            assert (told["stored"], told["failed"], told["lines"]) == (1, 1, 2)
+            assert told["errors"] == ["line 9: is not a line of an export"]
         _, text = await text_of(http, "GET", "/ui/memories", {})
         assert "Alice sings." in text
 

@@ -208,6 +208,11 @@ async def test_insights_count_what_is_there(living: Keeps, clock: MovingClock, t
     assert found.never_used == 8
     assert found.most_used[0].access_count == 1
     assert found.decay.within_a_month == 4
+    clock.forward(days=5)
+    soon = await alice.insights()
+    assert len(soon.fading) == soon.decay.within_a_week > 0
+    assert [each.fades_at for each in soon.fading] == sorted(each.fades_at for each in soon.fading)
+    clock.forward(days=-5)
     assert found.growth_trend == "increasing"
     assert found.storage[-1].memories == 9
     clock.forward(days=40)

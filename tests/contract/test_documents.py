@@ -51,6 +51,8 @@ async def test_a_document_is_found_and_cited_to_the_character(memory: Any, tenan
         "city: Lisbon | hotel: Flora\ncity: Leeds | hotel: Dalton",
     )
     whole = await memory.read_document(citation.document_id)
+    assert hit.memory_id in {each.memory_id for each in whole.passages}
+    assert all(whole.text[each.start : each.end].strip() for each in whole.passages)
     assert whole.characters == len(whole.text)
     assert "Leave\n\nEverybody has thirty days" in whole.text
     recalled = await memory.recall("Which hotel, Flora or Dalton?", layers=["knowledge"])

@@ -92,7 +92,9 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection, server: An
         " took_ms, asked_at) VALUES ($1, gen_random_uuid(), 'alice', 'shop', 'allowed', '{}', 0, 0, now())",
         tenant,
     )
-    await raw.execute("INSERT INTO keeps.llm_usage (tenant_id, day, tokens) VALUES ($1, now(), 1)", tenant)
+    await raw.execute(
+        "INSERT INTO keeps.llm_usage (tenant_id, day, job, tokens) VALUES ($1, now(), 'graph', 1)", tenant
+    )
     await raw.execute(
         "INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id) VALUES ($1, $2, 'alice') ON CONFLICT DO"
         " NOTHING",

@@ -19,6 +19,7 @@ LANDED = {
     "0009.sql": "09a2b6f8eba82310698f756ddeed3186a3f0e56e40195edb4cf4a3cb07103860",
     "0010.sql": "9e6fdee1c5a098fd8a516f6f1e132a25ec0dc6faf61f0dafcac488b1113d4e9a",
     "0011.sql": "5a71312685e42ed759d9eb3f91cc830bf9f22499797c1796fba3849ee9eae1c9",
+    "0012.sql": "75d08ce0e1185281190f9bff3c2abcde0583a5fafa66d54365374b916ebe7a1e",
 }
 """What each revision says. Add a line when one lands on main; never change one."""
 

@@ -89,6 +89,8 @@ async def test_jobs_and_the_llm(
     await engine.lifecycle.run(tenant, "sessions")
     assert value(engine, "llm_calls_total", job="sessions", success="true") == 1
     assert value(engine, "llm_tokens_total", job="sessions") == 100
+    assert (await alice.insights()).llm_tokens == {"sessions": 100}
+    assert (await engine.memory(Scope(f"{tenant}-2", "alice")).insights()).llm_tokens == {}, "it is told to its tenant"
     assert value(engine, "memory_jobs_total", job="sessions", success="true") == 1
     assert value(engine, "memory_job_rows_total", job="sessions") > 0
     assert value(engine, "memory_job_seconds_count", job="sessions") == 1

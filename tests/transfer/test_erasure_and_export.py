@@ -189,6 +189,9 @@ async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuse
     again = await alice.keeps.transfer.import_lines(alice.scope, lines)
     assert (again.stored, again.unchanged, again.failed) == (0, len(lines), 0)
     await alice.keeps.tenants.erase_tenant(alice.scope)
+    looked = await alice.admin.import_lines([*lines, "no json"], dry_run=True)
+    assert (looked.stored, looked.unchanged, len(looked.errors)) == (len(lines), 0, 1), looked.errors
+    assert not any((await dump(superuser, tenant)).values()), "a dry run stores nothing"
     summary = await alice.keeps.transfer.import_lines(alice.scope, lines)
     assert (summary.stored, summary.unchanged, summary.errors) == (len(lines), 0, [])
     after = await dump(superuser, tenant)
@@ -231,6 +234,8 @@ async def test_over_http_an_export_goes_in_again(keeps: Keeps, tenant: str, secu
         lines = await root.admin.export_lines(user_id="alice")
         assert len(lines) > 5
     async with MemoryClient(secured_url, token=token(f"{tenant}-2", "root", "admin")) as other:
+        looked = await other.admin.import_lines(lines, dry_run=True)
+        assert (looked.stored, (await other.list()).items) == (len(lines), [])
         summary = await other.admin.import_lines(lines)
         assert (summary.stored, summary.failed) == (len(lines), 0)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from keeps.ai.chat import ChatModel, ModelT, Spend
 from keeps.ai.embedder import Embedder, Embedding, QueryEmbedding, ReadsInPieces
+from keeps.scope import Scope
 from keeps.telemetry.metrics import Metrics
+
+Note = Callable[[Scope, str, int], Awaitable[None]]
+"""Is told what a tenant spent: for which job, how many tokens."""
 
 
 class CountedEmbedder:
@@ -54,30 +58,38 @@ class CountedEmbedder:
 
 
 class CountedChat:
-    """An LLM whose calls and tokens are in the metrics, under the job that asks."""
+    """An LLM as one job asks it: its calls and tokens are in the metrics, and noted for the tenant."""
 
-    def __init__(self, inner: ChatModel, metrics: Metrics, job: str) -> None:
-        self._inner = inner
-        self._metrics = metrics
-        self._job = job
+    def __init__(self, inner: ChatModel, metrics: Metrics, job: str, note: Note) -> None:
+        self.inner = inner
+        self.metrics = metrics
+        self.job = job
+        self.note = note
+
+    def of(self, scope: Scope) -> ChatModel:
+        """For the work of this scope."""
+        return _ScopedChat(self, scope)
+
+
+class _ScopedChat:
+    def __init__(self, asked: CountedChat, scope: Scope) -> None:
+        self._asked = asked
+        self._scope = scope
 
     async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
-        def spent(tokens: int) -> None:
-            self._metrics.llm_tokens.labels(self._job).inc(tokens)
-            if spend is not None:
-                spend(tokens)
-
+        asked, used = self._asked, list[int]()
         success = "false"
         try:
-            answer = await self._inner.answer(instructions, text, shape, spent)
+            answer = await asked.inner.answer(instructions, text, shape, used.append)
             success = "true"
             return answer
         finally:
-            self._metrics.llm_calls.labels(self._job, success).inc()
+            asked.metrics.llm_calls.labels(asked.job, success).inc()
+            if tokens := sum(used):
+                asked.metrics.llm_tokens.labels(asked.job).inc(tokens)
+                await asked.note(self._scope, asked.job, tokens)
+                if spend is not None:
+                    spend(tokens)
 
     async def close(self) -> None:
-        await self._inner.close()
-
-
-def counted_chat(inner: ChatModel | None, metrics: Metrics, job: str) -> CountedChat | None:
-    return None if inner is None else CountedChat(inner, metrics, job)
+        """Whoever made the LLM closes it."""

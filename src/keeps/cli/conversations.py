@@ -299,12 +299,17 @@ def _print_insights(found: Insights) -> None:
         ("older truths", f"{found.superseded:,} superseded, {found.forgotten:,} forgotten, {found.stale:,} stale"),
         ("index", f"{found.index_pending:,} wait, the oldest for {found.index_lag_seconds:.0f} s"),
     ]
+    if found.llm_tokens:
+        rows.append(("LLM tokens", f"{_counts(found.llm_tokens)} (of the tenant, 30 days)"))
     if found.storage:
         last = found.storage[-1]
         rows.append(("tenant", f"{last.memories:,} memories, {last.bytes / 1e6:.1f} MB, {last.events:,} events"))
     for name, value in rows:
         table.add_row(f"[bold]{name}[/]", escape(str(value)))
     out.print(table)
+    for each in found.fading[:5]:
+        when = each.fades_at.strftime("%Y-%m-%d")
+        out.print(f"  fades {when}  {escape(' '.join(each.content.split())[:100])}", highlight=False)
     for used in found.most_used[:5]:
         out.print(f"  {used.access_count:>4} × {escape(' '.join(used.content.split())[:100])}", highlight=False)
 

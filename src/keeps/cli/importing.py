@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -41,6 +42,7 @@ def import_files(
         ),
     ] = "auto",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until everything is indexed.")] = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing; say what would be.")] = False,
     *,
     target: Target,
     as_json: Json = False,
@@ -50,7 +52,7 @@ def import_files(
     if form == "keeps" or (form == "auto" and _is_export(path)):
         if not path.is_file():
             raise ValidationFailedError(f"no file {path}")
-        run(lambda: _import_export(path, target, as_json=as_json))
+        run(lambda: _import_export(path, target, dry_run=dry_run, as_json=as_json))
         return
     if form not in get_args(Format):
         raise ValidationFailedError(f"unknown --format {form!r}; there are {', '.join(get_args(Format))}, keeps")
@@ -61,6 +63,11 @@ def import_files(
     async def work() -> int:
         memory_folder = form in ("auto", "markdown") and is_markdown_memory(path)
         records = list(read_folder(path) if memory_folder else read(path, chosen))
+        if dry_run:
+            good = sum(record.memory is not None for record in records)
+            wrong = [(each.place, each.problem or "cannot be stored") for each in records if each.memory is None]
+            _print(Summary(Counter({"would be stored": good} if good else {}), wrong), as_json=as_json)
+            return 1 if wrong and not good else 0
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         async with target.memory() as memory:
             with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
@@ -142,15 +149,16 @@ async def _memories(memory: Memory) -> AsyncIterator[Stored]:
             return
 
 
-async def _import_export(path: Path, target: Target, *, as_json: bool) -> int:
+async def _import_export(path: Path, target: Target, *, dry_run: bool, as_json: bool) -> int:
     with path.open(encoding="utf-8", errors="replace") as lines:  # noqa: ASYNC230  nobody else waits for this loop
         async with target.memory() as memory:
-            summary = await memory.admin.import_lines(lines)
+            summary = await memory.admin.import_lines(lines, dry_run=dry_run)
+    became = "would be stored" if dry_run else "stored"
     if as_json:
         print_json(summary.model_dump())
     else:
         out.print(
-            f"[bold]{summary.stored:,} stored[/] · {summary.unchanged:,} there already · {summary.failed:,} failed"
+            f"[bold]{summary.stored:,} {became}[/] · {summary.unchanged:,} there already · {summary.failed:,} failed"
         )
         for each in summary.errors[:SHOWN_REJECTIONS]:
             err.print(each, markup=False, highlight=False)

@@ -161,7 +161,9 @@ class _Page:
         """Hands on what the edge answers; a problem becomes a page."""
         if message["type"] == "http.response.start":
             kind = dict(message["headers"]).get(b"content-type", b"")
-            if message["status"] >= 400 and kind.startswith((b"application/problem+json", b"application/json")):
+            plain = self.header(b"accept") == "application/json"
+            problem = kind.startswith((b"application/problem+json", b"application/json"))
+            if message["status"] >= 400 and problem and not plain:
                 self._problem = message["status"], bytearray()
                 return
             known = {name for name, _ in message["headers"]}

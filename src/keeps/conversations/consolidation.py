@@ -8,10 +8,10 @@ anyway.
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from uuid import UUID
 
-from keeps.ai.chat import ChatModel
+from keeps.ai.counted import CountedChat
 from keeps.conversations import llm
 from keeps.conversations.facts import NAMESPACE, Fact
 from keeps.conversations.llm import Read
@@ -25,10 +25,12 @@ from keeps.operations.service import Change, Run, record
 from keeps.scope import Scope
 from keeps.sessions import store as sessions
 from keeps.telemetry.logs import log
+from keeps.tenants.usage import spent_on
 from keeps_client.errors import KeepsError
 from keeps_client.models import Note, Receipt, SessionNotes
 
 QUERIES = Statements("keeps.conversations")
+JOB = "sessions"
 AT_ONCE = 20
 READ_MESSAGES, KNOWN_FACTS = 60, 40
 ASKED_AGAIN = timedelta(minutes=30)
@@ -44,7 +46,7 @@ class SessionConsolidation:
         database: Database,
         exchanges: ConversationService,
         memory: MemoryService,
-        chat: ChatModel | None,
+        chat: CountedChat | None,
         tokens_a_day: int,
     ) -> None:
         self._database = database
@@ -113,27 +115,20 @@ class SessionConsolidation:
             return [], ""
         day = run.now.date()
         async with self._database.scoped(scope) as tx:
-            spent = await tx.fetch_row(QUERIES["llm_spent"], scope.tenant_id, day)
+            spent = await spent_on(tx, day, JOB)
             said = await sessions.messages(tx, session_id, READ_MESSAGES, agent_id)
             rows = await tx.fetch(QUERIES["facts_known"], scope.tenant_id, scope.user_id, NAMESPACE, KNOWN_FACTS)
-        if spent is not None and spent["tokens"] >= self._tokens_a_day:
+        if spent >= self._tokens_a_day:
             run.counts["over_llm_budget"] += 1
             return datetime.combine(day + timedelta(days=1), time(), UTC)
         known = [_as_fact(json.loads(row["value"])) for row in rows if row["value"]]
-        used: list[int] = []
         try:
-            found, summary = await llm.read(self._chat, [note for _, note in said], known, used.append)
+            found, summary = await llm.read(self._chat.of(scope), [note for _, note in said], known)
         except KeepsError as error:
             log().warning("the LLM did not read a conversation; it is asked again later", error=error.code)
             run.counts["llm_away"] += 1
             return run.now + ASKED_AGAIN
-        finally:
-            await self._spent(scope, day, sum(used))
         return [(each, *said[each.position]) for each in found], summary
-
-    async def _spent(self, scope: Scope, day: date, tokens: int) -> None:
-        if tokens:
-            await self._database.write(scope, lambda tx: tx.execute(QUERIES["llm_spend"], scope.tenant_id, day, tokens))
 
 
 def _as_fact(value: dict[str, str]) -> Fact:

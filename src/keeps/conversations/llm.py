@@ -8,7 +8,7 @@ dropped.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
@@ -62,9 +62,7 @@ class Read:
     position: int
 
 
-async def read(
-    chat: ChatModel, messages: Sequence[Note], known: Sequence[Fact], spend: Callable[[int], None]
-) -> tuple[list[Read], str]:
+async def read(chat: ChatModel, messages: Sequence[Note], known: Sequence[Fact]) -> tuple[list[Read], str]:
     """The facts and summary of a conversation. Raises UnavailableError where the LLM is away, or talks nonsense."""
     said = list(messages)[-MAX_MESSAGES:]
     shown = "\n".join(f"[{number}] {each.role}: {each.text[:MAX_CHARACTERS]}" for number, each in enumerate(said, 1))
@@ -72,7 +70,7 @@ async def read(
         f"({number}) {each.entity} | {each.attribute} | {each.value}" for number, each in enumerate(known, 1)
     )
     text = f"Known facts:\n{facts or 'none'}\n\nMessages:\n{shown}"
-    return checked(await chat.answer(INSTRUCTIONS, text, Answer, spend), said, known)
+    return checked(await chat.answer(INSTRUCTIONS, text, Answer), said, known)
 
 
 def checked(answer: Answer, messages: Sequence[Note], known: Sequence[Fact]) -> tuple[list[Read], str]:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from keeps.access.roles import allows, require
 from keeps.ai.chat import ChatModel
+from keeps.ai.counted import CountedChat
 from keeps.ai.embedder import Embedder
 from keeps.clock import Clock, new_id
 from keeps.cursors import read_cursor_of_id, write_cursor
@@ -73,7 +74,7 @@ class DatabaseService:
         memories: MemoryService,
         runner: Runner,
         keys: KeyRing,
-        chat: ChatModel | None,
+        chat: CountedChat | None,
         embedder: Embedder | None,
         clock: Clock,
         metrics: Metrics,
@@ -164,7 +165,7 @@ class DatabaseService:
             if not databases:
                 raise NotFoundError("there is no database that you may ask; add_database adds one")
         chosen = await self._chooser.choose(wanted.question, databases)
-        chat = self._chat
+        chat = self._chat.of(scope)
 
         async def work(scope: Scope, held: Held, asked: _Asked) -> QueryResult:
             return await self._written_and_run(chat, scope, Chosen(held, chosen.tables), asked)

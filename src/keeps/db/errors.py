@@ -16,6 +16,10 @@ from keeps_client.errors import (
 )
 
 
+class MissingError(ValidationFailedError):
+    """What is to be written names something that is not there."""
+
+
 class UserGoneError(NotFoundError):
     """The tenant or user of this write is not there (any more): introduce it and try again."""
 
@@ -66,7 +70,7 @@ def translated(error: BaseException) -> KeepsError | None:
     ):
         return UserGoneError("this user or tenant was erased")
     if isinstance(error, asyncpg.ForeignKeyViolationError | asyncpg.NotNullViolationError):
-        return ValidationFailedError(
+        return MissingError(
             f"names something that is not there ({constraint_of(error) or 'a field'}); nothing was written"
         )
     if isinstance(error, asyncpg.DataError) or (

@@ -98,7 +98,7 @@ CROSS JOIN LATERAL (SELECT documents.*, passage.headings FROM keeps.document_pas
 
 -- name: document_text
 -- The passages that touch a stretch of a document's text, with what stands before each.
-SELECT passage.starts, passage.ends, passage.gap, memories.content
+SELECT memory_id, passage.starts, passage.ends, passage.gap, memories.content
 FROM keeps.document_passages AS passage JOIN keeps.memories USING (tenant_id, memory_id)
 WHERE passage.tenant_id = $1 AND passage.document_id = $2 AND passage.ends > $3
   AND passage.starts - char_length(passage.gap) < $4

@@ -41,6 +41,7 @@ from keeps_client.models import (
     NewDocument,
     NewMemory,
     Page,
+    PassagePlace,
     RecallRequest,
 )
 from keeps_client.models.documents import MAX_FILE_BYTES, DocumentQuery, DocumentSearch, DocumentStatus
@@ -171,7 +172,15 @@ class DocumentService:
             said += [" " * (characters - len(tail) - place), tail]
         whole = "".join(said)
         return DocumentText(
-            document_id=document_id, start=start, text=whole[max(0, start - first) : end - first], characters=characters
+            document_id=document_id,
+            start=start,
+            text=whole[max(0, start - first) : end - first],
+            characters=characters,
+            passages=tuple(
+                PassagePlace(memory_id=row["memory_id"], start=row["starts"], end=row["ends"])
+                for row in rows
+                if row["ends"] > start and row["starts"] < end
+            ),
         )
 
     async def delete(self, scope: Scope, document_id: UUID, *, hard: bool = False) -> DocumentDeleted:

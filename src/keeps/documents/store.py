@@ -13,12 +13,12 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from keeps.clock import new_id
+from keeps.db.errors import MissingError
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.memories.types import MEMORY, MemoryRow
-from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Citation, Document
 from keeps_client.models.events import EventType
 
@@ -190,7 +190,7 @@ async def add(tx: Tx, image: dict[str, Any]) -> bool:
         return False
     there = await lock_memories(tx, {each.memory_id for each in held})
     if len(there) < len({each.memory_id for each in held}):
-        raise ValidationFailedError("is of passages that are not there; import the memories first")
+        raise MissingError("is of passages that are not there; import the memories first")
     await put(tx, row, held, "document.written")
     return True
 

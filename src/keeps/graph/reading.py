@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
-from keeps.ai.chat import ChatModel
+from keeps.ai.counted import CountedChat
 from keeps.clock import Clock, new_id
 from keeps.db.session import Database, Row, Tx
 from keeps.graph import extraction, store
@@ -23,7 +23,7 @@ BATCH = 200
 class Reader:
     """Finds entities in the memories of a user: by rules (keeps.graph.finding), and with an LLM where there is one."""
 
-    def __init__(self, database: Database, introducer: Introducer, chat: ChatModel | None, clock: Clock) -> None:
+    def __init__(self, database: Database, introducer: Introducer, chat: CountedChat | None, clock: Clock) -> None:
         self._database = database
         self._introducer = introducer
         self._chat = chat
@@ -57,7 +57,7 @@ class Reader:
         if not rows:
             return {}
         try:
-            return await extraction.ask(self._chat, [(row["memory_id"], row["content"]) for row in rows])
+            return await extraction.ask(self._chat.of(scope), [(row["memory_id"], row["content"]) for row in rows])
         except KeepsError as error:
             log().warning("entities are found by rules only", error=type(error).__name__)
             return {}

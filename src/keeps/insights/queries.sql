@@ -58,6 +58,22 @@ FROM (SELECT keeps.fades_at(memories.importance, COALESCE(memory_access.access_c
         AND keeps.fades_at(memories.importance, 0, memories.updated_at) <= $3::timestamptz + interval '30 days') AS each
 WHERE fades <= $3::timestamptz + interval '30 days'
 
+-- name: fading
+-- reads: Fading
+SELECT memory_id, left(content, 200) AS content, fades AS fades_at
+FROM (SELECT memories.memory_id, memories.content, keeps.fades_at(memories.importance,
+    COALESCE(memory_access.access_count, 0), GREATEST(memories.updated_at, memory_access.last_accessed_at)) AS fades
+      FROM keeps.memories LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1
+          AND memory_access.memory_id = memories.memory_id
+      WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'short_term'
+        AND memories.archived_at IS NULL AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL
+        AND keeps.fades_at(memories.importance, 0, memories.updated_at) <= $3::timestamptz + interval '7 days') AS each
+WHERE fades <= $3::timestamptz + interval '7 days' ORDER BY fades, memory_id LIMIT 20
+
+-- name: llm_tokens
+SELECT job, sum(tokens)::bigint AS tokens FROM keeps.llm_usage
+WHERE tenant_id = $1 AND day > $2::date - 30 GROUP BY job ORDER BY 2 DESC
+
 -- name: pending
 SELECT count(*) AS pending, min(noticed_at) AS oldest FROM keeps.memory_pending WHERE tenant_id = $1 AND user_id = $2
 

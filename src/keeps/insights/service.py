@@ -11,7 +11,7 @@ from keeps.lifecycle.promotion import would_promote
 from keeps.scope import Scope
 from keeps.text.importance import asks_only, is_chatter
 from keeps_client.models import Insights, JunkAudit
-from keeps_client.models.insights import Decay, StorageSample, Used, Week
+from keeps_client.models.insights import Decay, Fading, StorageSample, Used, Week
 
 QUERIES = Statements("keeps.insights")
 MOST_NAMED = 20
@@ -38,6 +38,8 @@ class InsightService:
             namespaces = await tx.fetch(QUERIES["used_namespaces"], *who)
             growth = await tx.fetch(QUERIES["growth"], *who, now)
             ahead = await tx.fetch_row(QUERIES["decay_ahead"], *who, now)
+            fading = await tx.fetch(QUERIES["fading"], *who, now)
+            tokens = await tx.fetch(QUERIES["llm_tokens"], scope.tenant_id, now.date())
             pending = await tx.fetch_row(QUERIES["pending"], *who)
             storage = await tx.fetch(QUERIES["storage"], scope.tenant_id, now.date())
             kept = await tx.fetch(QUERIES["kept_experiences"], *who)
@@ -62,6 +64,7 @@ class InsightService:
             growth=weeks,
             growth_trend=trend([week.memories for week in weeks]),
             decay=Decay(**dict(ahead), archived=lives["archived"]),
+            fading=tuple(Fading(**dict(row)) for row in fading),
             superseded=lives["superseded"],
             forgotten=lives["forgotten"],
             stale=sum(row["stale"] for row in totals),
@@ -70,6 +73,7 @@ class InsightService:
             index_pending=pending["pending"],
             index_lag_seconds=0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
             storage=tuple(StorageSample(**dict(row)) for row in storage),
+            llm_tokens={row["job"]: row["tokens"] for row in tokens},
         )
 
     async def audit_junk(self, scope: Scope) -> JunkAudit:

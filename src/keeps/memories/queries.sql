@@ -305,7 +305,7 @@ SELECT type, name, total, first_at, last_at FROM keeps.memory_subjects($1)
 -- $2 user · $4: the place of the last row of the page before as JSON, or null · $5 limit · $6 now · $7: lives asked for
 -- by filters
 WITH seen AS (
-    SELECT /*:memory*/,
+    SELECT memory_id,
         CASE $3 WHEN 'importance' THEN -importance WHEN 'name' THEN (key IS NULL)::integer ELSE 0 END::float8 AS rank,
         CASE $3 WHEN 'name' THEN 0 ELSE -extract(epoch FROM updated_at) END::numeric AS age,
         CASE $3 WHEN 'name' THEN namespace || chr(1) || COALESCE(key, '') ELSE '' END COLLATE "C" AS words
@@ -321,9 +321,10 @@ WITH seen AS (
            ($4::jsonb->>2) COLLATE "C", ($4::jsonb->>3)::uuid)
     ORDER BY rank, age, words, memory_id LIMIT $5
 )
-SELECT /*:memory page*/, page.rank, page.age::text AS age, page.words,
+SELECT /*:memory memories*/, page.rank, page.age::text AS age, page.words,
     memory_access.access_count, memory_access.last_accessed_at
-FROM page LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = page.memory_id
+FROM page JOIN keeps.memories ON memories.tenant_id = $1 AND memories.memory_id = page.memory_id
+LEFT JOIN keeps.memory_access ON memory_access.tenant_id = $1 AND memory_access.memory_id = page.memory_id
 ORDER BY page.rank, page.age, page.words, page.memory_id
 
 -- name: memories_overdue

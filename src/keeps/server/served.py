@@ -65,9 +65,9 @@ class _ServedAdmin(LocalAdmin):
         await admitted(self._rates, self._caller, "admin", reads=True)
         return await super().export_lines(user_id=user_id)
 
-    async def import_lines(self, lines: Iterable[str]) -> ImportSummary:
+    async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         await admitted(self._rates, self._caller, "admin", reads=False)
-        return await super().import_lines(lines)
+        return await super().import_lines(lines, dry_run=dry_run)
 
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
         await admitted(self._rates, self._caller, endpoint.role, reads=_reads(endpoint))

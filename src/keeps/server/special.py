@@ -94,14 +94,15 @@ async def export(caller: Admin, user_id: User = None) -> StreamingResponse:
 
 @router.post("/admin/import", tags=["administration"], response_model=ImportSummary)
 @reads_its_body
-async def import_data(request: Request, caller: Admin) -> Response:
-    """Store the JSON lines of an export in the tenant, with their ids. What is there already stays as it is."""
+async def import_data(request: Request, caller: Admin, dry_run: bool = False) -> Response:
+    """Store the JSON lines of an export in the tenant, with their ids. What is there already stays as it is. With
+    `dry_run` nothing is stored: the answer says what would be."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in JSON_LINES:
         raise ValidationFailedError(f"the body must be JSON lines, with the header Content-Type: {JSON_LINES[0]}")
     body = await request.body()
     lines = body.decode("utf-8", errors="replace").split("\n")
-    done = await caller.keeps.transfer.import_lines(caller.scope, lines)
+    done = await caller.keeps.transfer.import_lines(caller.scope, lines, dry_run=dry_run)
     return Response(done.model_dump_json(), media_type="application/json")
 
 

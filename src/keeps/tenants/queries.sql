@@ -5,3 +5,10 @@ INSERT INTO keeps.tenants (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING
 
 -- name: user_ensure
 INSERT INTO keeps.users (tenant_id, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING
+
+-- name: llm_spent
+SELECT tokens FROM keeps.llm_usage WHERE tenant_id = $1 AND day = $2 AND job = $3
+
+-- name: llm_spend
+INSERT INTO keeps.llm_usage (tenant_id, day, job, tokens) VALUES ($1, $2, $3, $4)
+ON CONFLICT (tenant_id, day, job) DO UPDATE SET tokens = llm_usage.tokens + EXCLUDED.tokens

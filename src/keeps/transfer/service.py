@@ -13,6 +13,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from keeps.databases import store as databases
+from keeps.db.errors import MissingError
 from keeps.db.session import Database, Row, Tx
 from keeps.documents import store as documents
 from keeps.graph import store as graph
@@ -24,7 +25,7 @@ from keeps.plans import store as plans
 from keeps.scope import Scope
 from keeps.sessions import store as sessions
 from keeps.tasks import store as tasks
-from keeps.tenants.service import Introducer
+from keeps.tenants.service import Introducer, ensure_user
 from keeps.transcripts import store as transcripts
 from keeps.transcripts.store import TranscriptRow
 from keeps.transfer.erasure import QUERIES
@@ -85,6 +86,14 @@ _POSITION: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=2_000_00
 OTHERS_AFTER, MOST_ERRORS = 200, 100
 
 
+class _Tried(Exception):
+    """Ends a transaction that only tried something."""
+
+    def __init__(self, done: bool) -> None:
+        super().__init__()
+        self.done = done
+
+
 class TransferService:
     """A tenant's data, or one user's. Roles are checked by the routes."""
 
@@ -116,10 +125,11 @@ class TransferService:
                         yield _line(kind, row)
                     spot = {name: rows[-1][name] for name in first}
 
-    async def import_lines(self, scope: Scope, lines: Iterable[str]) -> ImportSummary:
+    async def import_lines(self, scope: Scope, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines in the scope's tenant, with their ids and owners. What is there already stays as it is.
 
-        Every line stands for itself: one that cannot be stored is reported with its number, and the others go on.
+        Every line stands for itself: one that cannot be stored is reported with its number, and the others go on. With
+        `dry_run` each is stored and taken back at once; whether what it refers to is there is not asked.
         """
         stored = unchanged = 0
         errors: list[str] = []
@@ -130,7 +140,7 @@ class TransferService:
             if not line.strip():
                 continue
             try:
-                if await self._import(scope.tenant_id, line):
+                if await self._import(scope.tenant_id, line, dry_run=dry_run):
                     stored += 1
                 else:
                     unchanged += 1
@@ -144,7 +154,7 @@ class TransferService:
         async with self._database.scoped(owner) as tx:
             return await tx.fetch(QUERIES[f"export_{what}"], owner.tenant_id, owner.user_id, *values)
 
-    async def _import(self, tenant_id: str, line: str) -> bool:
+    async def _import(self, tenant_id: str, line: str, *, dry_run: bool) -> bool:
         try:
             item: Any = json.loads(line, parse_constant=_refuse)
             kind, row = item["type"], {**item["row"], "tenant_id": tenant_id}
@@ -157,10 +167,27 @@ class TransferService:
             raise validation_failed(error) from None
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ValidationFailedError(f"cannot be read: {error}") from None
+        if dry_run:
+            return await self._tried(owner, work)
         done = await self._introducer.write(owner, work)
         if done and kind in ("memory", "item"):
             self._indexer.notice(owner)
         return done
+
+    async def _tried(self, owner: Scope, work: Callable[[Tx], Awaitable[bool]]) -> bool:
+        """Whether it would be stored; it is taken back. What it refers to may be in a line that was taken back, too."""
+
+        async def tried(tx: Tx) -> None:
+            await ensure_user(tx)
+            raise _Tried(await work(tx))
+
+        try:
+            await self._database.write(owner, tried)
+        except _Tried as found:
+            return found.done
+        except MissingError:
+            return True
+        raise AssertionError
 
 
 def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
@@ -241,7 +268,7 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
                     return False
                 ends = {relation.source_id, relation.target_id}
                 if ends - set(await graph.entities(tx, list(ends))):
-                    raise ValidationFailedError("is an edge of entities that are not there; import them first")
+                    raise MissingError("is an edge of entities that are not there; import them first")
                 await graph.put_relations(tx, [relation])
                 return True
 
@@ -256,7 +283,7 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
                 known = await graph.entities(tx, [mention.entity_id])
                 memory = await memories.get(tx, mention.memory_id)
                 if not known or memory is None or memory.user_id != tx.scope.user_id:
-                    raise ValidationFailedError("is of a memory or entity that is not there; import them first")
+                    raise MissingError("is of a memory or entity that is not there; import them first")
                 await graph.put_mention(tx, mention)
                 return True
 
@@ -285,7 +312,7 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
             async def add_entry(tx: Tx) -> bool:
                 held = await transcripts.get(tx, row["app"], row["transcript_id"])
                 if held is None or position > held.entry_count:
-                    raise ValidationFailedError("is of a transcript that is not there, or that went on otherwise")
+                    raise MissingError("is of a transcript that is not there, or that went on otherwise")
                 return await transcripts.add_imported(tx, held, position, entry)
 
             return add_entry
@@ -301,7 +328,7 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
 
             async def add_value(tx: Tx) -> bool:
                 if which and await transcripts.get(tx, row["app"], which) is None:
-                    raise ValidationFailedError("is the state of a transcript that is not there; import that first")
+                    raise MissingError("is the state of a transcript that is not there; import that first")
                 held = await transcripts.states(tx, row["app"], [which])
                 if row["key"] in held[which]:
                     return False

@@ -149,5 +149,6 @@ class Admin(Doing):
         """The tenant's data, or one user's, as JSON lines."""
 
     @abstractmethod
-    async def import_lines(self, lines: Iterable[str]) -> ImportSummary:
-        """Store exported lines with their ids. What is there already stays as it is."""
+    async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
+        """Store exported lines with their ids. What is there already stays as it is. With `dry_run` nothing is
+        stored: the answer says what would be."""

@@ -39,11 +39,13 @@ class HttpAdmin(Admin):
             raise error_of(answer)
         return answer.body.decode().splitlines()
 
-    async def import_lines(self, lines: Iterable[str]) -> ImportSummary:
-        """Store exported lines with their ids, in pieces that a body may have. What is there already stays as it is."""
+    async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
+        """Store exported lines with their ids, in pieces that a body may have. What is there already stays as it is.
+        With `dry_run` nothing is stored."""
         total = ImportSummary(stored=0, unchanged=0, failed=0, errors=[])
         for piece in _pieces(lines):
-            wanted = Call("POST", "/v1/admin/import", piece, "application/x-ndjson")
+            path = "/v1/admin/import?dry_run=true" if dry_run else "/v1/admin/import"
+            wanted = Call("POST", path, piece, "application/x-ndjson")
             answer = await self._transport.send(wanted)
             if answer.status >= 400:
                 raise error_of(answer)

@@ -48,6 +48,7 @@ from keeps_client.models.documents import (
     DocumentReceipt,
     DocumentText,
     NewDocument,
+    PassagePlace,
 )
 from keeps_client.models.events import (
     Difference,
@@ -235,6 +236,7 @@ __all__ = [
     "OperationDetail",
     "Page",
     "Passage",
+    "PassagePlace",
     "PathRequest",
     "Plan",
     "PlanChange",

@@ -138,13 +138,23 @@ class DocumentHit(Wire):
     after: str | None = None
 
 
+class PassagePlace(Wire):
+    """Characters `start` to `end` of a document's text, which are a memory of their own."""
+
+    memory_id: UUID
+    start: int
+    end: int
+
+
 class DocumentText(Wire):
-    """A stretch of a document's text. `characters`: of all of it."""
+    """A stretch of a document's text. `characters`: of all of it. `passages`: those that touch the stretch, in
+    order."""
 
     document_id: UUID
     start: int
     text: str
     characters: int
+    passages: tuple[PassagePlace, ...] = ()
 
 
 class DocumentId(Wire):

@@ -391,6 +391,7 @@ _INSIGHTS = {
     "growth": [{"week": "2026-11-16", "memories": 31}],
     "growth_trend": "increasing",
     "decay": {"within_a_day": 2, "within_a_week": 14, "within_a_month": 60, "archived": 8},
+    "fading": [{"memory_id": _ID, "content": "She asked about the train.", "fades_at": _TIME}],
     "superseded": 5,
     "forgotten": 1,
     "stale": 0,
@@ -399,6 +400,7 @@ _INSIGHTS = {
     "index_pending": 0,
     "index_lag_seconds": 0.0,
     "storage": [{"day": "2026-11-22", "memories": 156, "bytes": 40_000, "events": 412}],
+    "llm_tokens": {"sessions": 41_200, "graph": 9_800},
 }
 _TRANSCRIPT = {
     **_WHO,
@@ -702,7 +704,13 @@ EXAMPLES: dict[type[BaseModel], Any] = {
     },
     Document: _DOCUMENT,
     DocumentDeleted: {"document_id": _ID, "removed": 41, "kept": 1},
-    DocumentText: {"document_id": _ID, "start": 0, "text": "Everybody has 30 days of leave.", "characters": 31},
+    DocumentText: {
+        "document_id": _ID,
+        "start": 0,
+        "text": "Everybody has 30 days of leave.",
+        "characters": 31,
+        "passages": [{"memory_id": _ID, "start": 0, "end": 31}],
+    },
     VectorStoreSearch: {
         "query": "How many days of leave have I?",
         "filters": {"type": "eq", "key": "year", "value": 2026},

@@ -43,13 +43,21 @@ class Decay(Wire):
     archived: int
 
 
+class Fading(Wire):
+    """A short-term memory that fades at `fades_at`, unless it is read before."""
+
+    memory_id: UUID
+    content: str
+    fades_at: datetime
+
+
 class Insights(Wire):
     """One's own memory in numbers. Counts are of current memories where nothing else is said.
 
     `growth_trend`: increasing, decreasing or steady, of the last four weeks against the four before. `junk_share`: of
     what is kept for long after it was said or experienced, the share that is small talk or a mere question.
-    `index_pending`
-    wait for a vector, the oldest for `index_lag_seconds`. `storage` is of the tenant, the last 30 days.
+    `index_pending` wait for a vector, the oldest for `index_lag_seconds`. `fading`: what fades within a week, the first
+    20. `storage` and `llm_tokens` (what an LLM cost, by job) are of the tenant, the last 30 days.
     """
 
     total_memories: int
@@ -64,6 +72,7 @@ class Insights(Wire):
     growth: tuple[Week, ...]
     growth_trend: str
     decay: Decay
+    fading: tuple[Fading, ...]
     superseded: int
     forgotten: int
     stale: int
@@ -72,6 +81,7 @@ class Insights(Wire):
     index_pending: int
     index_lag_seconds: float
     storage: tuple[StorageSample, ...]
+    llm_tokens: dict[str, int]
 
 
 class JunkAudit(Wire):

@@ -20,6 +20,7 @@ async def numbers(call: Call) -> Response:
         found=found,
         growth=curve([each.memories for each in found.growth]),
         storage=curve([each.bytes for each in found.storage]),
+        tokens=[(job, f"{count:,}") for job, count in found.llm_tokens.items()],
         most=max([1, *found.by_kind.values(), *found.by_layer.values(), *found.common_tags.values()]),
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from starlette.responses import Response
 
 from keeps.console.mount import Call
 from keeps_client.errors import NotConfiguredError
-from keeps_client.models import DocumentHits
+from keeps_client.models import DocumentHits, DocumentText
 
 PAGE, TEXT = 30, 20_000
 
@@ -36,15 +38,28 @@ async def document(call: Call) -> Response:
     found = await call.memory.get_document(document_id)
     text = await call.memory.read_document(document_id, start=start, length=TEXT)
     end = text.start + len(text.text)
-    passages = await call.memory.list(filters={"document_id": {"eq": str(document_id)}}, limit=200)
     return call.page(
         "document.html",
         document=found,
         text=text,
         end=end,
+        before=call.more(str(max(0, start - TEXT)), "start") if start else None,
         following=call.more(str(end), "start") if end < text.characters else None,
-        passages=passages.items,
+        pieces=_pieces(text),
     )
+
+
+def _pieces(text: DocumentText) -> list[tuple[UUID | None, str]]:
+    """The text in stretches: each passage with its id, and what stands between passages."""
+    found: list[tuple[UUID | None, str]] = []
+    place = text.start
+    for each in text.passages:
+        start, end = max(place, each.start), min(each.end, text.start + len(text.text))
+        found.append((None, text.text[place - text.start : start - text.start]))
+        found.append((each.memory_id, text.text[start - text.start : end - text.start]))
+        place = max(place, end)
+    found.append((None, text.text[place - text.start :]))
+    return [(memory_id, piece) for memory_id, piece in found if piece]
 
 
 async def queries(call: Call) -> Response:

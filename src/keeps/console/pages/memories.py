@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from starlette.datastructures import UploadFile
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from keeps.console.mount import Call
+from keeps.console.mount import Call, read_number
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 
 PAGE = 50
 ORDERS = {"created": "newest first", "importance": "most important first", "recency": "last changed first"}
 MOST_AT_ONCE = 500
+_LINE = re.compile(r"^line (\d{1,9})")
 
 
 async def memories(call: Call) -> Response:
@@ -84,14 +86,21 @@ async def export(call: Call) -> Response:
 
 
 async def bring(call: Call) -> Response:
-    """JSON lines of an export: what is there stays as it is."""
+    """JSON lines of an export, or a piece of them after `first` lines: what is there stays as it is."""
     form = await call.form("admin")
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise ValidationFailedError("choose a file of JSON lines, as an export gives them")
     lines = (await file.read()).decode("utf-8", "replace").split("\n")
     await form.close()
-    return call.page("imported.html", done=await call.admin.import_lines(lines))
+    dry_run = bool(form.get("dry_run"))
+    done = await call.admin.import_lines(lines, dry_run=dry_run)
+    if call.request.headers.get("accept") == "application/json":  # a piece of a file, by our script
+        first = read_number(str(form.get("first") or ""), "first") or 0
+        errors = [_LINE.sub(lambda found: f"line {int(found[1]) + first}", each) for each in done.errors]
+        told = done.model_dump() | {"errors": errors, "lines": sum(1 for each in lines if each.strip())}
+        return JSONResponse(told)
+    return call.page("imported.html", done=done, dry_run=dry_run)
 
 
 PAGES = {

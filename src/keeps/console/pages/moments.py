@@ -1,16 +1,20 @@
-"""Time: what was known at a moment, and what changed between two."""
+"""Time: what was known at a moment, in answers, in the list and in the graph, and what changed between two."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from contextlib import suppress
+from datetime import datetime, timedelta
 
+from pydantic import JsonValue
 from starlette.responses import Response
 
 from keeps.clock import utc_now
 from keeps.console.mount import Call
-from keeps_client.models import Event
+from keeps_client.errors import NotFoundError
+from keeps_client.models import Event, Memory
 
-MOST, SHOWN = 1_000, 200
+MOST, SHOWN, LISTED = 1_000, 200, 10
+_LIVES = ("deleted_at", "superseded_by")
 
 
 async def time(call: Call) -> Response:
@@ -23,6 +27,7 @@ async def time(call: Call) -> Response:
     known = {hit.memory.memory_id for hit in then.hits} if then is not None else set()
     current = {hit.memory.memory_id for hit in today.hits} if today is not None else set()
     changes = await _between(call, since, until)
+    name = call.asked("entity")
     return call.page(
         "time.html",
         since=since,
@@ -31,9 +36,42 @@ async def time(call: Call) -> Response:
         today=today,
         known=known,
         current=current,
+        listed=await _listed(call, until),
+        edges=[await _edges(call, name, until), await _edges(call, name, None)] if name else None,
         changes=changes[:SHOWN],
         left_out=max(0, len(changes) - SHOWN),
     )
+
+
+async def _listed(call: Call, until: datetime) -> list[Memory]:
+    """The newest memories of that moment, as they were: changed, superseded or forgotten since, or not."""
+    made: JsonValue = {"created_at": {"lte": until.isoformat()}}
+    whatever: JsonValue = {"OR": [{field: {"exists": there}} for field in _LIVES for there in (True, False)]}
+    page = await call.memory.list(filters={"AND": [made, whatever]}, limit=LISTED * 2)
+    found: list[Memory] = []
+    for each in page.items:
+        with suppress(NotFoundError):  # forgotten by then, or made earlier than it is said to be
+            then = await call.memory.get(each.memory_id, as_of=until)
+            if then.deleted_at is None and then.superseded_by is None:
+                found.append(then)
+    return found[:LISTED]
+
+
+async def _edges(call: Call, name: str, as_of: datetime | None) -> list[tuple[str, str, str]] | None:
+    """What was linked to an entity of this name, by names; None where none was known."""
+    known = (await call.memory.list_entities(name=name, limit=1)).items
+    if not known:
+        return None
+    try:
+        entity = await call.memory.get_entity(known[0].entity_id, as_of=as_of)
+    except NotFoundError:
+        return None
+    relations = await call.memory.get_relations(entity.entity_id, as_of=as_of)
+    names = {entity.entity_id: entity.name}
+    for each in {end for edge in relations for end in (edge.source_id, edge.target_id)} - names.keys():
+        with suppress(NotFoundError):
+            names[each] = (await call.memory.get_entity(each, as_of=as_of)).name
+    return [(names.get(edge.source_id, "?"), edge.relation_type, names.get(edge.target_id, "?")) for edge in relations]
 
 
 async def _between(call: Call, since: object, until: object) -> list[Event]:

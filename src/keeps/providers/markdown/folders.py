@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from keeps.ai.chat import ChatModel
+from keeps.ai.counted import CountedChat
 from keeps.clock import Clock, new_id
 from keeps.db.session import Tx
 from keeps.db.statements import Statements
@@ -34,7 +34,7 @@ FoundT = TypeVar("FoundT")
 class MarkdownFolders:
     """`root/<tenant>/<user>`: readable, so that people find theirs."""
 
-    def __init__(self, root: Path, introducer: Introducer, chat: ChatModel | None, clock: Clock) -> None:
+    def __init__(self, root: Path, introducer: Introducer, chat: CountedChat | None, clock: Clock) -> None:
         self._root = root
         self._introducer = introducer
         self._chat = chat
@@ -78,7 +78,7 @@ class MarkdownFolders:
                 self.path(scope),
                 self._clock,
                 lambda edits: self._tell(owner, edits),
-                self._chat,
+                None if self._chat is None else self._chat.of(owner),
                 partial(self._in_thread, owner),
             )
             self._open[place] = held

@@ -1,0 +1,36 @@
+"""What a tenant's jobs and questions cost at an LLM, by day and job."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from keeps.clock import Clock
+from keeps.db.session import Tx
+from keeps.db.statements import Statements
+from keeps.scope import Scope
+from keeps.telemetry.logs import log
+from keeps.tenants.service import Introducer
+from keeps_client.errors import KeepsError
+
+QUERIES = Statements("keeps.tenants")
+
+
+class LlmUsage:
+    """Notes tokens. An LLM's answer is never lost because its tokens could not be noted."""
+
+    def __init__(self, introducer: Introducer, clock: Clock) -> None:
+        self._introducer = introducer
+        self._clock = clock
+
+    async def note(self, scope: Scope, job: str, tokens: int) -> None:
+        values = (scope.tenant_id, self._clock().date(), job, tokens)
+        try:
+            await self._introducer.write(scope, lambda tx: tx.execute(QUERIES["llm_spend"], *values))
+        except KeepsError as error:
+            log().warning("the tokens of an LLM are not noted", job=job, tokens=tokens, error=error.code)
+
+
+async def spent_on(tx: Tx, day: date, job: str) -> int:
+    """The tokens that one job of this tenant cost on one day."""
+    row = await tx.fetch_row(QUERIES["llm_spent"], tx.scope.tenant_id, day, job)
+    return 0 if row is None else row["tokens"]
