@@ -10,7 +10,7 @@ DATA ?= ../shared/bench
 FRAMEWORKS := .venv-integrations
 FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
 
-.PHONY: install demo test test-integrations browser check format site bench clean
+.PHONY: install demo test test-integrations test-pages browser check format site bench clean
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
 
@@ -47,6 +47,9 @@ test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own 
 	$(FRAMEWORKS)/bin/python -m basedpyright -p tests/integrations
 	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio tests/integrations $(ARGS)
 
+test-pages: $(DEV_STAMP)  ## every block of Python and shell in the documentation, run
+	$(BIN)/python -m pytest -m pages tests/pages -n auto $(ARGS)
+
 browser: $(DEV_STAMP)  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
 	@command -v chromium >/dev/null || { \
 	    [ "$$(id -u)" = 0 ] || { echo "Chromium is missing: install Debian's package chromium, then try again" >&2; exit 1; }; \
@@ -59,6 +62,7 @@ check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/python tools/make_sync.py --check
 	$(BIN)/python tools/make_reference.py --check
+	$(BIN)/python tools/make_pictures.py --check
 	$(BIN)/basedpyright
 	$(BIN)/basedpyright -p tests
 	$(BIN)/lint-imports
@@ -67,6 +71,7 @@ check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
 format: $(DEV_STAMP)  ## put the code into shape
 	$(BIN)/python tools/make_sync.py
 	$(BIN)/python tools/make_reference.py
+	$(BIN)/python tools/make_pictures.py
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 

@@ -10,6 +10,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from prometheus_client.metrics_core import Metric
 from keeps.cli.main import app
 from keeps.engine import LocalAdmin, LocalMemory
 from keeps.server.problems import TITLES
+from keeps.settings import ABOUT, Settings
 from keeps.telemetry.metrics import HttpMetrics, Metrics
 from keeps_client import errors
 from keeps_client.endpoints import ENDPOINTS
@@ -106,6 +108,24 @@ def events() -> Iterator[str]:
     yield from (f"- `{each}`" for each in EVENT_TYPES)
 
 
+def settings() -> Iterator[str]:
+    yield "# Settings\n\nA command's flag counts more than the environment, the environment more than `keeps.toml` in the"
+    yield "home, which has the same names in lower case and without `KEEPS_`. A name that is no setting is refused."
+    yield "[Running](../running.md#settings) says more.\n"
+    yield "| variable | default | what it is |\n| --- | --- | --- |"
+    defaults = {each.name: each.default for each in fields(Settings)}
+    said = {
+        "home": "`~/.keeps`",
+        "auth": "`none` on loopback, else `keys`",
+        "markdown_folder": "`markdown` in the home",
+    }
+    for name, about in ABOUT.items():
+        default = defaults.get(name)
+        plain = "" if default in (None, (), MISSING) else f"`{str(default).lower()}`"
+        yield f"| `KEEPS_{name.upper()}` | {said.get(name, plain)} | {about} |"
+    yield "| `OTEL_EXPORTER_OTLP_ENDPOINT` |  | where spans go (extra `otel`) |"
+
+
 def metrics() -> Iterator[str]:
     yield "# Metrics\n\n`GET /metrics` gives these to Prometheus. `deploy/` has a Grafana dashboard and alert rules.\n"
     yield "| metric | kind | labels | what it counts |\n| --- | --- | --- | --- |"
@@ -128,7 +148,15 @@ def _line(text: str) -> str:
     return re.split(r"(?<=\.) (?=[A-Z`])", flat, maxsplit=1)[0]
 
 
-PAGES = {"http": http, "library": library, "cli": cli, "errors": problems, "events": events, "metrics": metrics}
+PAGES = {
+    "http": http,
+    "library": library,
+    "cli": cli,
+    "settings": settings,
+    "errors": problems,
+    "events": events,
+    "metrics": metrics,
+}
 
 
 def main() -> int:

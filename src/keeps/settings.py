@@ -25,6 +25,52 @@ OTHER_VARIABLES = frozenset(
     " database_to_ask".split()
 )
 """What else is read from the environment, by the client, the commands and the tests."""
+ABOUT = {
+    "home": "folder of the embedded database",
+    "database_url": "your own PostgreSQL, as `keeps_app`",
+    "pool_size": "connections to the database",
+    "embedder": "the [model](../models.md): `local`, `multilingual`, `onnx:FOLDER`, `hub:NAME`, `openai`, or `none`",
+    "model_dir": "a folder with the pinned `model.onnx`",
+    "embedding_model": "for `openai`: the name of the model",
+    "embedding_base_url": "for `openai`: any server that speaks OpenAI's API",
+    "embedding_api_key": "for `openai`: its key",
+    "embedding_dimensions": "for `openai`: shorter vectors, where the model can",
+    "llm_base_url": "an LLM behind OpenAI's API, for better extraction (extra `openai`)",
+    "llm_model": "the name of the LLM",
+    "llm_api_key": "its key",
+    "llm_tokens_per_day": "what reading the conversations of a tenant may spend on it",
+    "session_hours": "how long [notes of a conversation](../layers.md) stay after its last exchange",
+    "max_content_characters": "how long a memory may be, at most 50,000",
+    "default_ttl_days": "after so many days a memory expires for which nobody set an end",
+    "cleanup_interval_hours": "how often what has expired is removed",
+    "markdown_folder": "the [Markdown memory](../providers.md)",
+    "secret_keys": "keys that seal credentials of [databases](../databases.md) and cookies of the [console](../console.md)",
+    "databases_allow": "private networks, hosts and folders in which databases may be asked",
+    "host": "where `keeps serve` listens",
+    "port": "where `keeps serve` listens",
+    "auth": "who is believed: `none`, `jwt`, `keys`, `jwt+keys` ([access](../access.md))",
+    "jwt_secret": "for HS256, 32 bytes or more",
+    "jwks_url": "public keys for RS256 and ES256",
+    "jwt_issuer": "`iss` of tokens, checked where it is set",
+    "jwt_audience": "`aud` of tokens, checked where it is set",
+    "redis_url": "rate limits and notes, shared by all servers (extra `redis`); when it is away everything still works",
+    "cors_origins": "web pages that may ask, joined by commas",
+    "reads_per_minute": "for each user, with credentials on",
+    "writes_per_minute": "for each user, with credentials on",
+    "max_body_bytes": "of a request",
+    "webhooks_allow_private": "`true` lets [webhooks](../events.md) reach private addresses",
+    "log_level": "`debug` logs each request",
+    "url": "the server that the SDK and the commands talk to (`--url`)",
+    "token": "the token or key for it (`--token`)",
+    "tenant_id": "who acts, for the SDK and the commands (`--tenant`)",
+    "user_id": "who acts (`--user`)",
+    "agent_id": "who acts (`--agent`)",
+    "config": "the file of settings, instead of `keeps.toml` in the home (`--config`)",
+    "admin_url": "PostgreSQL as its administrator, for `keeps migrate` and `keeps events replay --into`",
+    "owner_password": "for `keeps migrate`; made up if not given",
+    "app_password": "for `keeps migrate`; made up if not given",
+}
+"""What each setting is, for the reference; Markdown, from docs/reference."""
 SYSTEM_HOME = Path("/var/lib/keeps/default")
 
 

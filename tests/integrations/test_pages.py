@@ -1,0 +1,32 @@
+"""The Python on the pages about frameworks runs with the frameworks."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from tests.pages.blocks import FRAMEWORKS, PAGES, of, run_python
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("page", [each for each in PAGES if each.name in FRAMEWORKS], ids=lambda page: page.name)
+async def test_python_runs(
+    page: Path, keeps: Keeps, tenant: str, app_url: str, secured_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEEPS_DATABASE_URL", app_url)
+    monkeypatch.setenv("KEEPS_TENANT_ID", tenant)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "nobody is called")
+    monkeypatch.setenv("MEM0_TELEMETRY", "False")
+    key = await keeps.memory(Scope(tenant, "root", roles=frozenset({"admin"}))).admin.make_key("page", roles=("admin",))
+    for block in of(page, "python"):
+        names: dict[str, Any] = {}
+        run = replace(block, code=block.code.replace("keeps_…", key.secret))
+        served = secured_url.removeprefix("http://")
+        await asyncio.to_thread(lambda b=run, n=names, s=served: asyncio.run(run_python(b, n, {}, s)))

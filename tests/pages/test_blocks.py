@@ -1,0 +1,58 @@
+"""Every block of code on the pages does what it says: `make test-pages`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from tests.pages.blocks import FRAMEWORKS, PAGES, blocks, of, run_python, run_shell
+
+pytestmark = pytest.mark.pages
+PYTHON = [each for each in PAGES if of(each, "python") and each.name not in FRAMEWORKS]
+SHELL = [each for each in PAGES if of(each, "sh")]
+
+
+@pytest.fixture
+def environment(app_url: str, server_url: str, tenant: str, tmp_path: Path) -> dict[str, str]:
+    """Who runs what is on the pages: a user of a new tenant, in a folder of their own."""
+    return {
+        "KEEPS_HOME": str(tmp_path / "home"),
+        "KEEPS_DATABASE_URL": app_url,
+        "KEEPS_TENANT_ID": tenant,
+        "KEEPS_USER_ID": "alice",
+        "KEEPS_TEST_SERVER": server_url,
+    }
+
+
+def _served(environment: dict[str, str]) -> str:
+    return environment["KEEPS_TEST_SERVER"].removeprefix("http://")
+
+
+@pytest.mark.parametrize("page", PYTHON, ids=lambda page: page.name)
+async def test_python_runs(page: Path, keeps: Keeps, tenant: str, environment: dict[str, str]) -> None:
+    names = {"keeps": keeps, "memory": keeps.memory(Scope(tenant, "alice"))}
+    await names["memory"].remember("Alice keeps two hens.")
+    for block in of(page, "python"):
+        await run_python(block, names, environment, _served(environment))
+
+
+@pytest.mark.parametrize("page", SHELL, ids=lambda page: page.name)
+async def test_shell_runs(page: Path, environment: dict[str, str], tmp_path: Path) -> None:
+    for block in of(page, "sh"):
+        await asyncio.to_thread(run_shell, block, environment, _served(environment), tmp_path)
+
+
+def test_every_block_is_run_or_says_why_not() -> None:
+    every = [block for page in PAGES for block in blocks(page)]
+    assert [f"{each.page}:{each.line}" for each in every if not each.language] == [], "say what it is: sh, python, text"
+    counted = Counter(
+        (each.language, "not run" if each.not_run else "run") for each in every if each.language in ("python", "sh")
+    )
+    print(dict(counted))
+    assert counted["python", "not run"] <= 2, "make it run"
+    assert counted["sh", "not run"] <= 12, "make it run"
