@@ -109,8 +109,8 @@ def events() -> Iterator[str]:
 
 
 def settings() -> Iterator[str]:
-    yield "# Settings\n\nA command's flag counts more than the environment, the environment more than `keeps.toml` in the"
-    yield "home, which has the same names in lower case and without `KEEPS_`. A name that is no setting is refused."
+    yield "# Settings\n\nA command's flag counts more than the environment, which counts more than `keeps.toml` in the"
+    yield "home. The file has the same names in lower case and without `KEEPS_`. A name that is no setting is refused."
     yield "[Running](../running.md#settings) says more.\n"
     yield "| variable | default | what it is |\n| --- | --- | --- |"
     defaults = {each.name: each.default for each in fields(Settings)}

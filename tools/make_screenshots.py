@@ -1,18 +1,22 @@
-"""Pictures of the console for the documentation: python tools/make_screenshots.py
+"""Pictures of the console: python tools/make_screenshots.py [--home HOME --to FOLDER --question TEXT]
 
-Starts Keeps on a home of its own, loads the demonstration, and photographs pages in light, dark and on a phone. Needs
-Chromium.
+For the documentation: starts Keeps on a home of its own, loads the demonstration, and photographs some pages in light,
+dark and on a phone. With --home, every page over what that home holds, into a folder. Needs Chromium.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 import shutil
 import tempfile
 from pathlib import Path
+from urllib.parse import quote_plus
 
 from playwright.async_api import Page, async_playwright
+
+from keeps.console.views import MENU
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 KEEPS = Path(__file__).parents[1] / ".venv" / "bin" / "keeps"
@@ -25,11 +29,10 @@ PAGES = {
 LOOKS = {"light": (1_200, 800, "light"), "dark": (1_200, 800, "dark"), "phone": (390, 760, "light")}
 
 
-async def main() -> None:
-    FOLDER.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as home:
+async def main(home: str | None, folder: Path, question: str) -> None:
+    with tempfile.TemporaryDirectory() as fresh:
         server = await asyncio.create_subprocess_exec(
-            KEEPS, "ui", "--home", f"{home}/home", "--no-browser", stderr=asyncio.subprocess.PIPE
+            KEEPS, "ui", "--home", home or f"{fresh}/home", "--no-browser", stderr=asyncio.subprocess.PIPE
         )
         try:
             assert server.stderr is not None
@@ -46,7 +49,10 @@ async def main() -> None:
                         color_scheme=scheme,  # pyright: ignore[reportArgumentType]
                         base_url=found[0].decode(),
                     )
-                    await _photographed(await context.new_page(), look)
+                    page = await context.new_page()
+                    if home is None:
+                        await _load_the_demonstration(page)
+                    await _photographed(page, PAGES if home is None else _every_page(question), folder, look)
                     await context.close()
                 await browser.close()
         finally:
@@ -54,25 +60,44 @@ async def main() -> None:
             await server.wait()
 
 
-async def _photographed(page: Page, look: str) -> None:
-    await page.goto("/ui/memories?look=" + look)
+def _every_page(question: str) -> dict[str, str]:
+    asks = {"Search": "?q=", "Context": "?q=", "Time": "?q=", "Knowledge": "?q="}
+    pages = {
+        each.name.lower(): each.path + (asks[each.name] + quote_plus(question) if each.name in asks else "")
+        for each in MENU
+    }
+    return pages | {"memory": "/ui/memories", "entity": "/ui/graph", "conversation": "/ui/conversations"}
+
+
+async def _load_the_demonstration(page: Page) -> None:
+    await page.goto("/ui/memories")
     load = page.get_by_role("button", name="Load the demonstration")
-    if await load.count():
-        await load.click()
-    else:
+    if not await load.count():
         await page.goto("/ui/")
-        await page.get_by_role("button", name="Load the demonstration").click()
+    await page.get_by_role("button", name="Load the demonstration").click()
     await page.get_by_role("button", name="Look as alice").click()
     while "waiting for the index</dt><dd>0" not in await (await page.request.get("/ui/insights/numbers")).text():
         await page.wait_for_timeout(500)
-    for name, path in PAGES.items():
+
+
+async def _photographed(page: Page, pages: dict[str, str], folder: Path, look: str) -> None:
+    for name, path in pages.items():
         await page.goto(path)
-        if name == "memory":
-            await page.locator("td.content a").first.click()
+        first = page.locator(
+            {"memory": "td.content a", "entity": "li.card > a", "conversation": "main li a"}.get(name, "h1")
+        )
+        if name in ("memory", "entity", "conversation") and await first.count():
+            await first.first.click()
         await page.locator("h1").first.wait_for()
         await page.wait_for_load_state("networkidle")
-        await page.screenshot(path=FOLDER / f"{name}-{look}.png")
+        await page.screenshot(path=folder / f"{name}-{look}.png")
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--home")
+    parser.add_argument("--to", type=Path, default=FOLDER)
+    parser.add_argument("--question", default="What happened last week?")
+    given = parser.parse_args()
+    given.to.mkdir(exist_ok=True, parents=True)
+    asyncio.run(main(given.home, given.to, given.question))

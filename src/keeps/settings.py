@@ -44,7 +44,7 @@ ABOUT = {
     "default_ttl_days": "after so many days a memory expires for which nobody set an end",
     "cleanup_interval_hours": "how often what has expired is removed",
     "markdown_folder": "the [Markdown memory](../providers.md)",
-    "secret_keys": "keys that seal credentials of [databases](../databases.md) and cookies of the [console](../console.md)",
+    "secret_keys": "keys that seal the credentials of [databases](../databases.md), and cookies of the console",
     "databases_allow": "private networks, hosts and folders in which databases may be asked",
     "host": "where `keeps serve` listens",
     "port": "where `keeps serve` listens",

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
+from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps
 from keeps.scope import Scope
+from tests.conftest import admin
 from tests.console.rows import asked
 from tests.serving import token
 
@@ -249,6 +251,50 @@ async def test_every_button_does_what_it_says(browser: Browser, secured_url: str
         await page.locator("details.who summary").click()
         await press("Sign out")
         await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+async def test_what_jobs_did_is_taken_back_and_tried_again(
+    browser: Browser, secured_url: str, server: EmbeddedPostgres, keeps: Keeps, tenant: str
+) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    kept = await memory.remember("I am allergic to peanuts.", kind="episodic", importance=0.9)
+    one = await memory.add_entity("Rex", entity_type="pet")
+    await memory.merge_entities(one.entity_id, (await memory.add_entity("Rexy", entity_type="pet")).entity_id)
+    async with admin(server, "keeps_test") as connection:
+        await connection.execute(
+            "UPDATE keeps.memories SET created_at = now() - interval '3 hours' WHERE tenant_id = $1", tenant
+        )
+        job_id = await connection.fetchval(
+            "INSERT INTO keeps_jobs.pgqueuer (priority, entrypoint, payload, status, attempts)"
+            " VALUES (0, 'decay', $1::bytea, 'failed', 5) RETURNING id",
+            tenant.encode(),
+        )
+    await keeps.lifecycle.run(tenant, "promotion")
+    assert (await memory.get(kept.memory_id)).layer == "long_term"
+    async with looking(browser, secured_url, token(tenant, "alice", "operator")) as (_, page):
+        await page.goto(f"{secured_url}/ui/operations")
+        await page.get_by_role("link", name="promotion").first.click()
+        await page.get_by_role("button", name="Undo all of it").click()
+        await expect(page.get_by_role("status")).to_contain_text("undone")
+        assert (await memory.get(kept.memory_id)).layer == "short_term"
+        await page.goto(f"{secured_url}/ui/operations")
+        await page.locator(f"button[value='{job_id}']").click()
+        await expect(page.locator(f"button[value='{job_id}']")).to_have_count(0)
+        await page.goto(f"{secured_url}/ui/graph/{one.entity_id}")
+        await page.get_by_text("Merge or unmerge").click()
+        await page.goto(f"{secured_url}/ui/graph?name=Rexy")
+        await page.get_by_role("link", name="Rex", exact=False).first.click()
+        await page.goto(f"{secured_url}/ui/admin")
+        row = page.get_by_role("row").filter(has_text=tenant).first
+        await row.get_by_label("Memories at most").fill("1234")
+        await row.get_by_role("button", name="Set").click()
+        await expect(page.get_by_role("status")).to_be_visible()
+        assert (
+            await page.get_by_role("row").filter(has_text=tenant).first.get_by_label("Memories at most").input_value()
+            == "1234"
+        )
+    async with admin(server, "keeps_test") as connection:
+        await connection.execute("DELETE FROM keeps_jobs.pgqueuer WHERE id = $1", job_id)
 
 
 async def test_a_file_is_imported_piece_by_piece(
