@@ -14,6 +14,7 @@ from keeps.ai.chat import ChatModel
 from keeps.ai.counted import CountedChat, CountedEmbedder
 from keeps.ai.embedder import Embedder
 from keeps.ai.tokens import choose_counter
+from keeps.backups.making import Shipper
 from keeps.cache.redis import RedisCache
 from keeps.clock import Clock, utc_now
 from keeps.context.router import ContextRouter
@@ -64,6 +65,7 @@ from keeps.tenants.service import Introducer
 from keeps.tenants.usage import LlmUsage
 from keeps.tools.service import ToolService
 from keeps.transcripts.service import TranscriptService
+from keeps.transfer.erased import ErasureNotes
 from keeps.transfer.erasure import TenantService
 from keeps.transfer.service import TransferService
 from keeps.webhooks.service import WebhookService
@@ -76,6 +78,10 @@ class _Closing(Protocol):
 
 
 PartT = TypeVar("PartT", bound=_Closing)
+
+
+def _unnoted(*_: str) -> None:
+    """Where the database is not ours, nor are its backups."""
 
 
 async def open_keeps(
@@ -103,6 +109,7 @@ async def open_keeps(
         server = opened(await EmbeddedPostgres.open(settings.home)) if url is None else None
         if server is not None:
             url = server.app_url
+            opened(Shipper(server)).start()
         pool = await open_pool(str(url), size=settings.pool_size)
         database = opened(Database(pool, server.revive if server else None))
         await probe(database)
@@ -212,7 +219,14 @@ async def open_keeps(
             events=events,
             webhooks=webhooks,
             keys=KeyService(database, clock),
-            tenants=TenantService(database, asked, cache, clock, recall.forget),
+            tenants=TenantService(
+                database,
+                asked,
+                cache,
+                clock,
+                recall.forget,
+                ErasureNotes(settings.home, clock).note if server else _unnoted,
+            ),
             transfer=TransferService(database, introducer, indexer),
             conversations=conversations,
             sources=sources,

@@ -6,9 +6,11 @@ import os
 import platform
 import shutil
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from keeps.clock import utc_now
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import KeepsError
@@ -16,6 +18,7 @@ from keeps_client.errors import KeepsError
 if TYPE_CHECKING:
     from keeps.engine import Keeps
 
+WAITING_SEGMENTS = 20
 State = Literal["ok", "note", "failed"]
 
 
@@ -75,6 +78,7 @@ def _embedded(settings: Settings) -> list[Check]:
                 " over",
             )
         )
+    checks += _backups(report.home, report.data.parent)
     folder = next((each for each in (report.data, *report.data.parents) if each.exists()), Path("/"))
     free = shutil.disk_usage(folder).free
     if free < 1 << 30:
@@ -125,6 +129,31 @@ def _model(settings: Settings) -> Check:
                 return Check("model", "ok", f"{embedder_of(named, settings.home / 'models').model} ({named})")
             except KeepsError as error:
                 return Check("model", "failed", error.detail)
+
+
+def _backups(home: Path, place: Path) -> list[Check]:
+    from keeps.backups.making import Plan
+    from keeps.db.embedded.home import SPOOL
+
+    try:
+        plan = Plan.of(home)
+        if plan is None:
+            return [Check("backups", "note", "none are made; keeps backup on FOLDER, then keeps backup create")]
+        made = plan.opened().backups()
+    except (KeepsError, OSError, ValueError) as error:
+        return [Check("backups", "failed", f"cannot be reached: {error}; mend it, or name another: keeps backup on")]
+    if not made:
+        return [Check("backups", "note", f"go to {plan.folder}, but there is none yet; keeps backup create")]
+    spool = place / SPOOL
+    waiting = len(list(spool.iterdir())) if os.access(spool, os.R_OK | os.X_OK) else 0
+    if waiting > WAITING_SEGMENTS:
+        said = f"{waiting} segments of the log wait for {plan.folder}; a running keeps takes them there: see its log"
+        return [Check("backups", "failed", said)]
+    age = utc_now() - made[-1].ended_at
+    state: State = "note" if age > timedelta(days=2) else "ok"
+    return [
+        Check("backups", state, f"{len(made)} in {plan.folder}, the newest {age.total_seconds() / 3600:.1f} hours old")
+    ]
 
 
 async def _database(settings: Settings) -> list[Check]:

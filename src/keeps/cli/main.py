@@ -13,6 +13,7 @@ import typer
 
 from keeps.cli import (
     administration,
+    backups,
     bench,
     conversations,
     databases,
@@ -74,6 +75,7 @@ for module in (
     log,
     jobs,
     administration,
+    backups,
     running,
     models,
     bench,

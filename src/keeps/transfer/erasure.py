@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 
@@ -27,10 +28,13 @@ class TenantService:
         cache: RedisCache | None,
         clock: Clock,
         erased: Callable[[str], None],
+        note: Callable[..., None],
     ) -> None:
-        """`erased`: told the tenant of which something was erased."""
+        """`erased`: told the tenant of which something was erased. `note`: told before a tenant, or a user of
+        one, is erased."""
         self._cache = cache
         self._erased = erased
+        self._note = note
         self._database = database
         self._providers = providers
         self._clock = clock
@@ -48,6 +52,7 @@ class TenantService:
             left = await _counts(tx, user_id)
             return self._receipt(target, user_id, before, left, events)
 
+        await asyncio.to_thread(self._note, target.tenant_id, user_id)
         removed, left = await self._providers.erase(target)
         receipt = await self._database.write(target, work)
         self._erased(target.tenant_id)
@@ -65,6 +70,7 @@ class TenantService:
             await tx.fetch_row(QUERIES["erase_tenant"])
             return self._receipt(scope, None, before, await _counts(tx, None), 0)
 
+        await asyncio.to_thread(self._note, scope.tenant_id)
         async with self._database.scoped(scope) as tx:
             users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
         removed, left = Counter[str](), Counter[str]()

@@ -5,6 +5,7 @@ guard.lock           held by the process that stops it when all its users were k
 leases/              one file for each user of the server, locked while that user lives
 secrets.json         passwords of the three roles, readable by the owner of the home only
 server/              what the server's user owns: postgres/ (the data), postgres.log, socket/
+backup.json          where its backups go, if they are made (`keeps backup on`)
 server.location      instead of server/, where root's home is private: the folder that has these three
 """
 
@@ -14,6 +15,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable
@@ -27,7 +29,7 @@ import asyncpg
 
 from keeps.db.embedded import server as servers
 from keeps.db.embedded.binaries import SYSTEM_FOLDER, RunUser, choose_run_user, open_system_folder, usable_binaries
-from keeps.db.embedded.lease import Lease, home_lock, live_leases
+from keeps.db.embedded.lease import POLL_SECONDS, Lease, home_lock, live_leases
 from keeps.db.embedded.server import DataFolder
 from keeps.db.provision import DATABASE, provision
 from keeps.db.statements import Statements
@@ -37,6 +39,9 @@ from keeps_client.errors import UnavailableError
 
 _PROBE = Statements("keeps.db", file_name="probe.sql")
 START_TIMEOUT_SECONDS = 600.0
+RESTORING = "restoring"
+BACKUP_PLAN, SPOOL = "backup.json", "wal-spool"
+"""In the home: where its backups go. Beside the data: the log that waits to be taken there."""
 MAX_SOCKET_PATH_BYTES = 90  # the system's limit is 107, and ".s.PGSQL.5432" comes on top
 
 
@@ -65,13 +70,22 @@ class EmbeddedPostgres:
         self._socket = socket
 
     @classmethod
-    async def open(cls, home: Path, *, timeout_seconds: float = START_TIMEOUT_SECONDS) -> EmbeddedPostgres:
+    async def open(
+        cls, home: Path, *, timeout_seconds: float = START_TIMEOUT_SECONDS, restoring: bool = False
+    ) -> EmbeddedPostgres:
         """Open a home, making it and starting its server where needed, at the newest schema.
 
-        Raises UnavailableError, which says what to do, when that is impossible.
+        `restoring`: also one whose restore is not done. Raises UnavailableError, which says what to do, when that is
+        impossible.
         """
+        if not restoring and (home / RESTORING).exists():
+            raise UnavailableError(
+                f"a restore into {home} is going on, or was ended half way; remove {home} and repeat it"
+            )
         opened = await asyncio.to_thread(cls._open_blocking, home, timeout_seconds)
         try:
+            if restoring:
+                await opened._replayed()
             await opened._provision(timeout_seconds)
         except BaseException:
             await opened.close()
@@ -92,7 +106,9 @@ class EmbeddedPostgres:
             try:
                 process = servers.running_postmaster(folder.data)
                 if process is None:
-                    process = servers.start(folder, _new_socket_folder(folder), timeout_seconds)
+                    process = servers.start(
+                        folder, _new_socket_folder(folder), timeout_seconds, archiving(home, folder)
+                    )
                 servers.start_guard(home)
                 servers.wait_until_ready(folder, process, timeout_seconds)
             except BaseException:
@@ -106,6 +122,14 @@ class EmbeddedPostgres:
     def url(self, role: str, database: str = DATABASE) -> str:
         """A PostgreSQL URL for one of the roles postgres, keeps_owner, keeps_app, over the private socket."""
         return f"postgresql://{role}:{self._passwords[role]}@/{database}?host={quote(str(self._socket), safe='')}"
+
+    @property
+    def socket(self) -> Path:
+        """The folder of the socket that the server listens on."""
+        return self._socket
+
+    def password(self, role: str) -> str:
+        return self._passwords[role]
 
     @property
     def app_url(self) -> str:
@@ -124,6 +148,15 @@ class EmbeddedPostgres:
             await migrate(self.url("keeps_owner"))
         finally:
             lock.__exit__(None, None, None)
+
+    async def _replayed(self) -> None:
+        """Wait until the log is replayed: a server answers before it can be written to."""
+        connection = await asyncpg.connect(self.url(servers.SUPERUSER, "postgres"), timeout=60)
+        try:
+            while await connection.fetchval("SELECT pg_is_in_recovery()"):
+                await asyncio.sleep(POLL_SECONDS)
+        finally:
+            await connection.close()
 
     async def _is_current(self) -> bool:
         try:
@@ -150,7 +183,9 @@ class EmbeddedPostgres:
             process = servers.running_postmaster(self.folder.data)
             if process is None:
                 self.folder.user.run("mkdir", "-p", "-m", "700", "--", str(self._socket))
-                process = servers.start(self.folder, self._socket, START_TIMEOUT_SECONDS)
+                process = servers.start(
+                    self.folder, self._socket, START_TIMEOUT_SECONDS, archiving(self.home, self.folder)
+                )
             servers.start_guard(self.home)
             servers.wait_until_ready(self.folder, process, START_TIMEOUT_SECONDS)
 
@@ -172,6 +207,28 @@ class EmbeddedPostgres:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def prepared_home(home: Path) -> DataFolder:
+    """A home without data, for a restore: its folders, of the users that they shall belong to. Nobody else opens it
+    until the file RESTORING is gone."""
+    home = home.expanduser().absolute()
+    user = choose_run_user()
+    _make_home(home)
+    (home / RESTORING).touch()
+    with home_lock(home, START_TIMEOUT_SECONDS):
+        return _data_folder(home, user)
+
+
+def remove_home(home: Path) -> None:
+    """A home with all that it holds, and its server. Only for one that was made by us."""
+    if not home.is_dir():
+        return
+    place = _server_place(home)
+    if place is not None:
+        servers.stop(place / "postgres")
+        shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def stop_unused(home: Path, *, then: Callable[[], None]) -> bool:
@@ -285,6 +342,24 @@ def _make_server_place(home: Path, user: RunUser) -> Path:
     os.chown(place, user.uid, user.gid, follow_symlinks=False)
     (home / "server.location").write_text(f"{place}\n", encoding="utf-8")
     return place
+
+
+def archiving(home: Path, folder: DataFolder) -> dict[str, str]:
+    """The settings of a server whose home is backed up: its log is copied into a folder, from where it is taken away
+    (`keeps.backups`), and summed up for incremental backups."""
+    if not (home / BACKUP_PLAN).is_file():
+        return {}
+    spool = folder.data.parent / SPOOL
+    folder.user.run("mkdir", "-p", "-m", "700", "--", str(spool))
+    place = "'" + str(spool).replace("'", "'\\''").replace("%", "%%") + "'"
+    copy = f"cp '%p' {place}/.%f && sync {place}/.%f && mv {place}/.%f {place}/%f"
+    return {
+        "archive_mode": "on",
+        # What is there already is there since a crash came between: the same is fine, anything else is not.
+        "archive_command": f"if [ -e {place}/%f ]; then cmp -s '%p' {place}/%f; else {copy}; fi",
+        "archive_timeout": "60s",
+        "summarize_wal": "on",
+    }
 
 
 def _new_socket_folder(folder: DataFolder) -> Path:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,10 +118,12 @@ def running_postmaster(data: Path) -> psutil.Process | None:
     return None
 
 
-def start(folder: DataFolder, socket_folder: Path, timeout_seconds: float) -> psutil.Process:
+def start(
+    folder: DataFolder, socket_folder: Path, timeout_seconds: float, further: Mapping[str, str]
+) -> psutil.Process:
     """Start the server and return its process at once; `wait_until_ready` follows. Clears what a crash left first."""
     _bury_the_dead(folder, socket_folder, timeout_seconds)
-    options = {**SETTINGS, "unix_socket_directories": _quoted_list_item(str(socket_folder))}
+    options = {**SETTINGS, **further, "unix_socket_directories": _quoted_list_item(str(socket_folder))}
     command = [str(folder.binaries / "bin" / "postgres"), "-D", str(folder.data)]
     for name, value in options.items():
         command += ["-c", f"{name}={value}"]

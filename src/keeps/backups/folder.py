@@ -1,0 +1,207 @@
+"""A folder of backups.
+
+keeps-backups.json     what it is; the salt under which erasures are noted
+<name>/backup.json     one backup: full or incremental, of when, with how much
+<name>/data.tar.gz     the data folder, as pg_basebackup gave it; manifest.gz beside it, home.json.gz with the secrets
+wal/<segment>.gz       the write-ahead log since the first backup
+erased.jsonl           who and what was erased since, as salted hashes
+
+With a key the names end in .sealed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from gzip import GzipFile
+from pathlib import Path
+from typing import IO, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from keeps.backups import sealing
+from keeps.transfer.erased import ABOUT
+from keeps_client.errors import NotFoundError, ValidationFailedError
+
+NAME = re.compile(r"\d{8}T\d{6}Z")
+SEGMENT = re.compile(r"[0-9A-F]{24}(?:\.[0-9A-F]{8}\.backup)?|[0-9A-F]{8}\.history")
+
+
+class About(BaseModel):
+    """What a folder of backups says of itself. `home`: whose backups these are."""
+
+    made_at: datetime
+    home: str
+    salt: str
+    sealed: bool
+
+
+class Backup(BaseModel):
+    """One backup. `of`: the backup that an incremental one goes on from. `first_segment`: of the log that it needs."""
+
+    name: str
+    kind: Literal["full", "incremental"]
+    of: str | None
+    began_at: datetime
+    ended_at: datetime
+    first_segment: str
+    bytes: int
+    keeps: str
+    postgres: str
+    tenants: int
+    memories: int
+
+
+@dataclass(frozen=True, slots=True)
+class BackupFolder:
+    path: Path
+    about: About
+    key: bytes | None
+
+    @staticmethod
+    def make(path: Path, home: Path, key: bytes | None, now: datetime) -> BackupFolder:
+        """A new folder, or the one that is there. Raises ValidationFailedError where it cannot be one."""
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValidationFailedError(f"cannot make {path}: {error.strerror}") from None
+        if not (path / ABOUT).exists():
+            if any(path.iterdir()):
+                raise ValidationFailedError(f"{path} holds something else; name an empty folder, or a new one")
+            (path / "wal").mkdir(mode=0o700)
+            about = About(made_at=now, home=str(home), salt=secrets.token_hex(16), sealed=key is not None)
+            _write(path / ABOUT, about.model_dump_json(indent=2))
+        found = BackupFolder.open(path, key)
+        if found.about.home != str(home):
+            raise ValidationFailedError(f"{path} holds the backups of {found.about.home}; name another folder")
+        if found.about.sealed != (key is not None):
+            raise ValidationFailedError(f"the backups in {path} are not sealed; for sealed ones name another folder")
+        return found
+
+    @staticmethod
+    def open(path: Path, key: bytes | None) -> BackupFolder:
+        """Raises ValidationFailedError where it is none, or is sealed and no key is given."""
+        try:
+            about = About.model_validate_json((path / ABOUT).read_text(encoding="utf-8"))
+        except (OSError, ValidationError):
+            raise ValidationFailedError(f"{path} is no folder of backups: it has no {ABOUT}") from None
+        if about.sealed and key is None:
+            raise ValidationFailedError(f"the backups in {path} are sealed: give the key with --key-file")
+        return BackupFolder(path, about, key if about.sealed else None)
+
+    def file(self, *parts: str) -> Path:
+        *folders, name = parts
+        return self.path.joinpath(*folders, name + (".sealed" if self.about.sealed else ""))
+
+    def writing(self, *parts: str) -> AbstractContextManager[GzipFile]:
+        return sealing.writing(self.file(*parts), self.key)
+
+    def reading(self, *parts: str) -> AbstractContextManager[GzipFile]:
+        return sealing.reading(self.file(*parts), self.key)
+
+    def backups(self) -> list[Backup]:
+        """All that are whole, oldest first."""
+        return [
+            Backup.model_validate_json((each / "backup.json").read_text(encoding="utf-8"))
+            for each in sorted(self.path.iterdir())
+            if NAME.fullmatch(each.name) and (each / "backup.json").is_file()
+        ]
+
+    def chain(self, name: str | None, at: datetime | None) -> list[Backup]:
+        """The backups that are needed for one of them: a full one, and the incremental ones up to it. Without a name,
+        the newest that ended by then. Raises NotFoundError."""
+        known = {each.name: each for each in self.backups()}
+        if name is not None and name not in known:
+            raise NotFoundError(f"no backup {name!r} in {self.path}; there are {', '.join(known) or 'none'}")
+        fit = [each for each in known.values() if at is None or each.ended_at <= at]
+        if name is None and not fit:
+            first = f"; the first ended at {min(each.ended_at for each in known.values()):%F %T} UTC" if known else ""
+            raise NotFoundError(f"no backup in {self.path} is from before that time{first}")
+        last = known[name] if name is not None else fit[-1]
+        if at is not None and last.ended_at > at:
+            raise ValidationFailedError(f"backup {last.name} ended at {last.ended_at:%F %T} UTC, after that time")
+        found = [last]
+        while found[0].of is not None:
+            if found[0].of not in known:
+                raise NotFoundError(f"backup {found[0].of}, on which {found[0].name} builds, is gone")
+            found.insert(0, known[found[0].of])
+        return found
+
+    def write_backup(self, backup: Backup) -> None:
+        """What makes it count: written last."""
+        _write(self.path / backup.name / "backup.json", backup.model_dump_json(indent=2))
+
+    def remove_partial(self) -> None:
+        """What a backup that was ended half way left."""
+        for each in self.path.iterdir():
+            if NAME.fullmatch(each.name) and not (each / "backup.json").is_file():
+                shutil.rmtree(each)
+
+    # The log.
+
+    def segments(self) -> list[str]:
+        ending = ".gz.sealed" if self.about.sealed else ".gz"
+        names = [each.name.removesuffix(ending) for each in (self.path / "wal").iterdir() if each.name.endswith(ending)]
+        return sorted(each for each in names if SEGMENT.fullmatch(each))
+
+    def needed(self, first: str) -> list[str]:
+        """The segments of the log from `first` on, of this timeline and those after it, with their histories."""
+        return [each for each in self.segments() if each.endswith(".history") or each[8:24] >= first[8:24]]
+
+    def prune(self, days: float, now: datetime) -> tuple[list[str], int]:
+        """Remove chains whose last backup is older, never the last chain, and the log that only they needed. Returns
+        the names, and how many segments."""
+        chains: list[list[Backup]] = []
+        for each in self.backups():
+            if each.kind == "full":
+                chains.append([each])
+            elif chains:
+                chains[-1].append(each)
+        kept = [each for each in chains[:-1] if each[-1].ended_at >= now - timedelta(days=days)] + chains[-1:]
+        gone = [each.name for chain in chains if chain not in kept for each in chain]
+        for name in gone:
+            (self.path / name / "backup.json").unlink()
+            shutil.rmtree(self.path / name)
+        removed = 0
+        if kept:
+            first = kept[0][0].first_segment
+            for each in self.segments():
+                if not each.endswith(".history") and each[8:24] < first[8:24]:
+                    self.file("wal", each + ".gz").unlink()
+                    removed += 1
+        return gone, removed
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Only one process at a time changes the folder."""
+        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def copied(source: IO[bytes] | GzipFile, target: IO[bytes] | GzipFile) -> int:
+    count = 0
+    while piece := source.read(1 << 20):
+        target.write(piece)
+        count += len(piece)
+    return count
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    partial.chmod(0o600)
+    partial.rename(path)

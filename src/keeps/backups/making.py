@@ -1,0 +1,257 @@
+"""Making backups of a home while it serves, and taking its log to where they are."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import re
+import stat
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO
+
+import asyncpg
+from pydantic import BaseModel
+
+from keeps import __version__
+from keeps.backups.folder import SEGMENT, Backup, BackupFolder, copied
+from keeps.backups.sealing import new_key, read_key
+from keeps.clock import Clock
+from keeps.db.embedded.binaries import ENVIRONMENT
+from keeps.db.embedded.home import BACKUP_PLAN, SPOOL, EmbeddedPostgres
+from keeps.telemetry.logs import log
+from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError
+
+FULL_AGAIN = timedelta(days=7)
+"""After so long a backup is a full one, so that no chain gets long."""
+SHIP_SECONDS = 20.0
+
+
+class Plan(BaseModel):
+    """Where the backups of a home go."""
+
+    folder: Path
+    key_file: Path | None = None
+
+    @staticmethod
+    def of(home: Path) -> Plan | None:
+        path = home / BACKUP_PLAN
+        return Plan.model_validate_json(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    def opened(self) -> BackupFolder:
+        return BackupFolder.open(self.folder, None if self.key_file is None else read_key(self.key_file))
+
+
+def set_up(home: Path, folder: Path, key_file: Path | None, now: datetime) -> Plan:
+    """From the server's next start on its log is kept for backups. Raises ValidationFailedError."""
+    plan = Plan(folder=folder.absolute(), key_file=None if key_file is None else key_file.absolute())
+    key = None
+    if plan.key_file is not None:
+        key = read_key(plan.key_file) if plan.key_file.exists() else new_key(plan.key_file)
+    BackupFolder.make(plan.folder, home, key, now)
+    home.mkdir(mode=0o755, parents=True, exist_ok=True)
+    (home / BACKUP_PLAN).write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    return plan
+
+
+def plan_of(home: Path) -> Plan:
+    """Raises NotConfiguredError where none was made."""
+    plan = Plan.of(home)
+    if plan is None:
+        raise NotConfiguredError(f"{home} is not backed up yet: keeps backup on FOLDER says where its backups go")
+    return plan
+
+
+async def create(server: EmbeddedPostgres, clock: Clock, *, full: bool = False) -> Backup:
+    """A backup, while everybody goes on: incremental where there is one to go on from, else full.
+
+    Raises NotConfiguredError where the home has no plan, UnavailableError where it cannot be written.
+    """
+    folder = await asyncio.to_thread(plan_of(server.home).opened)
+    connection = await asyncpg.connect(server.url("postgres"))
+    try:
+        archives = await connection.fetchval("SHOW archive_mode") == "on"
+        last = None
+        if archives and not full:
+            last = next(iter(folder.backups()[::-1]), None)
+            began = next((each for each in folder.backups()[::-1] if each.kind == "full"), None)
+            if began is None or began.ended_at < clock() - FULL_AGAIN:
+                last = None
+        counts = await connection.fetchrow(
+            "SELECT (SELECT count(*) FROM keeps.tenants) AS tenants, (SELECT count(*) FROM keeps.memories) AS memories"
+        )
+        version = await connection.fetchval("SHOW server_version")
+        made = await asyncio.to_thread(_make, server, folder, last, clock, (dict(counts or {}), str(version)))
+        if archives:
+            await connection.execute("SELECT pg_switch_wal()")
+    finally:
+        await connection.close()
+    await ship(server.home, server.folder.data.parent)
+    return made
+
+
+def _make(
+    server: EmbeddedPostgres, folder: BackupFolder, last: Backup | None, clock: Clock, known: tuple[dict[str, int], str]
+) -> Backup:
+    user, place = server.folder.user, server.folder.data.parent
+    with folder.alone():
+        folder.remove_partial()
+        began = clock()
+        name = began.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+        into = folder.path / name
+        into.mkdir(mode=0o700)
+        work = Path(_done(user.run("mktemp", "-d", str(place / ".backup-XXXXXXXX"))).strip())
+        try:
+            _given(server, work / "pgpass", f"*:*:*:postgres:{server.password('postgres')}\n".encode())
+            where = f"host='{server.socket}' user=postgres passfile='{work / 'pgpass'}'"
+            command = [
+                str(server.folder.binaries / "bin" / "pg_basebackup"),
+                f"--dbname={where}",
+                f"--pgdata={work / 'data'}",
+                "--checkpoint=fast",
+                "--wal-method=stream",
+                "--no-sync",
+            ]
+            if last is not None:
+                with folder.reading(last.name, "manifest.gz") as manifest:
+                    _given(server, work / "manifest", manifest.read())
+                command.append(f"--incremental={work / 'manifest'}")
+            _done(user.run(*command), "pg_basebackup")
+            label = _done(user.run("cat", "--", str(work / "data" / "backup_label")))
+            manifest_text = _done(user.run("cat", "--", str(work / "data" / "backup_manifest")))
+            with folder.writing(name, "manifest.gz") as file:
+                file.write(manifest_text.encode())
+            size = _packed(server, work / "data", folder, name, "data.tar.gz")
+            _keep_home(server.home, folder, name)
+        finally:
+            user.run("rm", "-rf", "--", str(work))
+        first = re.search(r"file ([0-9A-F]{24})", label)
+        backup = Backup(
+            name=name,
+            kind="full" if last is None else "incremental",
+            of=None if last is None else last.name,
+            began_at=began,
+            ended_at=clock(),
+            first_segment=first[1] if first else "",
+            bytes=size,
+            keeps=__version__,
+            postgres=known[1],
+            tenants=known[0].get("tenants", 0),
+            memories=known[0].get("memories", 0),
+        )
+        folder.write_backup(backup)
+        return backup
+
+
+def _packed(server: EmbeddedPostgres, source: Path, folder: BackupFolder, *name: str) -> int:
+    """A folder of the server's user as one file. What it holds is read as that user."""
+    command = server.folder.user.command("tar", "-C", str(source), "-cf", "-", ".")
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env=ENVIRONMENT) as packing,  # noqa: S603
+        folder.writing(*name) as file,
+    ):
+        assert packing.stdout is not None
+        copied(packing.stdout, file)
+        if packing.wait() != 0:
+            assert packing.stderr is not None
+            raise UnavailableError(f"the backup could not be packed: {packing.stderr.read().decode()[-300:]}")
+    return folder.file(*name).stat().st_size
+
+
+def _keep_home(home: Path, folder: BackupFolder, name: str) -> None:
+    """What a home has besides its database: the passwords of the roles, settings, the Markdown memory."""
+    held = {
+        each: (home / each).read_text(encoding="utf-8")
+        for each in ("secrets.json", "keeps.toml")
+        if (home / each).is_file()
+    }
+    files = {
+        str(each.relative_to(home)): base64.b64encode(each.read_bytes()).decode()
+        for each in sorted((home / "markdown").rglob("*"))
+        if each.is_file() and not each.is_symlink()
+    }
+    with folder.writing(name, "home.json.gz") as file:
+        file.write(json.dumps({"texts": held, "files": files}).encode())
+
+
+async def ship(home: Path, place: Path) -> int:
+    """Take the log that is done to the folder of backups; how many segments. `place`: where the server keeps it."""
+    plan = Plan.of(home)
+    return 0 if plan is None else await asyncio.to_thread(_ship, plan, place / SPOOL)
+
+
+def _ship(plan: Plan, spool: Path) -> int:
+    if not spool.is_dir():
+        return 0
+    folder = plan.opened()
+    count = 0
+    with folder.alone():
+        there = set(folder.segments())
+        for each in sorted(spool.iterdir()):
+            if not SEGMENT.fullmatch(each.name):
+                continue
+            # The folder is of the server's user: what it put there may be a link, which leads root nowhere.
+            descriptor = os.open(each, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "rb") as segment:
+                if not stat.S_ISREG(os.fstat(segment.fileno()).st_mode):
+                    continue
+                if each.name not in there or not _same(folder, each.name, segment):
+                    segment.seek(0)
+                    with folder.writing("wal", each.name + ".gz") as file:
+                        copied(segment, file)
+                    count += 1
+            each.unlink()
+    return count
+
+
+def _same(folder: BackupFolder, name: str, segment: IO[bytes]) -> bool:
+    with folder.reading("wal", name + ".gz") as file:
+        return file.read() == segment.read()
+
+
+class Shipper:
+    """Takes the log to the backups for as long as a process serves. What fails is tried again, and said once."""
+
+    def __init__(self, server: EmbeddedPostgres) -> None:
+        self._server = server
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        failed = ""
+        while True:
+            try:
+                await ship(self._server.home, self._server.folder.data.parent)
+                failed = ""
+            except (KeepsError, OSError) as error:
+                said = str(error)
+                if said != failed:
+                    log().error("the log cannot be taken to the backups; it waits in the home", error=said)
+                failed = said
+            await asyncio.sleep(SHIP_SECONDS)
+
+
+def _given(server: EmbeddedPostgres, path: Path, content: bytes) -> None:
+    """A file of the server's user, made as that user."""
+    command = server.folder.user.command("/bin/sh", "-c", 'umask 077; cat >"$1"', "sh", str(path))
+    done = subprocess.run(command, input=content, capture_output=True, check=False, cwd="/", env=ENVIRONMENT)  # noqa: S603
+    if done.returncode != 0:
+        raise UnavailableError(f"cannot write {path}: {done.stderr.decode()[-300:]}")
+
+
+def _done(done: subprocess.CompletedProcess[str], what: str = "a backup") -> str:
+    if done.returncode != 0:
+        raise UnavailableError(f"{what} failed: {done.stderr.strip()[-500:]}")
+    return done.stdout
