@@ -67,6 +67,8 @@ async def run_python(block: Block, names: dict[str, Any], environment: dict[str,
 
 def run_shell(block: Block, environment: dict[str, str], served: str, folder: Path) -> None:
     code = _SERVER.sub(served, block.code)
+    if "keeps backup" in code:  # is of the embedded database
+        environment = {name: value for name, value in environment.items() if name != "KEEPS_DATABASE_URL"}
     command(block, ["bash", "-euo", "pipefail", "-c", code.replace("curl -s ", "curl -sf ")], environment, folder)
 
 
