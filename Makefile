@@ -10,7 +10,10 @@ DATA ?= ../shared/bench
 FRAMEWORKS := .venv-integrations
 FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
 
-.PHONY: install demo test test-integrations test-pages browser check format site bench clean
+RELEASE := .venv-release
+RELEASE_STAMP := $(RELEASE)/.installed
+
+.PHONY: install demo test test-integrations test-pages browser check format site release bench clean
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
 
@@ -77,6 +80,15 @@ format: $(DEV_STAMP)  ## put the code into shape
 
 site: $(DEV_STAMP)  ## the documentation as a site, in site/: built strictly, its links checked, nothing from elsewhere
 	$(BIN)/python tools/make_site.py
+
+$(RELEASE_STAMP): $(BIN)/python pyproject.toml
+	@$(PYTHON) -m venv $(RELEASE) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(RELEASE) 2>/dev/null || \
+	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(RELEASE)
+	$(RELEASE)/bin/python tools/make_release.py --needs | xargs $(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check
+	@touch $@
+
+release: $(RELEASE_STAMP)  ## wheels and sdists of both distributions, built, checked, installed and tried; SBOM, licences
+	$(RELEASE)/bin/python tools/make_release.py
 
 bench: $(STAMP)  ## speed beside a floor of the same run; quality where DATA holds the scorers
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable '.[bench]'

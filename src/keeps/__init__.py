@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from keeps_client.models import NewMemory
 
 __all__ = ["Keeps", "KeepsError", "NewMemory", "Scope", "__version__"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
