@@ -80,10 +80,6 @@ class _Closing(Protocol):
 PartT = TypeVar("PartT", bound=_Closing)
 
 
-def _unnoted(*_: str) -> None:
-    """Where the database is not ours, nor are its backups."""
-
-
 async def open_keeps(
     settings: Settings,
     *,
@@ -225,7 +221,7 @@ async def open_keeps(
                 cache,
                 clock,
                 recall.forget,
-                ErasureNotes(settings.home, clock).note if server else _unnoted,
+                ErasureNotes(settings.home, clock) if server else None,
             ),
             transfer=TransferService(database, introducer, indexer),
             conversations=conversations,

@@ -56,7 +56,7 @@ def changed(path: Path, content: bytes, key: bytes = KEY) -> None:
 
 def test_what_was_changed_cut_or_reordered_is_refused(sealed: Path) -> None:
     whole = sealed.read_bytes()
-    head = whole.index(b"\n") + 1 + 7
+    head = whole.index(b"\n") + 1 + 32
     pieces = [whole[head + place : head + place + PIECE + 16] for place in range(0, len(whole) - head, PIECE + 16)]
     assert len(pieces) >= 3
     changed(sealed, whole[:-1])
@@ -67,15 +67,21 @@ def test_what_was_changed_cut_or_reordered_is_refused(sealed: Path) -> None:
         changed(sealed, whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
     changed(sealed, whole, bytes(32))
     changed(sealed, b"")
+    changed(sealed, whole[:head])
+    sealed.write_bytes(whole)
+    with pytest.raises(ValidationFailedError, match="renamed"), reading(sealed, KEY, "another name") as file:
+        file.read()
 
 
 def test_without_a_key_what_was_cut_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plain"
     with writing(path, None) as file:
         file.write(bytes(100_000))
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValidationFailedError), reading(path, None) as file:
-        file.read()
+    whole = path.read_bytes()
+    for cut in (whole[:-9], b""):
+        path.write_bytes(cut)
+        with pytest.raises(ValidationFailedError), reading(path, None) as file:
+            file.read()
 
 
 def test_a_file_that_was_not_finished_is_not_there(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ keeps-backups.json     what it is; the salt under which erasures are noted
 <name>/backup.json     one backup: full or incremental, of when, with how much
 <name>/data.tar.gz     the data folder, as pg_basebackup gave it; manifest.gz beside it, home.json.gz with the secrets
 wal/<segment>.gz       the write-ahead log since the first backup
-erased.jsonl           who and what was erased since, as salted hashes
+erased.jsonl           who was erased since, as salted hashes
 
 With a key the names end in .sealed.
 """
@@ -12,6 +12,8 @@ With a key the names end in .sealed.
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import hmac
 import os
 import re
 import secrets
@@ -22,9 +24,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from gzip import GzipFile
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Annotated, Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from keeps.backups import sealing
 from keeps.transfer.erased import ABOUT
@@ -43,20 +45,31 @@ class About(BaseModel):
     sealed: bool
 
 
-class Backup(BaseModel):
-    """One backup. `of`: the backup that an incremental one goes on from. `first_segment`: of the log that it needs."""
+_Name = Annotated[str, Field(pattern=rf"^{NAME.pattern}$")]
 
-    name: str
+
+class Backup(BaseModel):
+    """One backup. `line`: the history that it belongs to; a restore begins another. `of`: the backup that an
+    incremental one goes on from. `first_segment`: of the log that it needs. `mac`: that whoever holds the key wrote
+    it."""
+
+    name: _Name
+    line: str
     kind: Literal["full", "incremental"]
-    of: str | None
+    of: _Name | None
     began_at: datetime
     ended_at: datetime
-    first_segment: str
+    first_segment: Annotated[str, Field(pattern=r"^[0-9A-F]{24}$")]
     bytes: int
     keeps: str
     postgres: str
     tenants: int
     memories: int
+    mac: str = ""
+
+    def signed(self, key: bytes) -> str:
+        told = self.model_dump_json(exclude={"mac"}).encode()
+        return hmac.new(key, b"keeps backup.json: " + told, hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +94,6 @@ class BackupFolder:
         found = BackupFolder.open(path, key)
         if found.about.home != str(home):
             raise ValidationFailedError(f"{path} holds the backups of {found.about.home}; name another folder")
-        if found.about.sealed != (key is not None):
-            raise ValidationFailedError(f"the backups in {path} are not sealed; for sealed ones name another folder")
         return found
 
     @staticmethod
@@ -94,25 +105,51 @@ class BackupFolder:
             raise ValidationFailedError(f"{path} is no folder of backups: it has no {ABOUT}") from None
         if about.sealed and key is None:
             raise ValidationFailedError(f"the backups in {path} are sealed: give the key with --key-file")
-        return BackupFolder(path, about, key if about.sealed else None)
+        if key is not None and not about.sealed:
+            raise ValidationFailedError(
+                f"the backups in {path} are not sealed, though a key was given: is it that folder?"
+            )
+        return BackupFolder(path, about, key)
 
     def file(self, *parts: str) -> Path:
         *folders, name = parts
         return self.path.joinpath(*folders, name + (".sealed" if self.about.sealed else ""))
 
     def writing(self, *parts: str) -> AbstractContextManager[GzipFile]:
-        return sealing.writing(self.file(*parts), self.key)
+        return sealing.writing(self.file(*parts), self.key, self._bound(*parts))
 
     def reading(self, *parts: str) -> AbstractContextManager[GzipFile]:
-        return sealing.reading(self.file(*parts), self.key)
+        return sealing.reading(self.file(*parts), self.key, self._bound(*parts))
+
+    def _bound(self, *parts: str) -> str:
+        return "/".join((self.about.salt, *parts))
 
     def backups(self) -> list[Backup]:
         """All that are whole, oldest first."""
-        return [
-            Backup.model_validate_json((each / "backup.json").read_text(encoding="utf-8"))
-            for each in sorted(self.path.iterdir())
-            if NAME.fullmatch(each.name) and (each / "backup.json").is_file()
-        ]
+        found = (self._read(each) for each in self._names())
+        return [each for each in found if each is not None]
+
+    def damaged(self) -> list[str]:
+        """Those whose description cannot be read, or was not written with this key."""
+        return [each for each in self._names() if self._read(each) is None]
+
+    def _names(self) -> list[str]:
+        return sorted(
+            each.name
+            for each in self.path.iterdir()
+            if NAME.fullmatch(each.name) and (each / "backup.json").is_file() and not each.is_symlink()
+        )
+
+    def _read(self, name: str) -> Backup | None:
+        try:
+            found = Backup.model_validate_json((self.path / name / "backup.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if found.name != name or (found.of is not None and found.of >= name):
+            return None
+        if self.key is not None and not hmac.compare_digest(found.mac, found.signed(self.key)):
+            return None
+        return found
 
     def chain(self, name: str | None, at: datetime | None) -> list[Backup]:
         """The backups that are needed for one of them: a full one, and the incremental ones up to it. Without a name,
@@ -136,7 +173,8 @@ class BackupFolder:
 
     def write_backup(self, backup: Backup) -> None:
         """What makes it count: written last."""
-        _write(self.path / backup.name / "backup.json", backup.model_dump_json(indent=2))
+        signed = backup if self.key is None else backup.model_copy(update={"mac": backup.signed(self.key)})
+        _write(self.path / backup.name / "backup.json", signed.model_dump_json(indent=2))
 
     def remove_partial(self) -> None:
         """What a backup that was ended half way left."""
@@ -151,9 +189,13 @@ class BackupFolder:
         names = [each.name.removesuffix(ending) for each in (self.path / "wal").iterdir() if each.name.endswith(ending)]
         return sorted(each for each in names if SEGMENT.fullmatch(each))
 
-    def needed(self, first: str) -> list[str]:
-        """The segments of the log from `first` on, of this timeline and those after it, with their histories."""
-        return [each for each in self.segments() if each.endswith(".history") or each[8:24] >= first[8:24]]
+    def needed(self, first: str, *, histories_only: bool) -> list[str]:
+        """The segments of the log from `first` on, with the histories of timelines."""
+        return [
+            each
+            for each in self.segments()
+            if each.endswith(".history") or (not histories_only and each[8:24] >= first[8:24])
+        ]
 
     def prune(self, days: float, now: datetime) -> tuple[list[str], int]:
         """Remove chains whose last backup is older, never the last chain, and the log that only they needed. Returns

@@ -8,11 +8,11 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import stat
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO
 
 import asyncpg
 from pydantic import BaseModel
@@ -23,18 +23,22 @@ from keeps.backups.sealing import new_key, read_key
 from keeps.clock import Clock
 from keeps.db.embedded.binaries import ENVIRONMENT
 from keeps.db.embedded.home import BACKUP_PLAN, SPOOL, EmbeddedPostgres
+from keeps.db.embedded.server import DataFolder
 from keeps.telemetry.logs import log
+from keeps.transfer.erased import remember_folder
 from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError
 
 FULL_AGAIN = timedelta(days=7)
 """After so long a backup is a full one, so that no chain gets long."""
 SHIP_SECONDS = 20.0
+MOST_BYTES = 64 << 20
 
 
 class Plan(BaseModel):
-    """Where the backups of a home go."""
+    """Where the backups of a home go. `line`: its history, which ends where a backup takes its place."""
 
     folder: Path
+    line: str
     key_file: Path | None = None
 
     @staticmethod
@@ -48,12 +52,15 @@ class Plan(BaseModel):
 
 def set_up(home: Path, folder: Path, key_file: Path | None, now: datetime) -> Plan:
     """From the server's next start on its log is kept for backups. Raises ValidationFailedError."""
-    plan = Plan(folder=folder.absolute(), key_file=None if key_file is None else key_file.absolute())
+    before = Plan.of(home)
+    line = before.line if before is not None and before.folder == folder.absolute() else secrets.token_hex(8)
+    plan = Plan(folder=folder.absolute(), line=line, key_file=None if key_file is None else key_file.absolute())
     key = None
     if plan.key_file is not None:
         key = read_key(plan.key_file) if plan.key_file.exists() else new_key(plan.key_file)
     BackupFolder.make(plan.folder, home, key, now)
     home.mkdir(mode=0o755, parents=True, exist_ok=True)
+    remember_folder(home, plan.folder)
     (home / BACKUP_PLAN).write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
     return plan
 
@@ -71,36 +78,43 @@ async def create(server: EmbeddedPostgres, clock: Clock, *, full: bool = False) 
 
     Raises NotConfiguredError where the home has no plan, UnavailableError where it cannot be written.
     """
-    folder = await asyncio.to_thread(plan_of(server.home).opened)
+    plan = plan_of(server.home)
+    folder = await asyncio.to_thread(plan.opened)
     connection = await asyncpg.connect(server.url("postgres"))
     try:
         archives = await connection.fetchval("SHOW archive_mode") == "on"
-        last = None
-        if archives and not full:
-            last = next(iter(folder.backups()[::-1]), None)
-            began = next((each for each in folder.backups()[::-1] if each.kind == "full"), None)
-            if began is None or began.ended_at < clock() - FULL_AGAIN:
-                last = None
         counts = await connection.fetchrow(
             "SELECT (SELECT count(*) FROM keeps.tenants) AS tenants, (SELECT count(*) FROM keeps.memories) AS memories"
         )
         version = await connection.fetchval("SHOW server_version")
-        made = await asyncio.to_thread(_make, server, folder, last, clock, (dict(counts or {}), str(version)))
+        known = (dict(counts or {}), str(version))
+        made = await asyncio.to_thread(_make, server, folder, clock, known, full=full or not archives)
         if archives:
             await connection.execute("SELECT pg_switch_wal()")
     finally:
         await connection.close()
-    await ship(server.home, server.folder.data.parent)
+    await ship(server)
     return made
 
 
+def _base(folder: BackupFolder, line: str, now: datetime) -> Backup | None:
+    """The backup that the next one goes on from: the last of this history, for a week after a full one."""
+    held = [each for each in folder.backups() if each.line == line]
+    full = next((each for each in reversed(held) if each.kind == "full"), None)
+    return held[-1] if full is not None and full.ended_at >= now - FULL_AGAIN else None
+
+
 def _make(
-    server: EmbeddedPostgres, folder: BackupFolder, last: Backup | None, clock: Clock, known: tuple[dict[str, int], str]
+    server: EmbeddedPostgres, folder: BackupFolder, clock: Clock, known: tuple[dict[str, int], str], *, full: bool
 ) -> Backup:
     user, place = server.folder.user, server.folder.data.parent
     with folder.alone():
         folder.remove_partial()
+        # What a backup that was killed left: copies of the data, and a password.
+        user.run("/bin/sh", "-c", 'rm -rf -- "$1"/.backup-*', "sh", str(place))
         began = clock()
+        line = plan_of(server.home).line
+        last = None if full else _base(folder, line, began)
         name = began.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
         into = folder.path / name
         into.mkdir(mode=0o700)
@@ -132,6 +146,7 @@ def _make(
         first = re.search(r"file ([0-9A-F]{24})", label)
         backup = Backup(
             name=name,
+            line=line,
             kind="full" if last is None else "incremental",
             of=None if last is None else last.name,
             began_at=began,
@@ -178,39 +193,54 @@ def _keep_home(home: Path, folder: BackupFolder, name: str) -> None:
         file.write(json.dumps({"texts": held, "files": files}).encode())
 
 
-async def ship(home: Path, place: Path) -> int:
-    """Take the log that is done to the folder of backups; how many segments. `place`: where the server keeps it."""
-    plan = Plan.of(home)
-    return 0 if plan is None else await asyncio.to_thread(_ship, plan, place / SPOOL)
+async def ship(server: EmbeddedPostgres) -> int:
+    """Take the log that is done to the folder of backups; how many segments."""
+    plan = Plan.of(server.home)
+    return 0 if plan is None else await asyncio.to_thread(_ship, plan, server.folder)
 
 
-def _ship(plan: Plan, spool: Path) -> int:
-    if not spool.is_dir():
+def _ship(plan: Plan, data: DataFolder) -> int:
+    """The spool is in a folder of the server's user. What that user puts there leads root nowhere: it is read below the
+    folder that was opened, without following links, if it is a file of that user."""
+    try:
+        spool = os.open(data.data.parent / SPOOL, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
         return 0
-    folder = plan.opened()
-    count = 0
-    with folder.alone():
-        there = set(folder.segments())
-        for each in sorted(spool.iterdir()):
-            if not SEGMENT.fullmatch(each.name):
-                continue
-            # The folder is of the server's user: what it put there may be a link, which leads root nowhere.
-            descriptor = os.open(each, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as segment:
-                if not stat.S_ISREG(os.fstat(segment.fileno()).st_mode):
-                    continue
-                if each.name not in there or not _same(folder, each.name, segment):
-                    segment.seek(0)
-                    with folder.writing("wal", each.name + ".gz") as file:
-                        copied(segment, file)
-                    count += 1
-            each.unlink()
-    return count
+    try:
+        folder = plan.opened()
+        with folder.alone():
+            there = set(folder.segments())
+            return sum(_shipped(folder, spool, name, data.user.uid, there) for name in sorted(os.listdir(spool)))
+    finally:
+        os.close(spool)
 
 
-def _same(folder: BackupFolder, name: str, segment: IO[bytes]) -> bool:
-    with folder.reading("wal", name + ".gz") as file:
-        return file.read() == segment.read()
+def _shipped(folder: BackupFolder, spool: int, name: str, owner: int, there: set[str]) -> bool:
+    """Whether a file of the spool was new. It is taken out of the spool in any case."""
+    if name.endswith(".partial"):
+        os.unlink(name, dir_fd=spool)  # the end of a history that was left; nothing needs it
+        return False
+    if not SEGMENT.fullmatch(name):
+        return False
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=spool)
+    with os.fdopen(descriptor, "rb") as segment:
+        found = os.fstat(segment.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != owner or found.st_size > MOST_BYTES:
+            raise UnavailableError(f"{name} in {SPOOL} is no segment of the log; look who put it there, and remove it")
+        content = segment.read()
+    new = name not in there
+    if new:
+        with folder.writing("wal", name + ".gz") as file:
+            file.write(content)
+    else:
+        with folder.reading("wal", name + ".gz") as file:
+            if file.read(MOST_BYTES + 1) != content:
+                raise UnavailableError(
+                    f"{folder.path} holds the log of another history ({name} differs): name another folder with keeps"
+                    " backup on"
+                )
+    os.unlink(name, dir_fd=spool)
+    return new
 
 
 class Shipper:
@@ -233,7 +263,7 @@ class Shipper:
         failed = ""
         while True:
             try:
-                await ship(self._server.home, self._server.folder.data.parent)
+                await ship(self._server)
                 failed = ""
             except (KeepsError, OSError) as error:
                 said = str(error)

@@ -7,12 +7,13 @@ import base64
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from gzip import GzipFile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 import asyncpg
@@ -21,15 +22,16 @@ from keeps.backups.folder import Backup, BackupFolder, copied
 from keeps.db.embedded.binaries import ENVIRONMENT
 from keeps.db.embedded.home import RESTORING, EmbeddedPostgres, prepared_home, remove_home
 from keeps.db.embedded.server import DataFolder
+from keeps.db.provision import DATABASE
 from keeps.engine import Keeps
 from keeps.scope import Scope
-from keeps.transfer.erased import erased_since, hashed
-from keeps_client.errors import ConflictError, NotFoundError, UnavailableError
+from keeps.transfer.erased import erased_since, hashed, remember_folder
+from keeps_client.errors import ConflictError, NotFoundError, UnavailableError, ValidationFailedError
 
 CLOCKS = timedelta(seconds=5)
 """An erasure so shortly before the restored moment is repeated, too."""
 WAL = "wal-restore"
-_ASKED = ("restore_command", "recovery_target_time", "recovery_target_action", "recovery_target_timeline")
+_ASKED = ("restore_command", "recovery_target", "recovery_target_time", "recovery_target_action")
 Progress = Callable[[str], None]
 
 
@@ -41,8 +43,8 @@ class Opening(Protocol):
 
 @dataclass(slots=True)
 class Restored:
-    """What a restore gave. `moment`: of the last thing that is in it. `erased_again`: users, tenants and memories that
-    were erased since, and were erased once more."""
+    """What a restore gave. `moment`: of the last thing that is in it. `erased_again`: how many users and tenants that
+    were erased since were erased once more."""
 
     home: Path
     backups: list[str]
@@ -54,11 +56,17 @@ class Restored:
 
 @dataclass(slots=True)
 class Verified:
-    """What trying out a backup gave: how many tenants' rows are what their log says."""
+    """What trying out a backup gave: how many tenants' rows are what their log says, and what of the database itself is
+    damaged, as PostgreSQL's own check of tables and indexes (amcheck) finds."""
 
     restored: Restored
     tenants: int = 0
     different: list[str] = field(default_factory=list[str])
+    damaged: str = ""
+
+    @property
+    def good(self) -> bool:
+        return not self.different and not self.damaged
 
 
 async def restore(
@@ -106,36 +114,55 @@ def _unpack(
     else:
         _ok(user.run("mv", "-T", str(parts / chain[0].name), str(data.data)))
     _ok(user.run("rm", "-rf", "--", str(parts)))
-    segments = [] if alone else folder.needed(chain[0].first_segment)
+    segments = folder.needed(chain[0].first_segment, histories_only=alone)
     for number, each in enumerate(segments, 1):
         progress(f"unpacking the log, {number} of {len(segments)}")
         with folder.reading("wal", each + ".gz") as file:
             _piped(data, file, "/bin/sh", "-c", 'cat >"$1"', "sh", str(place / WAL / each))
-    if segments:
-        where = str(place / WAL).replace("'", "'\\''").replace("%", "%%")
-        wanted = {"restore_command": f"cp '{where}'/%f '%p'", "recovery_target_timeline": "latest"}
-        if at is not None:
-            wanted |= {"recovery_target_time": at.isoformat(), "recovery_target_action": "promote"}
-        lines = "".join(f"{key} = '{value.replace(chr(39), chr(39) * 2)}'\n" for key, value in wanted.items())
-        auto = str(data.data / "postgresql.auto.conf")
-        _ok(user.run("/bin/sh", "-c", 'cat >>"$1"', "sh", auto, given=lines))
-        _ok(user.run("touch", "--", str(data.data / "recovery.signal")))
-    elif at is not None and at > chain[-1].ended_at + timedelta(minutes=1):
+    if at is not None and not any(not each.endswith(".history") for each in segments):
         raise NotFoundError(
             f"the log was not kept then; the last backup before ended at {chain[-1].ended_at:%F %T} UTC"
         )
+    # In any case a new history begins: what is written from now on is never taken for the log of the old one.
+    where = str(place / WAL).replace("'", "'\\''").replace("%", "%%")
+    wanted = {"restore_command": f"cp '{where}'/%f '%p'", "recovery_target_action": "promote"}
+    if alone:
+        wanted |= {"recovery_target": "immediate"}
+    elif at is not None:
+        wanted |= {"recovery_target_time": at.isoformat()}
+    lines = "".join(f"{key} = '{value.replace(chr(39), chr(39) * 2)}'\n" for key, value in wanted.items())
+    _ok(user.run("/bin/sh", "-c", 'cat >>"$1"', "sh", str(data.data / "postgresql.auto.conf"), given=lines))
+    _ok(user.run("touch", "--", str(data.data / "recovery.signal")))
     with folder.reading(chain[-1].name, "home.json.gz") as file:
         held = json.loads(file.read())
-    for name, text in held["texts"].items():
-        descriptor = os.open(home / Path(name).name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+    _bring_home(home, held)
+    remember_folder(home, folder.path)
+
+
+def _bring_home(home: Path, held: dict[str, dict[str, str]]) -> None:
+    """What a home has besides its database. Only what belongs there, whatever the file names: a folder of backups may
+    come from elsewhere. Settings are put beside, for somebody to look at."""
+    secrets = json.loads(held["texts"]["secrets.json"])
+    if not isinstance(secrets, dict) or not all(isinstance(each, str) for each in secrets.values()):
+        raise ValidationFailedError("the passwords in this backup cannot be read")
+    texts = {"secrets.json": json.dumps(secrets)}
+    if "keeps.toml" in held["texts"]:
+        texts["keeps.toml.from-backup"] = str(held["texts"]["keeps.toml"])
+    for name, text in texts.items():
+        _new_file(home / name, text.encode())
     for name, content in held["files"].items():
-        target = home / name
-        if home.resolve() not in target.resolve().parents:
-            continue
+        parts = PurePosixPath(name).parts
+        if parts[:1] != ("markdown",) or len(parts) < 2 or ".." in parts:
+            raise ValidationFailedError(f"this backup holds {name!r}, which is no file of the Markdown memory")
+        target = home.joinpath(*parts)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(base64.b64decode(content))
+        _new_file(target, base64.b64decode(content))
+
+
+def _new_file(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
 
 
 async def _settle(
@@ -162,6 +189,7 @@ async def _settle(
                 tenants = [row["tenant_id"] for row in named]
                 async with opening(home, server.app_url) as keeps:
                     again = await _erase_again(keeps, folder.about.salt, gone, tenants, [tuple(row) for row in users])
+            await connection.execute("SET enable_indexscan = off; SET enable_indexonlyscan = off")
             counts = await connection.fetchrow(
                 "SELECT (SELECT count(*) FROM keeps.tenants), (SELECT count(*) FROM keeps.memories)"
             )
@@ -192,9 +220,9 @@ async def _erase_again(
 async def restored_for_a_while(
     folder: BackupFolder, where: Path, opening: Opening, name: str | None, at: datetime | None, progress: Progress
 ) -> AsyncGenerator[tuple[Keeps, Restored]]:
-    """A home that is removed again."""
+    """A home that is removed again. One that could not be restored is not touched, but for what was made of it."""
+    found = await restore(folder, where, opening, name=name, at=at, progress=progress)
     try:
-        found = await restore(folder, where, opening, name=name, at=at, progress=progress)
         async with opening(where) as keeps:
             yield keeps, found
     finally:
@@ -212,7 +240,8 @@ async def verify(
 ) -> Verified:
     """Restore it to `where`, compare every row of every tenant with its log, and remove it again."""
     async with restored_for_a_while(folder, where, opening, name, at, progress) as (keeps, found):
-        verified = Verified(found)
+        progress("checking tables and indexes")
+        verified = Verified(found, damaged=await _damage(where))
         after = ""
         while page := await keeps.tenants.page(after, 100):
             for each in page:
@@ -221,25 +250,46 @@ async def verify(
                 if (await keeps.events.verify(Scope(each.tenant_id))).differences:
                     verified.different.append(each.tenant_id)
             after = page[-1].tenant_id
+        if verified.tenants != found.tenants:
+            verified.damaged += f"{found.tenants} tenants are stored, but {verified.tenants} are found by the index"
         return verified
+
+
+async def _damage(home: Path) -> str:
+    """What pg_amcheck finds in every table and index, each row looked up."""
+    async with await EmbeddedPostgres.open(home) as server:
+        return await asyncio.to_thread(_checked, server)
+
+
+def _checked(server: EmbeddedPostgres) -> str:
+    user, place = server.folder.user, server.folder.data.parent / "amcheck"
+    _ok(user.run("mkdir", "-m", "700", "--", str(place)))
+    given = user.run(
+        "/bin/sh", "-c", 'umask 077; cat >"$1"', "sh", str(place / "pgpass"),
+        given=f"*:*:*:postgres:{server.password('postgres')}\n",
+    )  # fmt: skip
+    _ok(given)
+    where = f"host='{server.socket}' user=postgres passfile='{place / 'pgpass'}' dbname={DATABASE}"
+    program = str(server.folder.binaries / "bin" / "pg_amcheck")
+    done = user.run(program, "--install-missing", "--heapallindexed", f"--maintenance-db={where}", where)
+    user.run("rm", "-rf", "--", str(place))
+    return "" if done.returncode == 0 else (done.stdout + done.stderr).strip()[:2_000]
 
 
 def _piped(data: DataFolder, source: GzipFile, *command: str) -> None:
     """Bytes into a program that runs as the server's user."""
-    with subprocess.Popen(  # noqa: S603
-        data.user.command(*command), stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env=ENVIRONMENT
-    ) as running:
+    with (
+        tempfile.TemporaryFile() as said,  # a pipe that nobody reads meanwhile would fill
+        subprocess.Popen(  # noqa: S603
+            data.user.command(*command), stdin=subprocess.PIPE, stderr=said, cwd="/", env=ENVIRONMENT
+        ) as running,
+    ):
         assert running.stdin is not None
-        try:
+        with suppress(BrokenPipeError), running.stdin:  # what it says tells why
             copied(source, running.stdin)
-        except BrokenPipeError:
-            pass  # what it says tells why
-        finally:
-            running.stdin.close()
-        assert running.stderr is not None
-        said = running.stderr.read().decode("utf-8", "replace")
         if running.wait() != 0:
-            raise UnavailableError(f"could not be written: {said.strip()[-300:]}")
+            said.seek(max(0, said.seek(0, os.SEEK_END) - 300))
+            raise UnavailableError(f"could not be written: {said.read().decode('utf-8', 'replace').strip()}")
 
 
 def _ok(done: subprocess.CompletedProcess[str]) -> None:

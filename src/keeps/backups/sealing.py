@@ -1,7 +1,8 @@
 """Files that are compressed, and sealed where there is a key: streamed, so that no size matters.
 
 AES-256-GCM in pieces, each bound to its place and the last one marked, so a file that was cut, reordered or changed is
-refused (the STREAM construction; Hoang, Reyhanitabar, Rogaway and Vizár, CRYPTO 2015).
+refused (the STREAM construction; Hoang, Reyhanitabar, Rogaway and Vizár, CRYPTO 2015). Each file has a key of its own,
+made by HKDF from the key of the backups, a salt, and the file's name: under another name it does not open.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from pathlib import Path
 from typing import IO
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from keeps_client.errors import ValidationFailedError
 
 MAGIC = b"keeps-sealed-1\n"
 PIECE = 1 << 20
-_TAG, _PREFIX = 16, 7
+_TAG, _SALT = 16, 32
 
 
 def new_key(path: Path) -> bytes:
@@ -51,13 +54,13 @@ def read_key(path: Path) -> bytes:
 class _Sealing(io.RawIOBase):
     """Takes bytes, writes sealed pieces."""
 
-    def __init__(self, file: IO[bytes], key: bytes) -> None:
+    def __init__(self, file: IO[bytes], key: bytes, bound: str) -> None:
         self._file = file
-        self._cipher = AESGCM(key)
-        self._prefix = secrets.token_bytes(_PREFIX)
+        salt = secrets.token_bytes(_SALT)
+        self._cipher = AESGCM(_own_key(key, salt, bound))
         self._held = bytearray()
         self._count = 0
-        file.write(MAGIC + self._prefix)
+        file.write(MAGIC + salt)
 
     def writable(self) -> bool:
         return True
@@ -73,25 +76,23 @@ class _Sealing(io.RawIOBase):
         self._put(bytes(self._held), last=True)
 
     def _put(self, piece: bytes, *, last: bool) -> None:
-        self._file.write(self._cipher.encrypt(_nonce(self._prefix, self._count, last=last), piece, None))
+        self._file.write(self._cipher.encrypt(_nonce(self._count, last=last), piece, None))
         self._count += 1
 
 
 class _Opening(io.RawIOBase):
     """Gives the bytes of sealed pieces."""
 
-    def __init__(self, file: IO[bytes], key: bytes, name: str) -> None:
+    def __init__(self, file: IO[bytes], key: bytes, bound: str) -> None:
         self._file = file
-        self._cipher = AESGCM(key)
-        self._name = name
+        self._name = bound
         self._count = 0
         self._held = b""
-        self._next = b""
-        head = file.read(len(MAGIC) + _PREFIX)
-        if not head.startswith(MAGIC) or len(head) < len(MAGIC) + _PREFIX:
-            raise ValidationFailedError(f"{name} is no sealed file of a backup")
-        self._prefix = head[len(MAGIC) :]
+        head = file.read(len(MAGIC) + _SALT)
         self._next = file.read(PIECE + _TAG)
+        if not head.startswith(MAGIC) or not self._next:
+            raise ValidationFailedError(f"{bound} is no sealed file of a backup, or was cut")
+        self._cipher = AESGCM(_own_key(key, head[len(MAGIC) :], bound))
 
     def readable(self) -> bool:
         return True
@@ -100,11 +101,11 @@ class _Opening(io.RawIOBase):
         while not self._held and self._next:
             piece, self._next = self._next, self._file.read(PIECE + _TAG)
             try:
-                nonce = _nonce(self._prefix, self._count, last=not self._next)
+                nonce = _nonce(self._count, last=not self._next)
                 self._held = self._cipher.decrypt(nonce, piece, None)
             except InvalidTag:
                 raise ValidationFailedError(
-                    f"{self._name} cannot be opened: another key, or the file was changed or cut"
+                    f"{self._name} cannot be opened: another key, or it was changed, cut or renamed"
                 ) from None
             self._count += 1
         taken = self._held[: len(buffer)]
@@ -113,18 +114,24 @@ class _Opening(io.RawIOBase):
         return len(taken)
 
 
-def _nonce(prefix: bytes, count: int, *, last: bool) -> bytes:
-    return prefix + count.to_bytes(4, "big") + bytes([last])
+def _own_key(key: bytes, salt: bytes, bound: str) -> bytes:
+    return HKDF(hashes.SHA256(), 32, salt, b"keeps backup: " + bound.encode()).derive(key)
+
+
+def _nonce(count: int, *, last: bool) -> bytes:
+    """Each key seals one file, so the place of a piece says all."""
+    return count.to_bytes(11, "big") + bytes([last])
 
 
 @contextmanager
-def writing(path: Path, key: bytes | None) -> Generator[gzip.GzipFile]:
-    """A new file, whole or not there: written beside, flushed to the disk, and given its name at the end."""
+def writing(path: Path, key: bytes | None, bound: str = "") -> Generator[gzip.GzipFile]:
+    """A new file, whole or not there: written beside, flushed to the disk, and given its name at the end.
+    `bound`: what it is, without which it does not open."""
     partial = path.with_name(f".{path.name}.partial")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            sealed = None if key is None else _Sealing(file, key)
+            sealed = None if key is None else _Sealing(file, key, bound)
             with gzip.GzipFile(filename="", fileobj=sealed or file, mode="wb", compresslevel=1, mtime=0) as packed:  # pyright: ignore[reportArgumentType]
                 yield packed
             if sealed is not None:
@@ -137,10 +144,12 @@ def writing(path: Path, key: bytes | None) -> Generator[gzip.GzipFile]:
 
 
 @contextmanager
-def reading(path: Path, key: bytes | None) -> Generator[gzip.GzipFile]:
+def reading(path: Path, key: bytes | None, bound: str = "") -> Generator[gzip.GzipFile]:
     """What `writing` wrote. Raises ValidationFailedError where it was changed or cut, or the key is another."""
     with path.open("rb") as file:
-        raw = file if key is None else io.BufferedReader(_Opening(file, key, path.name), PIECE)
+        if os.fstat(file.fileno()).st_size == 0:
+            raise ValidationFailedError(f"{path.name} is empty")
+        raw = file if key is None else io.BufferedReader(_Opening(file, key, bound), PIECE)
         try:
             with gzip.GzipFile(fileobj=raw, mode="rb") as packed:
                 yield packed

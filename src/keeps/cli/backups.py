@@ -109,6 +109,8 @@ def list_backups(folder: From = None, key_file: KeyFile = None, home: Home = Non
     if as_json:
         print_json([each.model_dump(mode="json") for each in backups])
         return
+    for each in found.damaged():
+        err.print(f"[red]{each} is damaged, or was made with another key: it is left out[/]")
     if not backups:
         out.print("No backup yet. [dim]`keeps backup create` makes one.[/]")
         return
@@ -150,6 +152,7 @@ def verify(
                     "memories": restored.memories,
                     "erased_again": restored.erased_again,
                     "different": done.different,
+                    "damaged": done.damaged,
                 }
             )
         else:
@@ -159,9 +162,12 @@ def verify(
             )
             if done.different:
                 err.print(f"[red]rows differ from the log[/] of {', '.join(done.different)}")
-            else:
-                out.print("[bold green]every row is what the log of events says[/]")
-        return 1 if done.different else 0
+            if done.damaged:
+                err.print("[red]the database is damaged:[/]")
+                err.print(done.damaged, markup=False, highlight=False)
+            if done.good:
+                out.print("[bold green]every table and index is whole, every row is what the log of events says[/]")
+        return 0 if done.good else 1
 
     run(work)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from keeps.cache.redis import RedisCache, session_key, tenant_keys
 from keeps.clock import Clock
@@ -12,6 +13,7 @@ from keeps.db.session import Database, Tx
 from keeps.db.statements import Statements
 from keeps.providers.service import ProviderService
 from keeps.scope import Scope
+from keeps.transfer.erased import ErasureNotes
 from keeps_client.errors import NotFoundError
 from keeps_client.models import ErasureReceipt, Quota, TenantInfo
 
@@ -28,13 +30,13 @@ class TenantService:
         cache: RedisCache | None,
         clock: Clock,
         erased: Callable[[str], None],
-        note: Callable[..., None],
+        notes: ErasureNotes | None,
     ) -> None:
-        """`erased`: told the tenant of which something was erased. `note`: told before a tenant, or a user of
-        one, is erased."""
+        """`erased`: told the tenant of which something was erased. `notes`: where a backup may
+        bring back what is erased."""
         self._cache = cache
         self._erased = erased
-        self._note = note
+        self._notes = notes
         self._database = database
         self._providers = providers
         self._clock = clock
@@ -52,9 +54,10 @@ class TenantService:
             left = await _counts(tx, user_id)
             return self._receipt(target, user_id, before, left, events)
 
-        await asyncio.to_thread(self._note, target.tenant_id, user_id)
+        await self._noted("begin", target.tenant_id, user_id)
         removed, left = await self._providers.erase(target)
         receipt = await self._database.write(target, work)
+        await self._noted("done", target.tenant_id, user_id)
         self._erased(target.tenant_id)
         if self._cache is not None:
             await self._cache.drop(session_key(target.tenant_id, target.user_id, ""), all_below=True)
@@ -70,7 +73,7 @@ class TenantService:
             await tx.fetch_row(QUERIES["erase_tenant"])
             return self._receipt(scope, None, before, await _counts(tx, None), 0)
 
-        await asyncio.to_thread(self._note, scope.tenant_id)
+        await self._noted("begin", scope.tenant_id)
         async with self._database.scoped(scope) as tx:
             users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
         removed, left = Counter[str](), Counter[str]()
@@ -81,10 +84,15 @@ class TenantService:
                 total.update(found)
         self._providers.forget_folders([scope.tenant_id])
         receipt = await self._database.write(scope, work)
+        await self._noted("done", scope.tenant_id)
         self._erased(scope.tenant_id)
         if self._cache is not None:
             await self._cache.drop(tenant_keys(scope.tenant_id), all_below=True)
         return _with_providers(receipt, removed, left)
+
+    async def _noted(self, state: Literal["begin", "done"], *what: str) -> None:
+        if self._notes is not None:
+            await asyncio.to_thread(self._notes.begin if state == "begin" else self._notes.done, *what)
 
     async def page(self, after: str, limit: int) -> list[TenantInfo]:
         """Tenants by id, with what they hold. For operators."""

@@ -93,12 +93,11 @@ async def bring(call: Call) -> Response:
         raise ValidationFailedError("choose a file of JSON lines, as an export gives them")
     lines = (await file.read()).decode("utf-8", "replace").split("\n")
     await form.close()
-    dry_run = bool(form.get("dry_run"))
+    dry_run, first = bool(form.get("dry_run")), read_number(str(form.get("first") or ""), "first") or 0
     done = await call.admin.import_lines(lines, dry_run=dry_run)
     if call.request.headers.get("accept") == "application/json":  # a piece of a file, by our script
-        first = read_number(str(form.get("first") or ""), "first") or 0
         errors = [_LINE.sub(lambda found: f"line {int(found[1]) + first}", each) for each in done.errors]
-        told = done.model_dump() | {"errors": errors, "lines": sum(1 for each in lines if each.strip())}
+        told = done.model_dump() | {"errors": errors, "lines": len(lines) - (not lines[-1])}
         return JSONResponse(told)
     return call.page("imported.html", done=done, dry_run=dry_run)
 

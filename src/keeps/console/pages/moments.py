@@ -13,7 +13,7 @@ from keeps.console.mount import Call
 from keeps_client.errors import NotFoundError
 from keeps_client.models import Event, Memory
 
-MOST, SHOWN, LISTED = 1_000, 200, 10
+MOST, SHOWN, LISTED, EDGES = 1_000, 200, 10, 40
 _LIVES = ("deleted_at", "superseded_by")
 
 
@@ -67,11 +67,12 @@ async def _edges(call: Call, name: str, as_of: datetime | None) -> list[tuple[st
     except NotFoundError:
         return None
     relations = await call.memory.get_relations(entity.entity_id, as_of=as_of)
-    names = {entity.entity_id: entity.name}
-    for each in {end for edge in relations for end in (edge.source_id, edge.target_id)} - names.keys():
-        with suppress(NotFoundError):
-            names[each] = (await call.memory.get_entity(each, as_of=as_of)).name
-    return [(names.get(edge.source_id, "?"), edge.relation_type, names.get(edge.target_id, "?")) for edge in relations]
+    around = await call.memory.traverse(entity.entity_id, depth=1, direction="both", limit=EDGES)
+    names = {each.entity_id: each.name for each in [entity, *around.entities]}
+    return [
+        (names.get(edge.source_id, "?"), edge.relation_type, names.get(edge.target_id, "?"))
+        for edge in relations[:EDGES]
+    ]
 
 
 async def _between(call: Call, since: object, until: object) -> list[Event]:

@@ -150,13 +150,20 @@ class EmbeddedPostgres:
             lock.__exit__(None, None, None)
 
     async def _replayed(self) -> None:
-        """Wait until the log is replayed: a server answers before it can be written to."""
-        connection = await asyncpg.connect(self.url(servers.SUPERUSER, "postgres"), timeout=60)
+        """Wait until the log is replayed: a server answers before it can be written to.
+
+        Raises UnavailableError where it ends meanwhile.
+        """
         try:
-            while await connection.fetchval("SELECT pg_is_in_recovery()"):  # noqa: ASYNC110  nobody tells
-                await asyncio.sleep(POLL_SECONDS)
-        finally:
-            await connection.close()
+            connection = await asyncpg.connect(self.url(servers.SUPERUSER, "postgres"), timeout=60)
+            try:
+                while await connection.fetchval("SELECT pg_is_in_recovery()"):  # noqa: ASYNC110  nobody tells
+                    await asyncio.sleep(POLL_SECONDS)
+            finally:
+                await connection.close()
+        except (OSError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError):
+            tail = servers.log_tail(self.folder.log)
+            raise UnavailableError(f"the log could not be replayed. PostgreSQL's own log ends: {tail}") from None
 
     async def _is_current(self) -> bool:
         try:
@@ -225,7 +232,7 @@ def remove_home(home: Path) -> None:
     if not home.is_dir():
         return
     place = _server_place(home)
-    if place is not None:
+    if place is not None and (place == home / "server" or place.parent == SYSTEM_FOLDER / "homes"):
         servers.stop(place / "postgres")
         shutil.rmtree(place, ignore_errors=True)
     shutil.rmtree(home, ignore_errors=True)
