@@ -91,7 +91,7 @@ async def create(server: EmbeddedPostgres, clock: Clock, *, full: bool = False) 
         made = await asyncio.to_thread(_make, server, folder, clock, known, full=full or not archives)
         if archives:
             await connection.execute("SELECT pg_switch_wal()")
-    except asyncpg.PostgresError as error:
+    except (asyncpg.PostgresError, OSError) as error:  # a full disk, too
         raise UnavailableError(f"no backup was made: {error}") from None
     finally:
         await connection.close()
