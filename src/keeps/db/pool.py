@@ -18,6 +18,7 @@ from keeps.turns import FairSlots
 from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
 
 _QUERIES = Statements("keeps.db")
+CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 300.0
 """A connection that nobody used for so long may be dead behind a firewall: it is closed instead of used."""
 
@@ -34,7 +35,7 @@ class Pool:
         self._url = url
         self._slots = FairSlots(size, alone=size - max(1, size // 4), beside=size // 4)
         self._options: dict[str, Any] = {
-            "timeout": 30,
+            "timeout": CONNECT_SECONDS,
             "command_timeout": command_timeout_seconds,
             "statement_cache_size": 0 if pooled else 200,
             "max_cached_statement_lifetime": 0,
@@ -108,7 +109,10 @@ class Pool:
     async def _connect(self) -> asyncpg.Connection:
         if self._closed:
             raise UnavailableError("this Keeps is closed; open it again")
-        connection = await asyncpg.connect(self._url, **self._options)
+        try:
+            connection = await asyncpg.connect(self._url, **self._options)
+        except TimeoutError:  # unlike a connection that does not become free
+            raise ConnectionError(f"no answer in {CONNECT_SECONDS:.0f} s") from None
         try:
             await register_vector(cast("Any", connection))
         except ValueError:

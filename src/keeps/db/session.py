@@ -47,6 +47,8 @@ WRITER_TIMEOUT_SECONDS = 30.0
 """So long a writer waits for the others of its tenant; without a connection meanwhile."""
 READ_SECONDS = 10
 """What a statement that reads may take: whoever asks for more would keep a connection from the others."""
+PATIENCE_SECONDS = 2.0
+"""How much longer a server that hangs, and so does not end the statement itself, is waited for."""
 LONG_CONNECTIONS = 3
 """For jobs, verification and the like, which must not take those of requests."""
 
@@ -85,21 +87,22 @@ def forbid_inside_transaction(what: str) -> None:
 class Tx:
     """A transaction of one tenant. Made by the door only; store functions take it first."""
 
-    __slots__ = ("_connection", "scope")
+    __slots__ = ("_connection", "_patience", "scope")
 
-    def __init__(self, connection: asyncpg.Connection, scope: Scope) -> None:
+    def __init__(self, connection: asyncpg.Connection, scope: Scope, patience: float | None = None) -> None:
         self._connection = connection
+        self._patience = patience
         self.scope = scope
 
     async def fetch(self, statement: Statement, *values: object, timeout_seconds: float | None = None) -> list[Row]:
         """`timeout_seconds`: for what may take longer than other statements."""
-        return await self._connection.fetch(statement.text, *values, timeout=timeout_seconds)
+        return await self._connection.fetch(statement.text, *values, timeout=timeout_seconds or self._patience)
 
     async def fetch_row(self, statement: Statement, *values: object) -> Row | None:
-        return await self._connection.fetchrow(statement.text, *values)
+        return await self._connection.fetchrow(statement.text, *values, timeout=self._patience)
 
     async def execute(self, statement: Statement, *values: object) -> None:
-        await self._connection.execute(statement.text, *values)
+        await self._connection.execute(statement.text, *values, timeout=self._patience)
 
     async def become(self, scope: Scope) -> None:
         """Go on as another user of the same tenant."""
@@ -190,12 +193,17 @@ class Database:
         token = _inside.set(True)
         try:
             try:
-                await connection.execute(begin)
+                reads = enter is _ENTER_READ and not _long.get()
+                patience = READ_SECONDS + PATIENCE_SECONDS if reads else None
+                await connection.execute(begin, timeout=patience)
                 who = (scope.tenant_id, scope.user_id, _bound_agent(scope))
                 more = _traceparent.get() if enter is _ENTER_WRITE else "0" if _long.get() else f"{READ_SECONDS}s"
-                await connection.execute(enter.text, *who, more)
-                yield Tx(connection, scope)
-                await connection.execute("COMMIT")
+                await connection.execute(enter.text, *who, more, timeout=patience)
+                yield Tx(connection, scope, patience)
+                await connection.execute("COMMIT", timeout=patience)
+            except TimeoutError:
+                connection.terminate()  # it did not answer, and would not answer this either
+                raise
             except BaseException:
                 await _roll_back(connection)
                 raise

@@ -1,0 +1,62 @@
+"""A PostgreSQL that hangs, rather than dies: nobody waits for ever, and all goes on when it wakes up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from keeps.bootstrap import open_keeps
+from keeps.db import pool, session
+from keeps.db.embedded import inspect_home
+from keeps.scope import Scope
+from keeps.settings import Settings
+from keeps_client.errors import UnavailableError
+
+
+async def test_reads_end_writes_wait_and_nothing_is_lost(
+    new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "READ_SECONDS", 1)
+    monkeypatch.setattr(session, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(session, "ACQUIRE_TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(pool, "CONNECT_SECONDS", 1.0)
+    home = new_home("hanging")
+    keeps = await open_keeps(Settings(home=home, embedder="none"))
+    memory = keeps.memory(Scope("acme", "alice"))
+    await memory.remember("Before it hung.")
+    postmaster = psutil.Process(inspect_home(home).running_pid)
+    processes = [postmaster, *postmaster.children(recursive=True)]
+    took: list[float] = []
+
+    async def asked(call: Any) -> BaseException | None:
+        began = time.monotonic()
+        try:
+            await call
+        except UnavailableError as error:
+            return error
+        finally:
+            took.append(time.monotonic() - began)
+        return None
+
+    for each in processes:
+        each.suspend()
+    writing = asyncio.create_task(asked(memory.remember("While it hung.")))
+    try:
+        answers = await asyncio.gather(*(asked(memory.list()) for _ in range(20)), asked(memory.recall("hung")))
+    finally:
+        for each in processes:
+            each.resume()
+    assert all(isinstance(each, UnavailableError) for each in answers), answers
+    assert max(took) < 30, "an end that is known, on a machine that is busy"
+    stored = (
+        {"Before it hung."} if isinstance(await writing, UnavailableError) else {"Before it hung.", "While it hung."}
+    )
+    assert {each.content for each in (await memory.list()).items} == stored, "whole, or not there"
+    assert (await memory.recall("hung")).hits
+    await keeps.close()
