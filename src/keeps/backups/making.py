@@ -14,11 +14,10 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import asyncpg
 from pydantic import BaseModel
 
 from keeps import __version__
-from keeps.backups.folder import SEGMENT, Backup, BackupFolder, copied
+from keeps.backups.folder import NAME, SEGMENT, Backup, BackupFolder, copied
 from keeps.backups.sealing import new_key, read_key
 from keeps.clock import Clock
 from keeps.db.embedded.binaries import ENVIRONMENT
@@ -80,8 +79,7 @@ async def create(server: EmbeddedPostgres, clock: Clock, *, full: bool = False) 
     """
     plan = plan_of(server.home)
     folder = await asyncio.to_thread(plan.opened)
-    connection = await asyncpg.connect(server.url("postgres"))
-    try:
+    async with server.administered() as connection:
         archives = await connection.fetchval("SHOW archive_mode") == "on"
         counts = await connection.fetchrow(
             "SELECT (SELECT count(*) FROM keeps.tenants) AS tenants, (SELECT count(*) FROM keeps.memories) AS memories"
@@ -91,10 +89,6 @@ async def create(server: EmbeddedPostgres, clock: Clock, *, full: bool = False) 
         made = await asyncio.to_thread(_make, server, folder, clock, known, full=full or not archives)
         if archives:
             await connection.execute("SELECT pg_switch_wal()")
-    except (asyncpg.PostgresError, OSError) as error:  # a full disk, too
-        raise UnavailableError(f"no backup was made: {error}") from None
-    finally:
-        await connection.close()
     await ship(server)
     return made
 
@@ -104,6 +98,14 @@ def _base(folder: BackupFolder, line: str, now: datetime) -> Backup | None:
     held = [each for each in folder.backups() if each.line == line]
     full = next((each for each in reversed(held) if each.kind == "full"), None)
     return held[-1] if full is not None and full.ended_at >= now - FULL_AGAIN else None
+
+
+def _new_name(folder: BackupFolder, began: datetime) -> str:
+    """By the second, and after every other: in this order they go on from each other."""
+    last = max((each.name for each in folder.path.iterdir() if NAME.fullmatch(each.name)), default="")
+    while (name := began.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")) <= last:
+        began += timedelta(seconds=1)
+    return name
 
 
 def _make(
@@ -117,7 +119,7 @@ def _make(
         began = clock()
         line = plan_of(server.home).line
         last = None if full else _base(folder, line, began)
-        name = began.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+        name = _new_name(folder, began)
         into = folder.path / name
         into.mkdir(mode=0o700)
         work = Path(_done(user.run("mktemp", "-d", str(place / ".backup-XXXXXXXX"))).strip())

@@ -16,8 +16,6 @@ from gzip import GzipFile
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-import asyncpg
-
 from keeps.backups.folder import Backup, BackupFolder, copied
 from keeps.db.embedded.binaries import ENVIRONMENT
 from keeps.db.embedded.home import RESTORING, EmbeddedPostgres, prepared_home, remove_home
@@ -175,27 +173,23 @@ async def _settle(
         if "before configured recovery target was reached" in error.detail:
             raise NotFoundError("the log does not go on until that time; name an earlier one, or none") from None
         raise
-    async with server:
-        connection = await asyncpg.connect(server.url("postgres"))
-        try:
-            moment = await connection.fetchval("SELECT pg_last_xact_replay_timestamp()") or chain[-1].ended_at
-            for each in _ASKED:
-                await connection.execute(f"ALTER SYSTEM RESET {each}")
-            users = await connection.fetch("SELECT tenant_id, user_id FROM keeps.users")
-            named = await connection.fetch("SELECT tenant_id FROM keeps.tenants")
-            server.folder.user.run("rm", "-rf", "--", str(server.folder.data.parent / WAL))
-            again = 0
-            if gone := erased_since(folder.path, min(moment, at or moment) - CLOCKS):
-                tenants = [row["tenant_id"] for row in named]
-                async with opening(home, server.app_url) as keeps:
-                    again = await _erase_again(keeps, folder.about.salt, gone, tenants, [tuple(row) for row in users])
-            await connection.execute("SET enable_indexscan = off; SET enable_indexonlyscan = off")
-            counts = await connection.fetchrow(
-                "SELECT (SELECT count(*) FROM keeps.tenants), (SELECT count(*) FROM keeps.memories)"
-            )
-            assert counts is not None
-        finally:
-            await connection.close()
+    async with server, server.administered() as connection:
+        moment = await connection.fetchval("SELECT pg_last_xact_replay_timestamp()") or chain[-1].ended_at
+        for each in _ASKED:
+            await connection.execute(f"ALTER SYSTEM RESET {each}")
+        users = await connection.fetch("SELECT tenant_id, user_id FROM keeps.users")
+        named = await connection.fetch("SELECT tenant_id FROM keeps.tenants")
+        server.folder.user.run("rm", "-rf", "--", str(server.folder.data.parent / WAL))
+        again = 0
+        if gone := erased_since(folder.path, min(moment, at or moment) - CLOCKS):
+            tenants = [row["tenant_id"] for row in named]
+            async with opening(home, server.app_url) as keeps:
+                again = await _erase_again(keeps, folder.about.salt, gone, tenants, [tuple(row) for row in users])
+        await connection.execute("SET enable_indexscan = off; SET enable_indexonlyscan = off")
+        counts = await connection.fetchrow(
+            "SELECT (SELECT count(*) FROM keeps.tenants), (SELECT count(*) FROM keeps.memories)"
+        )
+        assert counts is not None
     (home / RESTORING).unlink()
     return Restored(home, [each.name for each in chain], moment, counts[0], counts[1], again)
 

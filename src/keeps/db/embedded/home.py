@@ -18,7 +18,8 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -134,6 +135,18 @@ class EmbeddedPostgres:
     @property
     def app_url(self) -> str:
         return self.url("keeps_app")
+
+    @asynccontextmanager
+    async def administered(self) -> AsyncGenerator[asyncpg.Connection]:
+        """A connection as PostgreSQL's administrator, for backups. Raises UnavailableError for what goes wrong."""
+        try:
+            connection = await asyncpg.connect(self.url(servers.SUPERUSER))
+            try:
+                yield connection
+            finally:
+                await connection.close()
+        except (asyncpg.PostgresError, OSError) as error:
+            raise UnavailableError(f"the database, or its disk, does not let this happen: {error}") from None
 
     async def _provision(self, timeout_seconds: float) -> None:
         """Make the database, the roles and the schema where they are not there yet."""
