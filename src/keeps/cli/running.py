@@ -87,6 +87,26 @@ def doctor(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = 
     run(work)
 
 
+async def _print_plan(admin_url: str | None) -> None:
+    from keeps.db.provision import as_administrator
+    from keeps.db.statements import Statements
+    from keeps.schema.migrate import steps
+
+    if admin_url is None:
+        raise ValidationFailedError(
+            "--plan looks at a PostgreSQL of your own: give --admin-url. An embedded home is brought up to date when it"
+            " is opened"
+        )
+    probe = Statements("keeps.db", file_name="probe.sql")
+    there = await as_administrator(admin_url, probe["schema_there"])
+    rows = await as_administrator(admin_url, probe["schema_version"]) if there[0]["there"] else []
+    current = rows[0]["version_num"] if rows else None
+    found = steps(current)
+    out.print(f"schema is at revision {current or 'none'}; {len(found) or 'nothing'} to do")
+    for each in found:
+        out.print(f"  {each.revision}  {each.what}", highlight=False)
+
+
 def migrate(
     admin_url: Annotated[
         str | None,
@@ -99,6 +119,7 @@ def migrate(
             ),
         ),
     ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be done.")] = False,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -111,6 +132,9 @@ def migrate(
         from keeps.schema.migrate import migrate as run_migrations
         from keeps.settings import load_settings
 
+        if plan:
+            await _print_plan(admin_url)
+            return
         if admin_url is None:
             if load_settings(home=home, database_url=database_url).database_url:
                 raise ValidationFailedError(

@@ -16,6 +16,8 @@ def _migrate(connection: Connection) -> None:
     context.configure(connection=connection, version_table_schema="keeps")
     with context.begin_transaction():
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('keeps.migrate'))"))
+        # Whoever waits for a table keeps all who come later from it: so not for long.
+        connection.execute(text(f"SET LOCAL lock_timeout = '{float(context.config.attributes['lock_seconds'])}s'"))
         context.run_migrations()
         if context.config.attributes["whole"]:
             run_sql_file(connection, "policies.sql")

@@ -1,0 +1,71 @@
+"""A schema changes while others use it: nobody waits for it for long, and it waits for nobody for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from keeps.schema import migrate as migrating
+from keeps.schema.files import HEAD, read_sql_file
+from keeps.schema.migrate import migrate, steps
+from keeps_client.errors import UnavailableError
+from tests.conftest import admin
+
+BEFORE = "0011"
+
+
+@pytest.fixture
+async def older(server: Any) -> str:
+    """A database of the revision before the newest."""
+    name = f"keeps_{uuid4().hex[:8]}"
+    async with admin(server) as connection:
+        await connection.execute(f"CREATE DATABASE {name}")
+    async with admin(server, name) as connection:
+        await connection.execute(read_sql_file("roles.sql"))
+    await migrate(server.url("keeps_owner", name), BEFORE)
+    return name
+
+
+async def test_a_table_in_use_is_waited_for_in_short_turns(
+    server: Any, older: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrating, "LOCK_SECONDS", 0.3)
+    monkeypatch.setattr(migrating, "PAUSE_SECONDS", 0.3)
+    holder = await asyncpg.connect(server.url("postgres", older))
+    using = await asyncpg.connect(server.url("postgres", older))
+    held = holder.transaction()
+    await held.start()
+    await holder.execute("LOCK TABLE keeps.llm_usage IN ACCESS SHARE MODE")
+    migration = asyncio.create_task(migrate(server.url("keeps_owner", older)))
+    for _ in range(20):  # each may stand behind the migration, where that waits; none does for ever
+        await using.fetch("SELECT * FROM keeps.llm_usage")
+        await asyncio.sleep(0.05)
+    assert not migration.done()
+    await held.rollback()
+    await migration
+    assert await using.fetchval("SELECT version_num FROM keeps.alembic_version") == HEAD
+    await migrate(server.url("keeps_owner", older))  # again: nothing to do
+    await asyncio.gather(*(migrate(server.url("keeps_owner", older)) for _ in range(3)))
+    for each in (holder, using):
+        await each.close()
+
+
+async def test_a_table_that_is_never_free_is_said_so(server: Any, older: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("LOCK_SECONDS", 0.05), ("PAUSE_SECONDS", 0.01), ("ATTEMPTS", 3)):
+        monkeypatch.setattr(migrating, name, value)
+    async with admin(server, older) as holder, holder.transaction():
+        await holder.execute("LOCK TABLE keeps.llm_usage IN ACCESS SHARE MODE")
+        with pytest.raises(UnavailableError, match="nothing was changed"):
+            await migrate(server.url("keeps_owner", older))
+        assert await holder.fetchval("SELECT version_num FROM keeps.alembic_version") == BEFORE
+
+
+def test_a_plan_says_what_is_to_do() -> None:
+    assert [each.revision for each in steps(None)] == [f"{number:04}" for number in range(1, int(HEAD) + 1)]
+    assert [each.revision for each in steps(BEFORE)] == [HEAD]
+    assert steps(HEAD) == []
+    assert all(each.what for each in steps(None))
