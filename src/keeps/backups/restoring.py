@@ -29,7 +29,13 @@ from keeps_client.errors import ConflictError, NotFoundError, UnavailableError, 
 CLOCKS = timedelta(seconds=5)
 """An erasure so shortly before the restored moment is repeated, too."""
 WAL = "wal-restore"
-_ASKED = ("restore_command", "recovery_target", "recovery_target_time", "recovery_target_action")
+_ASKED = (
+    "restore_command",
+    "recovery_target",
+    "recovery_target_time",
+    "recovery_target_timeline",
+    "recovery_target_action",
+)
 Progress = Callable[[str], None]
 
 
@@ -123,7 +129,11 @@ def _unpack(
         )
     # In any case a new history begins: what is written from now on is never taken for the log of the old one.
     where = str(place / WAL).replace("'", "'\\''").replace("%", "%%")
-    wanted = {"restore_command": f"cp '{where}'/%f '%p'", "recovery_target_action": "promote"}
+    wanted = {
+        "restore_command": f"cp '{where}'/%f '%p'",
+        "recovery_target_timeline": "current",  # a history that began by another restore has backups of its own
+        "recovery_target_action": "promote",
+    }
     if alone:
         wanted |= {"recovery_target": "immediate"}
     elif at is not None:
