@@ -10,6 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -92,6 +94,25 @@ def check() -> tuple[int, int, list[str]]:
     return len(pages), links, wrong
 
 
+def _place() -> Callable[[Path], tuple[int, str]]:
+    """Pages in the order of the menu, then those that are not in it."""
+    nav = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+    names = re.findall(r"[\w./-]+\.md", str(nav))
+    order = {name: number for number, name in enumerate(names)}
+    return lambda path: (
+        order.get(path.relative_to(STAGED).as_posix(), len(order)),
+        path.relative_to(STAGED).as_posix(),
+    )
+
+
+def _told(text: str, default: str) -> tuple[str, str]:
+    """A page's title, and the first sentence below it."""
+    title = re.search(r"^# (.+)$", text, re.MULTILINE)
+    below = re.sub(r"^ *```.*?^ *```", "", text[title.end() :] if title else text, flags=re.MULTILINE | re.DOTALL)
+    prose = re.search(r"^(?![#!|<>\[*-])(\S.+?[.:])(?:\s|$)", below, re.MULTILINE | re.DOTALL)
+    return title[1] if title else default, " ".join(prose[1].split()).rstrip(":") if prose else ""
+
+
 def main() -> int:
     pages = stage()
     shutil.rmtree(SITE, ignore_errors=True)
@@ -101,15 +122,13 @@ def main() -> int:
     if done.returncode:
         return done.returncode
     lines = ["# Keeps", "", "> One memory for AI agents, isolated by the database.", ""]
-    for path in pages:
+    for path in sorted(pages, key=_place()):
         name = path.relative_to(STAGED)
         target = SITE / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-        title = next(
-            (line[2:] for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")), name.stem
-        )
-        lines.append(f"- [{title}]({ADDRESS}{name.as_posix()})")
+        title, first = _told(path.read_text(encoding="utf-8"), name.stem)
+        lines.append(f"- [{title}]({ADDRESS}{name.as_posix()}){f': {first}' if first else ''}")
     (SITE / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     count, links, wrong = check()
     for each in wrong:
