@@ -13,6 +13,7 @@ import stat
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -23,10 +24,12 @@ from keeps.clock import Clock
 from keeps.db.embedded.binaries import ENVIRONMENT
 from keeps.db.embedded.home import BACKUP_PLAN, SPOOL, EmbeddedPostgres
 from keeps.db.embedded.server import DataFolder
+from keeps.db.statements import Statements
 from keeps.telemetry.logs import log
 from keeps.transfer.erased import remember_folder
 from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError
 
+QUERIES = Statements("keeps.backups")
 FULL_AGAIN = timedelta(days=7)
 """After so long a backup is a full one, so that no chain gets long."""
 SHIP_SECONDS = 20.0
@@ -80,15 +83,12 @@ async def create(server: EmbeddedPostgres, clock: Clock, *, full: bool = False) 
     plan = plan_of(server.home)
     folder = await asyncio.to_thread(plan.opened)
     async with server.administered() as connection:
-        archives = await connection.fetchval("SHOW archive_mode") == "on"
-        counts = await connection.fetchrow(
-            "SELECT (SELECT count(*) FROM keeps.tenants) AS tenants, (SELECT count(*) FROM keeps.memories) AS memories"
-        )
-        version = await connection.fetchval("SHOW server_version")
-        known = (dict(counts or {}), str(version))
-        made = await asyncio.to_thread(_make, server, folder, clock, known, full=full or not archives)
-        if archives:
-            await connection.execute("SELECT pg_switch_wal()")
+        held = await connection.fetchrow(QUERIES["server_held"].text)
+        assert held is not None
+        alone = full or not held["archives"]
+        made = await asyncio.to_thread(_make, server, folder, clock, dict(held), full=alone)
+        if held["archives"]:
+            await connection.execute(QUERIES["end_segment"].text)
     await ship(server)
     return made
 
@@ -108,9 +108,7 @@ def _new_name(folder: BackupFolder, began: datetime) -> str:
     return name
 
 
-def _make(
-    server: EmbeddedPostgres, folder: BackupFolder, clock: Clock, known: tuple[dict[str, int], str], *, full: bool
-) -> Backup:
+def _make(server: EmbeddedPostgres, folder: BackupFolder, clock: Clock, held: dict[str, Any], *, full: bool) -> Backup:
     user, place = server.folder.user, server.folder.data.parent
     with folder.alone():
         folder.remove_partial()
@@ -158,9 +156,9 @@ def _make(
             first_segment=first[1] if first else "",
             bytes=size,
             keeps=__version__,
-            postgres=known[1],
-            tenants=known[0].get("tenants", 0),
-            memories=known[0].get("memories", 0),
+            postgres=held["version"],
+            tenants=held["tenants"],
+            memories=held["memories"],
         )
         folder.write_backup(backup)
         return backup

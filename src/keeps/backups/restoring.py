@@ -21,11 +21,13 @@ from keeps.db.embedded.binaries import ENVIRONMENT
 from keeps.db.embedded.home import RESTORING, EmbeddedPostgres, prepared_home, remove_home
 from keeps.db.embedded.server import DataFolder
 from keeps.db.provision import DATABASE
+from keeps.db.statements import Statements
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.transfer.erased import erased_since, hashed, remember_folder
 from keeps_client.errors import ConflictError, NotFoundError, UnavailableError, ValidationFailedError
 
+QUERIES = Statements("keeps.backups")
 CLOCKS = timedelta(seconds=5)
 """An erasure so shortly before the restored moment is repeated, too."""
 WAL = "wal-restore"
@@ -184,21 +186,19 @@ async def _settle(
             raise NotFoundError("the log does not go on until that time; name an earlier one, or none") from None
         raise
     async with server, server.administered() as connection:
-        moment = await connection.fetchval("SELECT pg_last_xact_replay_timestamp()") or chain[-1].ended_at
+        moment = await connection.fetchval(QUERIES["last_replayed"].text) or chain[-1].ended_at
         for each in _ASKED:
             await connection.execute(f"ALTER SYSTEM RESET {each}")
-        users = await connection.fetch("SELECT tenant_id, user_id FROM keeps.users")
-        named = await connection.fetch("SELECT tenant_id FROM keeps.tenants")
+        users = await connection.fetch(QUERIES["everybody"].text)
+        named = await connection.fetch(QUERIES["every_tenant"].text)
         server.folder.user.run("rm", "-rf", "--", str(server.folder.data.parent / WAL))
         again = 0
         if gone := erased_since(folder.path, min(moment, at or moment) - CLOCKS):
             tenants = [row["tenant_id"] for row in named]
             async with opening(home, server.app_url) as keeps:
                 again = await _erase_again(keeps, folder.about.salt, gone, tenants, [tuple(row) for row in users])
-        await connection.execute("SET enable_indexscan = off; SET enable_indexonlyscan = off")
-        counts = await connection.fetchrow(
-            "SELECT (SELECT count(*) FROM keeps.tenants), (SELECT count(*) FROM keeps.memories)"
-        )
+        await connection.execute("SET enable_indexscan = off; SET enable_indexonlyscan = off")  # one may be damaged
+        counts = await connection.fetchrow(QUERIES["counts"].text)
         assert counts is not None
     (home / RESTORING).unlink()
     return Restored(home, [each.name for each in chain], moment, counts[0], counts[1], again)
