@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ __all__ = ["HEAD", "Step", "migrate", "steps"]
 
 LOCK_SECONDS, PAUSE_SECONDS, ATTEMPTS = 3.0, 2.0, 30
 _LOCKED = "55P03"
+_ONE_AT_A_TIME = threading.Lock()
+"""Alembic keeps what it works on in a global."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +80,5 @@ def _migrate_blocking(owner_url: str, revision: str) -> None:
 
     config = _config(owner_url)
     config.attributes["whole"] = revision == "head"  # the policies are of the newest tables
-    command.upgrade(config, revision)
+    with _ONE_AT_A_TIME:
+        command.upgrade(config, revision)
