@@ -54,8 +54,10 @@ async def contents(home: Path, tenant: str, user: str) -> set[str]:
         return set(held)
 
 
-async def test_a_moment_comes_back_and_the_erased_do_not(new_home: Callable[..., Path], tmp_path: Path) -> None:
-    home, folder = new_home("backed-up"), tmp_path / "backups"
+async def test_a_moment_comes_back_and_the_erased_do_not(
+    new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]
+) -> None:
+    home, folder = made_home("backed-up"), tmp_path / "backups"
     set_up(home, folder, tmp_path / "key", utc_now())
     async with await EmbeddedPostgres.open(home) as server:
         keeps = await opened(home)
@@ -122,8 +124,10 @@ async def test_a_moment_comes_back_and_the_erased_do_not(new_home: Callable[...,
         await restore(backups, new_home("z"), opening, name="20000101T000000Z")
 
 
-async def test_old_ones_go_with_the_log_that_only_they_needed(new_home: Callable[..., Path], tmp_path: Path) -> None:
-    home = new_home("pruned")
+async def test_old_ones_go_with_the_log_that_only_they_needed(
+    new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]
+) -> None:
+    home = made_home("pruned")
     set_up(home, tmp_path / "backups", None, utc_now())
     async with await EmbeddedPostgres.open(home) as server:
         await create(server, utc_now, full=True)
@@ -139,8 +143,10 @@ async def test_old_ones_go_with_the_log_that_only_they_needed(new_home: Callable
     assert (await verify(backups, new_home("still"), opening)).different == []
 
 
-async def test_a_folder_that_is_away_loses_nothing_of_the_log(new_home: Callable[..., Path], tmp_path: Path) -> None:
-    home, folder = new_home("away"), tmp_path / "backups"
+async def test_a_folder_that_is_away_loses_nothing_of_the_log(
+    new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]
+) -> None:
+    home, folder = made_home("away"), tmp_path / "backups"
     set_up(home, folder, None, utc_now())
     async with await EmbeddedPostgres.open(home) as server:
         await create(server, utc_now)
@@ -161,8 +167,8 @@ async def test_a_folder_that_is_away_loses_nothing_of_the_log(new_home: Callable
     assert await contents(restored, "acme", "alice") == {"While the disk was away."}
 
 
-def test_the_commands(new_home: Callable[..., Path], tmp_path: Path) -> None:
-    cli = Cli(new_home("commands"))
+def test_the_commands(new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]) -> None:
+    cli = Cli(made_home("commands"))
     assert "keeps backup on" in cli("backup", "create", code=1).stderr
     cli("remember", "Acme on Tuesday.", "--tenant", "acme", "--user", "alice")
     assert "Keep a copy" in cli("backup", "on", str(tmp_path / "b"), "--key-file", str(tmp_path / "key")).stdout
@@ -188,9 +194,9 @@ def test_the_commands(new_home: Callable[..., Path], tmp_path: Path) -> None:
 
 
 async def test_killed_half_way_a_backup_does_not_count_and_a_restore_is_not_opened(
-    new_home: Callable[..., Path], tmp_path: Path
+    new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]
 ) -> None:
-    home, folder = new_home("killed"), tmp_path / "backups"
+    home, folder = made_home("killed"), tmp_path / "backups"
     set_up(home, folder, None, utc_now())
     async with await EmbeddedPostgres.open(home) as server:
         keeps = await opened(home)
@@ -223,9 +229,11 @@ async def test_killed_half_way_a_backup_does_not_count_and_a_restore_is_not_open
         await EmbeddedPostgres.open(target)
 
 
-async def test_after_a_restore_another_history_begins(new_home: Callable[..., Path], tmp_path: Path) -> None:
+async def test_after_a_restore_another_history_begins(
+    new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]
+) -> None:
     """What was written after the restored moment, and what is written after the restore, never come together."""
-    home, folder = new_home("lost"), tmp_path / "backups"
+    home, folder = made_home("lost"), tmp_path / "backups"
     set_up(home, folder, None, utc_now())
     async with await EmbeddedPostgres.open(home) as server:
         keeps = await opened(home)
@@ -255,9 +263,9 @@ async def test_after_a_restore_another_history_begins(new_home: Callable[..., Pa
     assert (checked.good, checked.tenants, checked.restored.memories) == (True, 1, 2)
 
 
-async def test_damage_is_found(new_home: Callable[..., Path], tmp_path: Path) -> None:
+async def test_damage_is_found(new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]) -> None:
     """A torn page is never backed up as if it were whole; an index that lacks a row is found by trying it out."""
-    home = new_home("damaged")
+    home = made_home("damaged")
     set_up(home, tmp_path / "backups", None, utc_now())
     async with await EmbeddedPostgres.open(home) as server:
         keeps = await opened(home)
@@ -289,9 +297,9 @@ def _forged(backup: Path, **changes: object) -> None:
 
 
 @pytest.fixture
-async def made(new_home: Callable[..., Path], tmp_path: Path) -> tuple[Path, Path, str]:
+async def made(tmp_path: Path, made_home: Callable[[str], Path]) -> tuple[Path, Path, str]:
     """A home, its folder of backups, and the one that is in it."""
-    home, folder = new_home("made"), tmp_path / "backups"
+    home, folder = made_home("made"), tmp_path / "backups"
     set_up(home, folder, None, utc_now())
     async with await EmbeddedPostgres.open(home) as server:
         keeps = await opened(home)
@@ -353,8 +361,8 @@ async def test_a_refused_restore_removes_nothing(made: tuple[Path, Path, str], t
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "precious"
 
 
-async def test_the_seal_cannot_be_taken_off(new_home: Callable[..., Path], tmp_path: Path) -> None:
-    home, folder, key = new_home("sealed"), tmp_path / "backups", tmp_path / "key"
+async def test_the_seal_cannot_be_taken_off(tmp_path: Path, made_home: Callable[[str], Path]) -> None:
+    home, folder, key = made_home("sealed"), tmp_path / "backups", tmp_path / "key"
     set_up(home, folder, key, utc_now())
     async with await EmbeddedPostgres.open(home) as server:
         made = await create(server, utc_now)

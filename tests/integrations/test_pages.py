@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from keeps.engine import Keeps
 from keeps.scope import Scope
-from tests.pages.blocks import FRAMEWORKS, PAGES, of, run_python
+from tests.pages.blocks import FRAMEWORKS, PAGES, Block, of, run_python
 
 pytestmark = pytest.mark.anyio
 
@@ -29,4 +30,15 @@ async def test_python_runs(
         names: dict[str, Any] = {}
         run = replace(block, code=block.code.replace("keeps_…", key.secret))
         served = secured_url.removeprefix("http://")
-        await asyncio.to_thread(lambda b=run, n=names, s=served: asyncio.run(run_python(b, n, {}, s)))
+        await asyncio.to_thread(lambda b=run, n=names, s=served: asyncio.run(_run_and_close(b, n, s)))
+
+
+async def _run_and_close(block: Block, names: dict[str, Any], served: str) -> None:
+    """What a page leaves open, since its program would end there, is closed."""
+    await run_python(block, names, {}, served)
+    for each in names.values():
+        for held in (each, getattr(each, "client", None)):
+            if not isinstance(held, type) and callable(close := getattr(held, "close", None)):
+                done = close()
+                if inspect.isawaitable(done):
+                    await done

@@ -106,6 +106,10 @@ def _unpack(
 ) -> None:
     data = prepared_home(home)
     place, user = data.data.parent, data.user
+    with folder.reading(chain[-1].name, "home.json.gz") as file:
+        held = json.loads(file.read())
+    _bring_home(home, held)
+    remember_folder(home, folder.path)
     parts = place / "restore"
     _ok(user.run("mkdir", "-m", "700", "--", str(parts), str(place / WAL)))
     for each in chain:
@@ -143,10 +147,6 @@ def _unpack(
     lines = "".join(f"{key} = '{value.replace(chr(39), chr(39) * 2)}'\n" for key, value in wanted.items())
     _ok(user.run("/bin/sh", "-c", 'cat >>"$1"', "sh", str(data.data / "postgresql.auto.conf"), given=lines))
     _ok(user.run("touch", "--", str(data.data / "recovery.signal")))
-    with folder.reading(chain[-1].name, "home.json.gz") as file:
-        held = json.loads(file.read())
-    _bring_home(home, held)
-    remember_folder(home, folder.path)
 
 
 def _bring_home(home: Path, held: dict[str, dict[str, str]]) -> None:
