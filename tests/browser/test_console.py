@@ -259,7 +259,8 @@ async def test_what_jobs_did_is_taken_back_and_tried_again(
     memory = keeps.memory(Scope(tenant, "alice"))
     kept = await memory.remember("I am allergic to peanuts.", kind="episodic", importance=0.9)
     one = await memory.add_entity("Rex", entity_type="pet")
-    await memory.merge_entities(one.entity_id, (await memory.add_entity("Rexy", entity_type="pet")).entity_id)
+    other = await memory.add_entity("Rexy", entity_type="pet")
+    await memory.merge_entities(one.entity_id, other.entity_id)
     async with admin(server, "keeps_test") as connection:
         await connection.execute(
             "UPDATE keeps.memories SET created_at = now() - interval '3 hours' WHERE tenant_id = $1", tenant
@@ -280,10 +281,10 @@ async def test_what_jobs_did_is_taken_back_and_tried_again(
         await page.goto(f"{secured_url}/ui/operations")
         await page.locator(f"button[value='{job_id}']").click()
         await expect(page.locator(f"button[value='{job_id}']")).to_have_count(0)
-        await page.goto(f"{secured_url}/ui/graph/{one.entity_id}")
+        await page.goto(f"{secured_url}/ui/graph/{other.entity_id}")
         await page.get_by_text("Merge or unmerge").click()
-        await page.goto(f"{secured_url}/ui/graph?name=Rexy")
-        await page.get_by_role("link", name="Rex", exact=False).first.click()
+        await page.get_by_role("button", name="Take a merge of this entity back").click()
+        await expect(page.get_by_role("status")).to_have_text("unmerged")
         await page.goto(f"{secured_url}/ui/admin")
         row = page.get_by_role("row").filter(has_text=tenant).first
         await row.get_by_label("Memories at most").fill("1234")

@@ -159,6 +159,18 @@ async def test_memories_are_listed_by_importance_recency_and_name(memory: Any, k
         await memory.list(order="size")
 
 
+async def test_a_list_by_name_goes_on_among_those_without_one(memory: Any) -> None:
+    stored = {(await memory.remember(f"Nameless remark {number}.")).memory_id for number in range(5)}
+    found, cursor = [], None
+    while True:
+        page = await memory.list(order="name", limit=2, cursor=cursor)
+        found += [each.memory_id for each in page.items]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert (len(found), set(found)) == (5, stored)
+
+
 async def test_keys_below_a_key_move_together(memory: Any) -> None:
     for key in ("a", "a/x", "a/y/z", "ab", "a0", "b"):
         await memory.remember(f"This is {key}.", namespace="n", key=key)

@@ -308,7 +308,7 @@ WITH seen AS (
     SELECT memory_id,
         CASE $3 WHEN 'importance' THEN -importance WHEN 'name' THEN (key IS NULL)::integer ELSE 0 END::float8 AS rank,
         CASE $3 WHEN 'name' THEN 0 ELSE -extract(epoch FROM updated_at) END::numeric AS age,
-        CASE $3 WHEN 'name' THEN namespace || chr(1) || COALESCE(key, '') ELSE '' END COLLATE "C" AS words
+        CASE $3 WHEN 'name' THEN COALESCE(namespace, '') || chr(1) || COALESCE(key, '') ELSE '' END COLLATE "C" AS words
     FROM keeps.memories
     WHERE tenant_id = $1 AND (user_id = $2 OR visibility = 'tenant')
       AND keeps.memory_life(deleted_at, superseded_by, archived_at) = ANY ($7::text[])
