@@ -294,6 +294,16 @@ async def test_numbers_names_and_forms_that_cannot_be_are_said_so(secured_url: s
         assert quoted(name) == part
 
 
+async def test_a_conversation_opens_by_its_id(secured_url: str, keeps: Keeps, tenant: str) -> None:
+    await keeps.memory(Scope(tenant, "alice")).remember("Imported.", session_id="chat 1/2", kind="episodic")
+    async with browsing(secured_url, token(tenant, "alice", "reader")) as http:
+        async with http.get("/ui/conversations", params={"open": "chat 1/2"}) as answer:
+            assert answer.status == 200
+            assert "Imported." in await answer.text()
+        async with http.get("/ui/conversations", params={"open": "//evil.example"}, allow_redirects=False) as answer:
+            assert answer.headers["location"].startswith("/ui/conversations/%2F%2F")
+
+
 async def test_a_session_with_a_slash_in_its_name_opens(secured_url: str, keeps: Keeps, tenant: str) -> None:
     await keeps.memory(Scope(tenant, "alice")).create_session(session_id="a/b ä", name="The talk")
     async with browsing(secured_url, token(tenant, "alice", "writer")) as http:

@@ -13,6 +13,8 @@ PAGE, TURNS, FACTS = 30, 100, 100
 
 
 async def conversations(call: Call) -> Response:
+    if call.asked("open"):
+        return call.go(f"/ui/conversations/{quoted(call.asked('open'))}")
     page = await call.memory.list_sessions(limit=PAGE, cursor=call.asked("cursor") or None)
     return call.page("conversations.html", items=page.items, more=call.more(page.next_cursor))
 
