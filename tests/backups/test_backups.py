@@ -22,7 +22,7 @@ from keeps.bootstrap import open_keeps
 from keeps.cli.backups import opening
 from keeps.clock import utc_now
 from keeps.db.embedded import EmbeddedPostgres
-from keeps.db.embedded.home import SPOOL
+from keeps.db.embedded.archiving import SPOOL
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.settings import Settings
@@ -402,6 +402,12 @@ async def test_what_is_put_into_the_spool_is_not_followed(made: tuple[Path, Path
         elsewhere = tmp_path / "pg_wal"
         elsewhere.mkdir()
         (elsewhere / "0000000100000000000000AA").write_bytes(b"of another server")
+        plan = (home / "backup.json").read_text()
+        (home / "backup.json").unlink()
+        (spool / "0000000100000000000000FE").write_text("what a server still keeps when backups are off")
+        await ship(server)
+        assert list(spool.iterdir()) == [], "it would fill the disk"
+        (home / "backup.json").write_text(plan)
         spool.rename(tmp_path / "moved")
         spool.symlink_to(elsewhere)
         with pytest.raises(OSError):  # noqa: PT011  whatever the system says of a link
@@ -436,6 +442,10 @@ async def test_an_erasure_is_noted_wherever_there_are_backups(
     again = new_home("again")
     assert (await restore(BackupFolder.open(folder, None), again, opening)).erased_again == 3
     assert erased_since(folder, utc_now()) == frozenset(), "what was wholly erased before is not erased again"
+    async with opening(restored) as keeps:
+        with pytest.raises(NotFoundError):
+            await keeps.tenants.erase_user(Scope("acme"), "nobody")
+    assert erased_since(folder, utc_now()) == frozenset(), "whoever is called so later is not erased by a restore"
     ErasureNotes(restored, utc_now).begin("acme", "eve")
     assert len(erased_since(folder, utc_now())) == 1, "what was begun counts"
     assert moment < utc_now()

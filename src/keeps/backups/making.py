@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 import stat
-import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from keeps import __version__
-from keeps.backups.folder import NAME, SEGMENT, Backup, BackupFolder, copied
+from keeps.backups.folder import NAME, SEGMENT, Backup, BackupFolder
+from keeps.backups.programs import administrator, read_from, run, write
 from keeps.backups.sealing import new_key, read_key
 from keeps.clock import Clock
-from keeps.db.embedded.binaries import ENVIRONMENT
-from keeps.db.embedded.home import BACKUP_PLAN, SPOOL, EmbeddedPostgres
+from keeps.db.embedded.archiving import BACKUP_PLAN, SPOOL
+from keeps.db.embedded.home import EmbeddedPostgres
 from keeps.db.embedded.server import DataFolder
 from keeps.db.statements import Statements
 from keeps.telemetry.logs import log
@@ -118,15 +118,11 @@ def _make(server: EmbeddedPostgres, folder: BackupFolder, clock: Clock, held: di
         line = plan_of(server.home).line
         last = None if full else _base(folder, line, began)
         name = _new_name(folder, began)
-        into = folder.path / name
-        into.mkdir(mode=0o700)
-        work = Path(_done(user.run("mktemp", "-d", str(place / ".backup-XXXXXXXX"))).strip())
-        try:
-            _given(server, work / "pgpass", f"*:*:*:postgres:{server.password('postgres')}\n".encode())
-            where = f"host='{server.socket}' user=postgres passfile='{work / 'pgpass'}'"
+        (folder.path / name).mkdir(mode=0o700)
+        with administrator(server) as (work, connects):
             command = [
-                str(server.folder.binaries / "bin" / "pg_basebackup"),
-                f"--dbname={where}",
+                server.folder.binaries / "bin" / "pg_basebackup",
+                f"--dbname={connects}",
                 f"--pgdata={work / 'data'}",
                 "--checkpoint=fast",
                 "--wal-method=stream",
@@ -134,18 +130,17 @@ def _make(server: EmbeddedPostgres, folder: BackupFolder, clock: Clock, held: di
             ]
             if last is not None:
                 with folder.reading(last.name, "manifest.gz") as manifest:
-                    _given(server, work / "manifest", manifest.read())
+                    write(user, work / "manifest", manifest.read().decode())
                 command.append(f"--incremental={work / 'manifest'}")
-            _done(user.run(*command), "pg_basebackup")
-            label = _done(user.run("cat", "--", str(work / "data" / "backup_label")))
-            manifest_text = _done(user.run("cat", "--", str(work / "data" / "backup_manifest")))
+            run(user, *command)
+            label = run(user, "cat", "--", work / "data" / "backup_label")
             with folder.writing(name, "manifest.gz") as file:
-                file.write(manifest_text.encode())
-            size = _packed(server, work / "data", folder, name, "data.tar.gz")
+                file.write(run(user, "cat", "--", work / "data" / "backup_manifest").encode())
+            with folder.writing(name, "data.tar.gz") as file:
+                read_from(user, file, "tar", "-C", work / "data", "-cf", "-", ".")
             _keep_home(server.home, folder, name)
-        finally:
-            user.run("rm", "-rf", "--", str(work))
         first = re.search(r"file ([0-9A-F]{24})", label)
+        assert first is not None, label
         backup = Backup(
             name=name,
             line=line,
@@ -153,8 +148,8 @@ def _make(server: EmbeddedPostgres, folder: BackupFolder, clock: Clock, held: di
             of=None if last is None else last.name,
             began_at=began,
             ended_at=clock(),
-            first_segment=first[1] if first else "",
-            bytes=size,
+            first_segment=first[1],
+            bytes=folder.file(name, "data.tar.gz").stat().st_size,
             keeps=__version__,
             postgres=held["version"],
             tenants=held["tenants"],
@@ -162,21 +157,6 @@ def _make(server: EmbeddedPostgres, folder: BackupFolder, clock: Clock, held: di
         )
         folder.write_backup(backup)
         return backup
-
-
-def _packed(server: EmbeddedPostgres, source: Path, folder: BackupFolder, *name: str) -> int:
-    """A folder of the server's user as one file. What it holds is read as that user."""
-    command = server.folder.user.command("tar", "-C", str(source), "-cf", "-", ".")
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env=ENVIRONMENT) as packing,  # noqa: S603
-        folder.writing(*name) as file,
-    ):
-        assert packing.stdout is not None
-        copied(packing.stdout, file)
-        if packing.wait() != 0:
-            assert packing.stderr is not None
-            raise UnavailableError(f"the backup could not be packed: {packing.stderr.read().decode()[-300:]}")
-    return folder.file(*name).stat().st_size
 
 
 def _keep_home(home: Path, folder: BackupFolder, name: str) -> None:
@@ -196,9 +176,15 @@ def _keep_home(home: Path, folder: BackupFolder, name: str) -> None:
 
 
 async def ship(server: EmbeddedPostgres) -> int:
-    """Take the log that is done to the folder of backups; how many segments."""
+    """Take the log that is done to the folder of backups; how many segments. Where there is no plan any more, what a
+    server still puts there goes: it would fill the disk."""
     plan = Plan.of(server.home)
-    return 0 if plan is None else await asyncio.to_thread(_ship, plan, server.folder)
+    if plan is not None:
+        return await asyncio.to_thread(_ship, plan, server.folder)
+    spool = server.folder.data.parent / SPOOL
+    if spool.is_dir():
+        await asyncio.to_thread(server.folder.user.run, "/bin/sh", "-c", 'rm -f -- "$1"/*', "sh", str(spool))
+    return 0
 
 
 def _ship(plan: Plan, data: DataFolder) -> int:
@@ -273,17 +259,3 @@ class Shipper:
                     log().error("the log cannot be taken to the backups; it waits in the home", error=said)
                 failed = said
             await asyncio.sleep(SHIP_SECONDS)
-
-
-def _given(server: EmbeddedPostgres, path: Path, content: bytes) -> None:
-    """A file of the server's user, made as that user."""
-    command = server.folder.user.command("/bin/sh", "-c", 'umask 077; cat >"$1"', "sh", str(path))
-    done = subprocess.run(command, input=content, capture_output=True, check=False, cwd="/", env=ENVIRONMENT)  # noqa: S603
-    if done.returncode != 0:
-        raise UnavailableError(f"cannot write {path}: {done.stderr.decode()[-300:]}")
-
-
-def _done(done: subprocess.CompletedProcess[str], what: str = "a backup") -> str:
-    if done.returncode != 0:
-        raise UnavailableError(f"{what} failed: {done.stderr.strip()[-500:]}")
-    return done.stdout

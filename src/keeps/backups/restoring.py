@@ -6,21 +6,16 @@ import asyncio
 import base64
 import json
 import os
-import subprocess
-import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from gzip import GzipFile
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from keeps.backups.folder import Backup, BackupFolder, copied
-from keeps.db.embedded.binaries import ENVIRONMENT
+from keeps.backups.folder import Backup, BackupFolder
+from keeps.backups.programs import administrator, run, write_to
 from keeps.db.embedded.home import RESTORING, EmbeddedPostgres, prepared_home, remove_home
-from keeps.db.embedded.server import DataFolder
-from keeps.db.provision import DATABASE
 from keeps.db.statements import Statements
 from keeps.engine import Keeps
 from keeps.scope import Scope
@@ -111,24 +106,24 @@ def _unpack(
     _bring_home(home, held)
     remember_folder(home, folder.path)
     parts = place / "restore"
-    _ok(user.run("mkdir", "-m", "700", "--", str(parts), str(place / WAL)))
+    run(user, "mkdir", "-m", "700", "--", str(parts), str(place / WAL))
     for each in chain:
         progress(f"unpacking {each.name}")
-        _ok(user.run("mkdir", "-m", "700", "--", str(parts / each.name)))
+        run(user, "mkdir", "-m", "700", "--", str(parts / each.name))
         with folder.reading(each.name, "data.tar.gz") as file:
-            _piped(data, file, "tar", "-C", str(parts / each.name), "-xf", "-")
+            write_to(user, file, "tar", "-C", str(parts / each.name), "-xf", "-")
     if len(chain) > 1:
         progress("joining the incremental backups")
         combine = str(data.binaries / "bin" / "pg_combinebackup")
-        _ok(user.run(combine, "-o", str(data.data), *(str(parts / each.name) for each in chain)))
+        run(user, combine, "-o", str(data.data), *(str(parts / each.name) for each in chain))
     else:
-        _ok(user.run("mv", "-T", str(parts / chain[0].name), str(data.data)))
-    _ok(user.run("rm", "-rf", "--", str(parts)))
+        run(user, "mv", "-T", str(parts / chain[0].name), str(data.data))
+    run(user, "rm", "-rf", "--", str(parts))
     segments = folder.needed(chain[0].first_segment, histories_only=alone)
     for number, each in enumerate(segments, 1):
         progress(f"unpacking the log, {number} of {len(segments)}")
         with folder.reading("wal", each + ".gz") as file:
-            _piped(data, file, "/bin/sh", "-c", 'cat >"$1"', "sh", str(place / WAL / each))
+            write_to(user, file, "/bin/sh", "-c", 'cat >"$1"', "sh", str(place / WAL / each))
     if at is not None and not any(not each.endswith(".history") for each in segments):
         raise NotFoundError(
             f"the log was not kept then; the last backup before ended at {chain[-1].ended_at:%F %T} UTC"
@@ -145,8 +140,8 @@ def _unpack(
     elif at is not None:
         wanted |= {"recovery_target_time": at.isoformat()}
     lines = "".join(f"{key} = '{value.replace(chr(39), chr(39) * 2)}'\n" for key, value in wanted.items())
-    _ok(user.run("/bin/sh", "-c", 'cat >>"$1"', "sh", str(data.data / "postgresql.auto.conf"), given=lines))
-    _ok(user.run("touch", "--", str(data.data / "recovery.signal")))
+    run(user, "/bin/sh", "-c", 'cat >>"$1"', "sh", str(data.data / "postgresql.auto.conf"), given=lines)
+    run(user, "touch", "--", str(data.data / "recovery.signal"))
 
 
 def _bring_home(home: Path, held: dict[str, dict[str, str]]) -> None:
@@ -266,36 +261,8 @@ async def _damage(home: Path) -> str:
 
 
 def _checked(server: EmbeddedPostgres) -> str:
-    user, place = server.folder.user, server.folder.data.parent / "amcheck"
-    _ok(user.run("mkdir", "-m", "700", "--", str(place)))
-    given = user.run(
-        "/bin/sh", "-c", 'umask 077; cat >"$1"', "sh", str(place / "pgpass"),
-        given=f"*:*:*:postgres:{server.password('postgres')}\n",
-    )  # fmt: skip
-    _ok(given)
-    where = f"host='{server.socket}' user=postgres passfile='{place / 'pgpass'}' dbname={DATABASE}"
-    program = str(server.folder.binaries / "bin" / "pg_amcheck")
-    done = user.run(program, "--install-missing", "--heapallindexed", f"--maintenance-db={where}", where)
-    user.run("rm", "-rf", "--", str(place))
+    with administrator(server) as (_, connects):
+        program = str(server.folder.binaries / "bin" / "pg_amcheck")
+        maintained = f"--maintenance-db={connects}"
+        done = server.folder.user.run(program, "--install-missing", "--heapallindexed", maintained, connects)
     return "" if done.returncode == 0 else (done.stdout + done.stderr).strip()[:2_000]
-
-
-def _piped(data: DataFolder, source: GzipFile, *command: str) -> None:
-    """Bytes into a program that runs as the server's user."""
-    with (
-        tempfile.TemporaryFile() as said,  # a pipe that nobody reads meanwhile would fill
-        subprocess.Popen(  # noqa: S603
-            data.user.command(*command), stdin=subprocess.PIPE, stderr=said, cwd="/", env=ENVIRONMENT
-        ) as running,
-    ):
-        assert running.stdin is not None
-        with suppress(BrokenPipeError), running.stdin:  # what it says tells why
-            copied(source, running.stdin)
-        if running.wait() != 0:
-            said.seek(max(0, said.seek(0, os.SEEK_END) - 300))
-            raise UnavailableError(f"could not be written: {said.read().decode('utf-8', 'replace').strip()}")
-
-
-def _ok(done: subprocess.CompletedProcess[str]) -> None:
-    if done.returncode != 0:
-        raise UnavailableError(f"the backup cannot be restored: {done.stderr.strip()[-500:]}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -67,11 +67,11 @@ def on(
 
 def off(home: Home = None) -> None:
     """Keep no log any more. Backups that were made stay where they are."""
-    from keeps.db.embedded.home import BACKUP_PLAN
+    from keeps.db.embedded.archiving import BACKUP_PLAN
 
     place = _home(home)
     (place / BACKUP_PLAN).unlink(missing_ok=True)
-    out.print(f"{place} is not backed up any more; backups that were made stay. Its log is kept until its next start.")
+    out.print(f"{place} is not backed up any more; backups that were made stay.")
 
 
 def create(
@@ -308,19 +308,11 @@ def _moment(text: str | None) -> datetime | None:
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-class _progress:  # noqa: N801  used as a function
+@contextmanager
+def _progress() -> Generator[Callable[[str], None]]:
     """A line that says what is going on, where somebody looks."""
-
-    def __enter__(self) -> Callable[[str], None]:
-        self._status: Any = err.status("restoring …") if err.is_terminal else None
-        if self._status is not None:
-            self._status.start()
-        return self._say
-
-    def _say(self, what: str) -> None:
-        if self._status is not None:
-            self._status.update(f"{what} …")
-
-    def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
+    if not err.is_terminal:
+        yield lambda _: None
+        return
+    with err.status("restoring …") as status:
+        yield lambda what: status.update(f"{what} …")

@@ -133,7 +133,7 @@ def _model(settings: Settings) -> Check:
 
 def _backups(home: Path, place: Path) -> list[Check]:
     from keeps.backups.making import Plan
-    from keeps.db.embedded.home import SPOOL
+    from keeps.db.embedded.archiving import SPOOL
 
     try:
         plan = Plan.of(home)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from keeps.clock import Clock
-from keeps.db.embedded.home import BACKUP_PLAN
+from keeps.db.embedded.archiving import BACKUP_PLAN
 from keeps_client.errors import UnavailableError
 
 ABOUT, ERASED, FOLDERS = "keeps-backups.json", "erased.jsonl", "backup-folders.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
 from keeps.cache.redis import RedisCache, session_key, tenant_keys
@@ -56,8 +56,7 @@ class TenantService:
 
         await self._noted("begin", target.tenant_id, user_id)
         removed, left = await self._providers.erase(target)
-        receipt = await self._database.write(target, work)
-        await self._noted("done", target.tenant_id, user_id)
+        receipt = await self._erase(target, work, target.tenant_id, user_id)
         self._erased(target.tenant_id)
         if self._cache is not None:
             await self._cache.drop(session_key(target.tenant_id, target.user_id, ""), all_below=True)
@@ -83,12 +82,22 @@ class TenantService:
             ):
                 total.update(found)
         self._providers.forget_folders([scope.tenant_id])
-        receipt = await self._database.write(scope, work)
-        await self._noted("done", scope.tenant_id)
+        receipt = await self._erase(scope, work, scope.tenant_id)
         self._erased(scope.tenant_id)
         if self._cache is not None:
             await self._cache.drop(tenant_keys(scope.tenant_id), all_below=True)
         return _with_providers(receipt, removed, left)
+
+    async def _erase(self, scope: Scope, work: Callable[[Tx], Awaitable[ErasureReceipt]], *what: str) -> ErasureReceipt:
+        """In one transaction. That it is done is noted, also where there was nothing: or a restore would erase whoever
+        comes by that name later."""
+        try:
+            receipt = await self._database.write(scope, work)
+        except NotFoundError:
+            await self._noted("done", *what)
+            raise
+        await self._noted("done", *what)
+        return receipt
 
     async def _noted(self, state: Literal["begin", "done"], *what: str) -> None:
         if self._notes is not None:

@@ -29,6 +29,7 @@ from urllib.parse import quote
 import asyncpg
 
 from keeps.db.embedded import server as servers
+from keeps.db.embedded.archiving import archiving
 from keeps.db.embedded.binaries import SYSTEM_FOLDER, RunUser, choose_run_user, open_system_folder, usable_binaries
 from keeps.db.embedded.lease import POLL_SECONDS, Lease, home_lock, live_leases
 from keeps.db.embedded.server import DataFolder
@@ -41,8 +42,6 @@ from keeps_client.errors import UnavailableError
 _PROBE = Statements("keeps.db", file_name="probe.sql")
 START_TIMEOUT_SECONDS = 600.0
 RESTORING = "restoring"
-BACKUP_PLAN, SPOOL = "backup.json", "wal-spool"
-"""In the home: where its backups go. Beside the data: the log that waits to be taken there."""
 MAX_SOCKET_PATH_BYTES = 90  # the system's limit is 107, and ".s.PGSQL.5432" comes on top
 
 
@@ -362,24 +361,6 @@ def _make_server_place(home: Path, user: RunUser) -> Path:
     os.chown(place, user.uid, user.gid, follow_symlinks=False)
     (home / "server.location").write_text(f"{place}\n", encoding="utf-8")
     return place
-
-
-def archiving(home: Path, folder: DataFolder) -> dict[str, str]:
-    """The settings of a server whose home is backed up: its log is copied into a folder, from where it is taken away
-    (`keeps.backups`), and summed up for incremental backups."""
-    if not (home / BACKUP_PLAN).is_file():
-        return {}
-    spool = folder.data.parent / SPOOL
-    folder.user.run("mkdir", "-p", "-m", "700", "--", str(spool))
-    place = "'" + str(spool).replace("'", "'\\''").replace("%", "%%") + "'"
-    copy = f"cp '%p' {place}/.%f && sync {place}/.%f && mv {place}/.%f {place}/%f"
-    return {
-        "archive_mode": "on",
-        # What is there already is there since a crash came between: the same is fine, anything else is not.
-        "archive_command": f"if [ -e {place}/%f ]; then cmp -s '%p' {place}/%f; else {copy}; fi",
-        "archive_timeout": "60s",
-        "summarize_wal": "on",
-    }
 
 
 def _new_socket_folder(folder: DataFolder) -> Path:

@@ -1,0 +1,75 @@
+"""Programs that work on the data of an embedded server: run as its user, who owns the data, and nothing as root."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from gzip import GzipFile
+from pathlib import Path
+
+from keeps.backups.folder import copied
+from keeps.db.embedded.binaries import ENVIRONMENT, RunUser
+from keeps.db.embedded.home import EmbeddedPostgres
+from keeps.db.provision import DATABASE
+from keeps_client.errors import UnavailableError
+
+_SAID = 500
+"""So much of what a program complains of is told."""
+
+
+def run(user: RunUser, *command: str | Path, given: str | None = None) -> str:
+    """What it prints. Raises UnavailableError with what it complains of."""
+    done = user.run(*(str(each) for each in command), given=given)
+    if done.returncode != 0:
+        raise UnavailableError(f"{Path(command[0]).name} failed: {(done.stderr or done.stdout).strip()[-_SAID:]}")
+    return done.stdout
+
+
+def write(user: RunUser, path: Path, text: str) -> None:
+    """A file of that user, which nobody else reads."""
+    run(user, "/bin/sh", "-c", 'umask 077; cat >"$1"', "sh", path, given=text)
+
+
+@contextmanager
+def administrator(server: EmbeddedPostgres) -> Generator[tuple[Path, str]]:
+    """A folder of the server's user, removed afterwards, and how a program connects as PostgreSQL's administrator: the
+    password is in a file there, since others see arguments."""
+    user = server.folder.user
+    work = Path(run(user, "mktemp", "-d", server.folder.data.parent / ".backup-XXXXXXXX").strip())
+    try:
+        write(user, work / "pgpass", f"*:*:*:postgres:{server.password('postgres')}\n")
+        yield work, f"host='{server.socket}' user=postgres passfile='{work / 'pgpass'}' dbname={DATABASE}"
+    finally:
+        user.run("rm", "-rf", "--", str(work))
+
+
+def read_from(user: RunUser, target: GzipFile, *command: str | Path) -> None:
+    """All that a program prints, into a file."""
+    with _running(user, command, reads=True) as running:
+        assert running.stdout is not None
+        copied(running.stdout, target)
+
+
+def write_to(user: RunUser, source: GzipFile, *command: str | Path) -> None:
+    """A file, into a program."""
+    with _running(user, command, reads=False) as running:
+        assert running.stdin is not None
+        with suppress(BrokenPipeError), running.stdin:  # what it complains of tells why
+            copied(source, running.stdin)
+
+
+@contextmanager
+def _running(user: RunUser, command: tuple[str | Path, ...], *, reads: bool) -> Generator[subprocess.Popen[bytes]]:
+    stdin, stdout = (subprocess.DEVNULL, subprocess.PIPE) if reads else (subprocess.PIPE, subprocess.DEVNULL)
+    words = user.command(*(str(each) for each in command))
+    with tempfile.TemporaryFile() as said:  # a pipe that nobody reads meanwhile would fill, and stop it
+        with subprocess.Popen(  # noqa: S603
+            words, stdin=stdin, stdout=stdout, stderr=said, cwd="/", env=ENVIRONMENT
+        ) as running:
+            yield running
+        if running.returncode != 0:
+            said.seek(max(0, said.seek(0, 2) - _SAID))
+            complaint = said.read().decode("utf-8", "replace").strip()
+            raise UnavailableError(f"{Path(command[0]).name} failed: {complaint}")

@@ -1,0 +1,27 @@
+"""A home that is backed up: its server copies its log into a folder of its own, from where `keeps.backups` takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from keeps.db.embedded.server import DataFolder
+
+BACKUP_PLAN, SPOOL = "backup.json", "wal-spool"
+"""In the home: where its backups go. Beside the data: the log that waits to be taken there."""
+
+
+def archiving(home: Path, folder: DataFolder) -> dict[str, str]:
+    """Further settings of the server, where the home has a plan. The log is also summed up, for incremental backups."""
+    if not (home / BACKUP_PLAN).is_file():
+        return {}
+    spool = folder.data.parent / SPOOL
+    folder.user.run("mkdir", "-p", "-m", "700", "--", str(spool))
+    place = "'" + str(spool).replace("'", "'\\''").replace("%", "%%") + "'"
+    copy = f"cp '%p' {place}/.%f && sync {place}/.%f && mv {place}/.%f {place}/%f"
+    return {
+        "archive_mode": "on",
+        # What is there already is there since a crash came between: the same is fine, anything else is not.
+        "archive_command": f"if [ -e {place}/%f ]; then cmp -s '%p' {place}/%f; else {copy}; fi",
+        "archive_timeout": "60s",
+        "summarize_wal": "on",
+    }
