@@ -12,6 +12,9 @@ SELECT current_setting('server_version_num')::integer AS version,
        COALESCE(has_table_privilege(to_regclass('keeps.alembic_version'), 'SELECT'), false) AS has_schema
 FROM pg_roles WHERE rolname = current_user
 
+-- name: in_recovery
+SELECT pg_is_in_recovery()
+
 -- name: schema_there
 SELECT to_regclass('keeps.alembic_version') IS NOT NULL AS there
 

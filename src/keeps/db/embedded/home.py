@@ -169,7 +169,7 @@ class EmbeddedPostgres:
         try:
             connection = await asyncpg.connect(self.url(servers.SUPERUSER, "postgres"), timeout=60)
             try:
-                while await connection.fetchval("SELECT pg_is_in_recovery()"):  # noqa: ASYNC110  nobody tells
+                while await connection.fetchval(_PROBE["in_recovery"].text):  # noqa: ASYNC110  nobody tells
                     await asyncio.sleep(POLL_SECONDS)
             finally:
                 await connection.close()
