@@ -7,13 +7,15 @@ DEV_STAMP := $(VENV)/.installed-dev
 SOURCES := src client/src tests benchmarks tools
 DATA ?= ../shared/bench
 
+CELLS ?= tests/contract tests/conversations tests/transfer tests/webhooks tests/server/test_matrix.py
+
 FRAMEWORKS := .venv-integrations
 FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
 
 RELEASE := .venv-release
 RELEASE_STAMP := $(RELEASE)/.installed
 
-.PHONY: install demo test test-integrations test-pages browser check format site release bench clean
+.PHONY: install demo test test-cells test-integrations test-pages browser check format site release bench clean
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
 
@@ -52,6 +54,9 @@ test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own 
 
 test-pages: $(DEV_STAMP)  ## every block of Python and shell in the documentation, run
 	$(BIN)/python -m pytest -m pages tests/pages -n auto $(ARGS)
+
+test-cells: $(DEV_STAMP)  ## what callers can do, with all tenants in a second PostgreSQL; CELLS=tests is the whole suite
+	KEEPS_TEST_CELLS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(CELLS) $(ARGS)
 
 browser: $(DEV_STAMP)  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
 	@command -v chromium >/dev/null || { \

@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from rich.console import Console
 
 from benchmarks import temporary_folder
 from keeps.access.tokens import make_token
+from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps_client import MemoryClient
 from keeps_client.errors import KeepsError, UnavailableError
 
@@ -31,6 +33,24 @@ WORDS = (
     "garden rain letter bicycle harbour violin mountain coffee teacher window river bread lantern train winter".split()
 )
 RATE_PER_CLIENT = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`at`: seconds since the beginning. `bloat`: the share of rows that are dead, and not removed yet."""
+
+    at: float
+    megabytes: float
+    files: int
+    connections: int
+    bloat: float
+
+
+async def _rows(home: Path) -> tuple[int, int]:
+    async with await EmbeddedPostgres.open(home) as server, server.administered() as connection:
+        row = await connection.fetchrow("SELECT sum(n_dead_tup), sum(n_live_tup) FROM pg_stat_user_tables")
+        assert row is not None
+        return int(row[0] or 0), int(row[1] or 0)
 
 
 class Service:
@@ -75,8 +95,15 @@ class Service:
         self._process.send_signal(signal.SIGTERM)
         await self._process.wait()
 
-    def megabytes(self) -> float:
-        return psutil.Process(self._process.pid).memory_info().rss / (1 << 20)
+    async def sample(self, home: Path, at: float) -> Sample:
+        """What it takes now."""
+        process = psutil.Process(self._process.pid)
+        server = psutil.Process(inspect_home(home).running_pid)
+        backends = [each for each in server.children() if "keeps_app" in " ".join(each.cmdline())]
+        dead, live = await _rows(home)
+        return Sample(
+            at, process.memory_info().rss / (1 << 20), process.num_fds(), len(backends), dead / max(1, dead + live)
+        )
 
 
 class Client:
@@ -174,7 +201,7 @@ class Client:
 
 async def soak(minutes: float, clients: int) -> dict[str, Any]:
     secret = secrets.token_hex(32)
-    memory: list[tuple[float, float]] = []
+    samples: list[Sample] = []
     with temporary_folder("soak") as folder:
         service = Service(folder / "home", secret)
         await service.start()
@@ -185,7 +212,7 @@ async def soak(minutes: float, clients: int) -> dict[str, Any]:
         restarts = [(began + 20 * minutes, signal.SIGTERM), (began + 40 * minutes, signal.SIGKILL)]
         while not working.done():
             await asyncio.wait({asyncio.ensure_future(asyncio.sleep(5)), working}, return_when=asyncio.FIRST_COMPLETED)
-            memory.append((time.monotonic() - began, service.megabytes()))
+            samples.append(await service.sample(folder / "home", time.monotonic() - began))
             if restarts and time.monotonic() > restarts[0][0]:
                 await service.restart(restarts.pop(0)[1])
         await working
@@ -196,7 +223,7 @@ async def soak(minutes: float, clients: int) -> dict[str, Any]:
     done = sum((user.done for user in users), Counter[str]())
     failed = sum((user.failed for user in users), Counter[str]())
     parts = [
-        [megabytes for at, megabytes in memory if low < at / 60 <= high]
+        [each for each in samples if low < each.at / 60 <= high]
         for low, high in ((minutes * 0.7, minutes * 0.8), (minutes * 0.9, minutes + 1))
     ]
     return {
@@ -207,16 +234,15 @@ async def soak(minutes: float, clients: int) -> dict[str, Any]:
         "failed": dict(failed),
         "defects": service.defects,
         "lost_or_doubled": wrong[:20],
-        "memory_megabytes": {
-            "after the last restart": _mean(parts[0]),
-            "at the end": _mean(parts[1]),
-            "most": max(m for _, m in memory),
-        },
+        "after the last restart": _means(parts[0]),
+        "at the end": _means(parts[1]),
+        "most_megabytes": round(max(each.megabytes for each in samples), 1),
     }
 
 
-def _mean(values: list[float]) -> float:
-    return round(sum(values) / len(values), 1) if values else 0.0
+def _means(samples: list[Sample]) -> dict[str, float]:
+    names = ("megabytes", "files", "connections", "bloat")
+    return {name: round(sum(getattr(each, name) for each in samples) / max(1, len(samples)), 3) for name in names}
 
 
 def run(*, minutes: float, clients: int, as_json: bool) -> int:

@@ -6,9 +6,10 @@ import asyncio
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from uuid import uuid4
@@ -19,17 +20,21 @@ from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from keeps.ai.local import MiniLM
+from keeps.bootstrap import open_keeps
+from keeps.cells.service import CellService
 from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.db.pool import open_pool
 from keeps.db.session import Database
 from keeps.engine import Keeps, LocalMemory
 from keeps.indexing import service as indexing
 from keeps.scope import Scope
+from keeps.settings import load_settings
 from tests import watchdog
 from tests.serving import JWT_SECRET, serving
 
 collect_ignore = [] if find_spec("google") and find_spec("google.adk") else ["integrations"]
 """Frameworks have an environment of their own: `make test-integrations`."""
+SECRET_KEY = "a key for tests that is long enough and no secret"
 HELD = pytest.StashKey[bool]()
 watchdog.install()
 # How long an example takes on a busy machine says nothing.
@@ -101,8 +106,50 @@ def new_home() -> Iterator[Callable[..., Path]]:
 
 
 @pytest.fixture(scope="session")
+async def template(anyio_backend: str, new_home: Callable[..., Path]) -> Path:
+    """A home at the newest schema, whose server is stopped."""
+    home = new_home("template")
+    async with await EmbeddedPostgres.open(home):
+        return home
+
+
+@pytest.fixture
+def made_home(template: Path, new_home: Callable[..., Path]) -> Callable[[str], Path]:
+    """A home as a first start makes it, in a tenth of the time."""
+
+    def make(name: str) -> Path:
+        home = new_home(name)
+        subprocess.run(["cp", "--archive", template, home], check=True)
+        return home
+
+    return make
+
+
+@pytest.fixture(scope="session")
 async def server(anyio_backend: str, new_home: Callable[..., Path]) -> AsyncIterator[EmbeddedPostgres]:
-    home = new_home("run")
+    async with thrown_away(new_home("run")) as opened:
+        yield opened
+
+
+@contextmanager
+def small_disk(place: Path, megabytes: int) -> Iterator[None]:
+    """A file system of its own in a new folder, where one may be mounted."""
+    place.mkdir()
+    options = f"size={megabytes}m,mode=755"
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.skip(f"no disk can be mounted here: {made.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@asynccontextmanager
+async def thrown_away(home: Path) -> AsyncIterator[EmbeddedPostgres]:
+    """A server whose data nobody needs afterwards."""
     opened = await EmbeddedPostgres.open(home)
     yield opened
     if (pid := inspect_home(home).running_pid) is not None:
@@ -130,14 +177,14 @@ async def app_url(server: EmbeddedPostgres) -> str:
 @pytest.fixture(scope="session")
 async def fresh_database(server: EmbeddedPostgres) -> Callable[[], object]:
     """Makes another clone, for tests that count or break things; returns its name."""
+    return lambda: cloned(server)
 
-    async def make() -> str:
-        name = f"keeps_{uuid4().hex[:8]}"
-        async with admin(server) as connection:
-            await connection.execute(f"CREATE DATABASE {name} TEMPLATE keeps")
-        return name
 
-    return make
+async def cloned(server: EmbeddedPostgres) -> str:
+    name = f"keeps_{uuid4().hex[:8]}"
+    async with admin(server) as connection:
+        await connection.execute(f"CREATE DATABASE {name} TEMPLATE keeps")
+    return name
 
 
 @pytest.fixture(scope="session")
@@ -164,10 +211,32 @@ def shared(embedder: MiniLM) -> _Shared:
 
 
 @pytest.fixture(scope="session")
-async def keeps(app_url: str, shared: _Shared) -> AsyncIterator[Keeps]:
-    async with Keeps.open(database_url=app_url, embedder=shared) as opened:
+async def keeps(server: EmbeddedPostgres, app_url: str, shared: _Shared) -> AsyncIterator[Keeps]:
+    """With KEEPS_TEST_CELLS every tenant of the run is in a second cell, and the first only says so."""
+    async with await (
+        opened_on_two(server, shared)
+        if os.environ.get("KEEPS_TEST_CELLS")
+        else Keeps.open(database_url=app_url, embedder=shared)
+    ) as opened:
         yield opened
         indexing.SETTLE_SECONDS = 0.0  # what a thousand tests left for the index is thrown away
+
+
+async def opened_on(url: str, embedder: _Shared) -> Keeps:
+    settings = load_settings(database_url=url, given={"KEEPS_SECRET_KEYS": SECRET_KEY})
+    return await open_keeps(settings, embedder=embedder)
+
+
+async def opened_on_two(server: EmbeddedPostgres, embedder: _Shared) -> Keeps:
+    async with admin(server) as connection:
+        await connection.execute("CREATE DATABASE keeps_first TEMPLATE keeps")
+    first = server.url("keeps_app", "keeps_first")
+    opened = await opened_on(first, embedder)
+    settings = load_settings(database_url=first, given={"KEEPS_SECRET_KEYS": SECRET_KEY})
+    cells = CellService(opened, settings, {"main": server.url("postgres", "keeps_first")})
+    await cells.add("second", url=server.url("keeps_app", "keeps_test"))
+    await cells.set_weight("main", 0)
+    return opened
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from keeps.ai.embedder import Embedder
 from keeps.ai.tokens import choose_counter
 from keeps.backups.making import Shipper
 from keeps.cache.redis import RedisCache
+from keeps.cells.opening import CellOpener
 from keeps.clock import Clock, utc_now
 from keeps.context.router import ContextRouter
 from keeps.context.sources import SourceService
@@ -26,7 +27,7 @@ from keeps.databases.sealing import KeyRing
 from keeps.databases.service import DatabaseService
 from keeps.databases.targets import Reach
 from keeps.db.embedded import EmbeddedPostgres
-from keeps.db.pool import open_pool
+from keeps.db.pool import lazy_pool, open_pool
 from keeps.db.probe import probe
 from keeps.db.session import Database
 from keeps.documents.service import DocumentService
@@ -65,7 +66,6 @@ from keeps.tenants.service import Introducer
 from keeps.tenants.usage import LlmUsage
 from keeps.tools.service import ToolService
 from keeps.transcripts.service import TranscriptService
-from keeps.transfer.erased import ErasureNotes
 from keeps.transfer.erasure import TenantService
 from keeps.transfer.service import TransferService
 from keeps.webhooks.service import WebhookService
@@ -107,8 +107,10 @@ async def open_keeps(
             url = server.app_url
             opened(Shipper(server)).start()
         pool = await open_pool(str(url), size=settings.pool_size)
-        database = opened(Database(pool, server.revive if server else None))
-        await probe(database)
+        direct = lazy_pool(settings.worker_database_url, size=1) if settings.worker_database_url else None
+        standbys = [lazy_pool(each, size=settings.pool_size) for each in settings.read_database_url]
+        database = opened(Database(pool, server, opened(CellOpener(settings)), direct=direct, standbys=standbys))
+        await probe(database.main)
         metrics = Metrics()
         cache = opened(RedisCache(settings.redis_url, metrics)) if settings.redis_url else None
         model = embedder or choose_embedder(settings)
@@ -221,7 +223,6 @@ async def open_keeps(
                 cache,
                 clock,
                 recall.forget,
-                ErasureNotes(settings.home, clock) if server else None,
             ),
             transfer=TransferService(database, introducer, indexer),
             conversations=conversations,

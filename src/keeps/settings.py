@@ -22,12 +22,14 @@ AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 OTHER_VARIABLES = frozenset(
     "url token tenant_id user_id agent_id config admin_url owner_password app_password test_examples test_statements"
-    " database_to_ask".split()
+    " database_to_ask cell_admins test_cells".split()
 )
 """What else is read from the environment, by the client, the commands and the tests."""
 ABOUT = {
     "home": "folder of the embedded database",
     "database_url": "your own PostgreSQL, as `keeps_app`",
+    "read_database_url": "standbys of it for reads, with spaces between ([failover](../failover.md))",
+    "worker_database_url": "the same database past a pooler such as PgBouncer, for the worker, which listens",
     "pool_size": "connections to the database",
     "embedder": "the [model](../models.md): `local`, `multilingual`, `onnx:FOLDER`, `hub:NAME`, `openai`, or `none`",
     "model_dir": "a folder with the pinned `model.onnx`",
@@ -67,6 +69,7 @@ ABOUT = {
     "agent_id": "who acts (`--agent`)",
     "config": "the file of settings, instead of `keeps.toml` in the home (`--config`)",
     "admin_url": "PostgreSQL as its administrator, for `keeps migrate` and `keeps events replay --into`",
+    "cell_admins": "[cells](../cells.md) as their administrators, `NAME=URL` with spaces between, to move tenants",
     "owner_password": "for `keeps migrate`; made up if not given",
     "app_password": "for `keeps migrate`; made up if not given",
 }
@@ -80,6 +83,8 @@ class Settings:
 
     home: Path
     database_url: str | None = None
+    read_database_url: tuple[str, ...] = ()
+    worker_database_url: str | None = None
     pool_size: int = 10
     embedder: str = "local"
     embedding_model: str = "text-embedding-3-small"
@@ -154,15 +159,28 @@ def load_settings(
         raise ValidationFailedError(f"KEEPS_EMBEDDER is {embedder!r}; it must be one of {', '.join(EMBEDDERS)}")
     dimensions = setting("embedding_dimensions")
     url = database_url or setting("database_url")
-    if url is not None and not url.startswith(("postgresql://", "postgres://")):
+    read_urls, worker_url = tuple((setting("read_database_url") or "").split()), setting("worker_database_url")
+    for name, each in (
+        ("KEEPS_DATABASE_URL", url),
+        *(("KEEPS_READ_DATABASE_URL", one) for one in read_urls),
+        ("KEEPS_WORKER_DATABASE_URL", worker_url),
+    ):
+        if each is not None and not each.startswith(("postgresql://", "postgres://")):
+            raise ValidationFailedError(
+                f"{name} is not a PostgreSQL URL; write postgresql://keeps_app:password@host/database"
+            )
+    if url is None and (read_urls or worker_url):
         raise ValidationFailedError(
-            "KEEPS_DATABASE_URL is not a PostgreSQL URL; write postgresql://keeps_app:password@host/database"
+            "KEEPS_READ_DATABASE_URL and KEEPS_WORKER_DATABASE_URL go with KEEPS_DATABASE_URL; an embedded database has"
+            " no standbys"
         )
     ttl = setting("default_ttl_days")
     model_dir, markdown_folder = setting("model_dir"), setting("markdown_folder")
     return Settings(
         home=place,
         database_url=url,
+        read_database_url=read_urls,
+        worker_database_url=worker_url,
         pool_size=_whole("KEEPS_POOL_SIZE", setting("pool_size") or "10"),
         embedder=embedder,
         embedding_model=setting("embedding_model") or "text-embedding-3-small",

@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,15 @@ import openai  # noqa: F401  loading it takes half a second, which no step of a 
 import pytest
 import uvicorn
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 
 from keeps.ai import artifacts
 from keeps.ai.local import MiniLM
 from keeps.ai.openai import OpenAIEmbedder
 from keeps.ai.token_vectors import TOKEN_BYTES
+from keeps.cache.breaker import Breaker
 from keeps.db.session import Database
+from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client.errors import NotConfiguredError, UnavailableError
 from tests.watchdog import unwatched
@@ -94,10 +96,13 @@ class Remote:
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.failures: list[int] = []
+        self.lie: Callable[[list[dict[str, Any]]], Any] | None = None
+        self.awake = asyncio.Event()
+        self.awake.set()
         self.app = FastAPI()
         self.app.post("/v1/embeddings")(self.embeddings)
 
-    async def embeddings(self, request: Request) -> JSONResponse:
+    async def embeddings(self, request: Request) -> Response:
         body = await request.json()
         if self.failures:
             return JSONResponse(
@@ -106,10 +111,13 @@ class Remote:
         if request.headers["authorization"] != "Bearer right":
             return JSONResponse({"error": {"message": "bad key"}}, 401)
         self.requests.append(body)
+        await self.awake.wait()
         data = [
             {"object": "embedding", "index": n, "embedding": [float(len(text)), 1.0, 0.0]}
             for n, text in enumerate(body["input"])
         ]
+        if self.lie is not None:
+            return self.lie(data)
         return JSONResponse(
             {
                 "object": "list",
@@ -166,3 +174,105 @@ async def test_passing_failures_are_retried_and_lasting_ones_reported_without_co
     with pytest.raises(UnavailableError, match="cannot be reached"):
         await nobody.embed(["hello"])
     await nobody.close()
+
+
+def _all_as(vector: Any) -> Callable[[list[dict[str, Any]]], Response]:
+    return lambda data: JSONResponse(
+        {"object": "list", "model": "m", "data": [{**each, "embedding": vector} for each in data]}
+    )
+
+
+LIES: dict[str, Callable[[list[dict[str, Any]]], Response]] = {
+    "no JSON": lambda _: Response("<html>welcome</html>", media_type="text/html"),
+    "broken JSON": lambda _: Response('{"data": [', media_type="application/json"),
+    "another shape": lambda _: JSONResponse({"vectors": []}),
+    "no list": lambda _: JSONResponse({"data": 7}),
+    "too few": lambda data: JSONResponse({"data": data[:1]}),
+    "one twice": lambda data: JSONResponse({"data": [data[0], data[0]]}),
+    "words": _all_as(["a", "b", "c"]),
+    "nothing": _all_as(None),
+    "no numbers": _all_as([]),
+    "zero": _all_as([0.0, 0.0, 0.0]),
+    "not finite": lambda _: Response(
+        '{"data": [{"index": 0, "embedding": [NaN, 1, 1]}, {"index": 1, "embedding": [1e999, 1, 1]}]}',
+        media_type="application/json",
+    ),
+    "longer ones": _all_as([1.0, 2.0, 3.0, 4.0]),
+    "an endless number": lambda _: Response(
+        '{"data": [{"index": 0, "embedding": [%s, 1, 1]}, {"index": 1, "embedding": [1, 1, 1]}]}' % ("9" * 400),
+        media_type="application/json",
+    ),
+    "deep JSON": lambda _: Response("[" * 100_000, media_type="application/json"),
+    "of two lengths": lambda data: JSONResponse({"data": [data[0], {**data[1], "embedding": [1.0]}]}),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_what_is_no_vector_is_refused(remote: tuple[Remote, str], lie: str) -> None:
+    served, url = remote
+    embedder = OpenAIEmbedder("small", base_url=url, api_key="right")
+    assert embedder.dimensions == 0
+    await embedder.embed(["hello", "hallo"])
+    served.lie = LIES[lie]
+    with pytest.raises(UnavailableError, match="the embedding server"):
+        await embedder.embed(["hello", "hallo"])
+    served.lie = None
+    assert len(await embedder.embed(["hello", "hallo"])) == 2
+    assert embedder.dimensions == 3
+    await embedder.close()
+
+
+async def test_a_text_that_is_refused_is_nobody_elses_concern(remote: tuple[Remote, str]) -> None:
+    served, url = remote
+    embedder = OpenAIEmbedder("small", base_url=url, api_key="right")
+    for status in (400, 413, 422) * 3:
+        served.failures = [status]
+        with pytest.raises(UnavailableError, match=f"answered {status}"):
+            await embedder.embed_query("🙂" * 10_000)
+    assert embedder._breaker.lets_through()
+    await embedder.embed_query("🙂" * 10_000)
+    assert served.requests[-1]["input"] == ["🙂" * 2_000]
+    await embedder.embed(["é" * 24_000, "a" * 30_000, "a" * 12_000 + "我" * 12_000, "short"])
+    assert [len(each) for each in served.requests[-1]["input"]] == [4_000, 24_000, 13_333, 5]
+    await embedder.close()
+
+
+def test_after_the_rest_one_tries_for_all() -> None:
+    breaker = Breaker(rest_seconds=0.05)
+    for _ in range(3):
+        assert breaker.lets_through()
+        breaker.failed()
+    assert not breaker.lets_through()
+    while not breaker.lets_through():
+        pass
+    assert not breaker.lets_through(), "the second waits for what becomes of the first"
+    breaker.succeeded()
+    assert breaker.lets_through()
+    assert breaker.lets_through()
+
+
+async def test_who_hangs_is_not_waited_for_by_everybody(
+    remote: tuple[Remote, str], app_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, url = remote
+    embedder = OpenAIEmbedder("small", base_url=url, api_key="right")
+    async with Keeps.open(database_url=app_url, embedder=embedder) as keeps:
+        memory = keeps.memory(Scope(tenant, "alice"))
+        await memory.remember("Anna keeps bees.", index="now")
+        served.awake.clear()
+        monkeypatch.setattr("keeps.ai.openai.QUESTION_SECONDS", 0.2)
+        monkeypatch.setattr("keeps.ai.openai.TEXTS_SECONDS", 0.2)
+        found = await memory.recall("Who keeps bees?")
+        assert (found.partial, [hit.memory.content for hit in found.hits]) == (True, ["Anna keeps bees."])
+        receipt = await memory.remember("Ben keeps wasps.", index="now")
+        assert (receipt.status, receipt.indexed) == ("created", False)
+        while not embedder._breaker.is_open():
+            await memory.recall("Who keeps wasps?")
+        asked = len(served.requests)
+        assert (await memory.recall("Who keeps hornets?")).partial
+        assert len(served.requests) == asked, "it is left alone for a while"
+        served.awake.set()
+        embedder._breaker.succeeded()  # the while is over
+        await keeps.indexer.settle()
+        assert (await memory.insights()).index_pending == 0
+        assert not (await memory.recall("Who keeps hornets?")).partial

@@ -110,9 +110,9 @@ async def test_a_moment_comes_back_and_the_erased_do_not(
     assert "Before all backups." in held
     assert len(held) < len(written), "a backup by name is of its own end, whatever the log says further"
 
-    checked = await verify(backups, new_home("checked"), opening)
-    assert (checked.different, checked.restored.backups) == ([], [first.name, second.name, third.name])
-    assert checked.restored.memories == len(written) + 2
+    tried, checked = await verify(backups, new_home("checked"), opening)
+    assert (checked.different, tried.backups) == ([], [first.name, second.name, third.name])
+    assert tried.memories == len(written) + 2
 
     with pytest.raises(ConflictError):
         await restore(backups, then, opening)
@@ -140,7 +140,7 @@ async def test_old_ones_go_with_the_log_that_only_they_needed(
     assert len(gone) == 2
     assert 0 < segments < len(before)
     assert [each.name for each in backups.backups()] == [last.name]
-    assert (await verify(backups, new_home("still"), opening)).different == []
+    assert (await verify(backups, new_home("still"), opening))[1].different == []
 
 
 async def test_a_folder_that_is_away_loses_nothing_of_the_log(
@@ -257,10 +257,10 @@ async def test_after_a_restore_another_history_begins(
         await keeps.close()
     backups = plan_of(home).opened()
     assert set(old) <= set(backups.segments())
-    checked = await verify(backups, new_home("new"), opening)
-    assert (checked.good, checked.tenants, checked.restored.memories) == (True, 2, 31)
-    checked = await verify(backups, new_home("old"), opening, name=second.name)
-    assert (checked.good, checked.tenants, checked.restored.memories) == (True, 1, 2)
+    restored, checked = await verify(backups, new_home("new"), opening)
+    assert (checked.good, checked.tenants, restored.memories) == (True, 2, 31)
+    restored, checked = await verify(backups, new_home("old"), opening, name=second.name)
+    assert (checked.good, checked.tenants, restored.memories) == (True, 1, 2)
 
 
 async def test_damage_is_found(new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]) -> None:
@@ -279,7 +279,7 @@ async def test_damage_is_found(new_home: Callable[..., Path], tmp_path: Path, ma
         await keeps.close()
         await create(server, utc_now)
         file = server.folder.data / path
-    checked = await verify(plan_of(home).opened(), new_home("checked"), opening)
+    _, checked = await verify(plan_of(home).opened(), new_home("checked"), opening)
     assert not checked.good
     assert "memories_promotable" in checked.damaged
     content = bytearray(file.read_bytes())
@@ -288,6 +288,9 @@ async def test_damage_is_found(new_home: Callable[..., Path], tmp_path: Path, ma
     async with await EmbeddedPostgres.open(home) as server:
         with pytest.raises(UnavailableError, match="checksum"):
             await create(server, utc_now, full=True)
+        async with opening(home) as keeps:
+            with pytest.raises(UnavailableError, match="damaged"):
+                await keeps.memory(Scope("acme", "alice")).remember("On a damaged page.")
     assert len(plan_of(home).opened().backups()) == 1
 
 

@@ -157,6 +157,10 @@ def test_serve_refuses_what_is_not_safe_and_says_what_to_do(cli: Cli, served: Se
     assert "must be one of" in cli("serve", "--auth", "magic", code=2).stderr
     port = served.url.rpartition(":")[2]
     assert "choose another" in cli("serve", "--port", port, code=2).stderr
+    nowhere = "postgresql://keeps_app:x@127.0.0.1:9/keeps"
+    said = cli("serve", "--port", "0", code=3, KEEPS_DATABASE_URL=nowhere).stderr
+    assert "is it running, and is the address right?" in said
+    assert "Traceback" not in said
 
 
 def test_a_tenant_is_erased_only_when_one_is_sure(cli: Cli) -> None:

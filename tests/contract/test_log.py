@@ -10,7 +10,8 @@ import pytest
 
 from keeps.engine import Keeps
 from keeps.scope import Scope
-from keeps_client.errors import ValidationFailedError
+from keeps_client.errors import UnavailableError, ValidationFailedError
+from tests.conftest import admin
 
 
 async def taken(memory: Any, count: int, **given: Any) -> list[Any]:
@@ -97,6 +98,26 @@ async def test_a_position_beyond_the_log_is_refused(memory: Any) -> None:
     await memory.store("k", 1, "p")
     with pytest.raises(ValidationFailedError, match="ends at 1"):
         await taken(memory, 1, after=50)
+
+
+async def test_a_server_that_knows_less_for_a_moment_is_waited_for(keeps: Keeps, server: Any, tenant: str) -> None:
+    """As a leader does that was replaced, and has not noticed yet."""
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.remember("One.", index="later")
+    await keeps.indexer.settle()
+    async with (
+        keeps.events.subscription(alice.scope, after=0, types=None, kinds=None) as subscription,
+        admin(server, "keeps_test") as connection,
+    ):
+        read = await subscription.next_batch(5)
+        last = await connection.fetchval("SELECT last_sequence FROM keeps.tenants WHERE tenant_id = $1", tenant)
+        await connection.execute("UPDATE keeps.tenants SET last_sequence = 0 WHERE tenant_id = $1", tenant)
+        with pytest.raises(UnavailableError, match="an old leader"):
+            await subscription.next_batch(5)
+        await connection.execute("UPDATE keeps.tenants SET last_sequence = $2 WHERE tenant_id = $1", tenant, last)
+        await alice.remember("Two.", index="later")
+        again = await subscription.next_batch(5)
+    assert again[0].sequence == read[-1].sequence + 1
 
 
 async def test_others_events_are_not_heard(keeps: Keeps, tenant: str) -> None:

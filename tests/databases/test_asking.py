@@ -144,10 +144,11 @@ async def test_who_may_ask_is_said_by_the_database(asking: Keeps, tenant: str, s
 
 
 async def test_a_database_is_refused_with_the_reason(
-    asking: Keeps, keeps: Keeps, tenant: str, sqlite_shop: Asked
+    asking: Keeps, app_url: str, shared: Any, tenant: str, sqlite_shop: Asked
 ) -> None:
-    with pytest.raises(NotConfiguredError, match="KEEPS_SECRET_KEYS"):
-        await added(keeps, tenant, sqlite_shop)
+    async with Keeps.open(database_url=app_url, embedder=shared) as without_keys:
+        with pytest.raises(NotConfiguredError, match="KEEPS_SECRET_KEYS"):
+            await added(without_keys, tenant, sqlite_shop)
     for url, error, why in (
         ("oracle://a:b@c/d", ValidationFailedError, "must begin with"),
         ("postgresql://a:hunter2@127.0.0.1/d?host=/tmp", ValidationFailedError, "one option"),

@@ -26,7 +26,7 @@ from keeps_client.errors import (
     UnavailableError,
     ValidationFailedError,
 )
-from tests.databases.conftest import CANARY, KEYS, Asked, free_port
+from tests.databases.conftest import CANARY, KEYS, Asked
 from tests.databases.test_asking import added
 from tests.scripted_llm import Script, script
 
@@ -167,9 +167,8 @@ Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 @asynccontextmanager
 async def misbehaving(talk: Talk) -> AsyncIterator[int]:
     """A server that speaks no database's language."""
-    port = free_port()
-    server = await asyncio.start_server(talk, "127.0.0.1", port)
-    yield port
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
     server.close()
 
 

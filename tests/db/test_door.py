@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from keeps.db import session
+from keeps.db import cell
 from keeps.db.pool import address_of, open_pool
 from keeps.db.session import Database, Tx
 from keeps.db.statements import Condition, Statement
@@ -22,7 +22,7 @@ ONE = Statement("one", "SELECT 1 AS one")
 async def test_a_full_pool_says_unavailable_instead_of_waiting_for_ever(
     app_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "ACQUIRE_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(cell, "ACQUIRE_TIMEOUT_SECONDS", 0.1)
     database = Database(await open_pool(app_url, size=1))
     entered, leave = asyncio.Event(), asyncio.Event()
 
@@ -79,7 +79,15 @@ async def test_giving_up_after_five_attempts_is_unavailable(database: Database, 
 
 
 @pytest.mark.parametrize(
-    ("code", "message"), [("53100", "disk is full"), ("57014", "took too long"), ("53200", "ran out")]
+    ("code", "message"),
+    [
+        ("53100", "disk is full"),
+        ("58030", "disk fails"),
+        ("XX001", "damaged"),
+        ("XX002", "damaged"),
+        ("57014", "took too long"),
+        ("53200", "ran out"),
+    ],
 )
 async def test_what_the_server_lacks_is_said_in_words(database: Database, tenant: str, code: str, message: str) -> None:
     async def work(tx: Tx) -> None:

@@ -20,10 +20,11 @@ import pytest
 from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.db.embedded import binaries as programs
 from keeps.db.embedded.binaries import choose_run_user, installed_binaries, usable_binaries
+from keeps.db.embedded.lease import home_lock, live_leases
 from keeps.db.embedded.server import running_postmaster
 from keeps_client.errors import UnavailableError
 
-from ..conftest import until
+from ..conftest import small_disk, until
 
 AS_ROOT = os.geteuid() == 0
 OPENER = """
@@ -273,10 +274,44 @@ async def test_a_server_that_cannot_start_says_why(new_home: Callable[..., Path]
     home = new_home()
     opened = await EmbeddedPostgres.open(home)
     await opened.close()
-    version = opened.folder.data / "PG_VERSION"
-    version.write_text("9\n")
-    with pytest.raises(UnavailableError, match="incompatible"):
+    settings = opened.folder.data / "postgresql.auto.conf"
+    settings.write_text("no_such_setting = 1\n")
+    with pytest.raises(UnavailableError, match="no_such_setting"):
         await EmbeddedPostgres.open(home)
+    settings.write_text("")
+    for version, told in ((9, "--old-programs postgres-9"), (99, "a newer one")):
+        (opened.folder.data / "PG_VERSION").write_text(f"{version}\n")
+        with pytest.raises(UnavailableError, match=f"made by PostgreSQL {version}, .*{told}"):
+            await EmbeddedPostgres.open(home)
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root mounts a disk")
+async def test_a_home_on_a_disk_that_became_read_only_says_so(new_home: Callable[..., Path]) -> None:
+    place = new_home("disk")
+    with small_disk(place, 200):
+        opened = await EmbeddedPostgres.open(place / "home")
+        await opened.close()
+        remount = ["mount", "-o", "remount,ro", str(place)]
+        # The guard of the server ends a little later.
+        await until(
+            lambda: subprocess.run(remount, capture_output=True, check=False).returncode == 0, "it is read-only"
+        )
+        with pytest.raises(UnavailableError, match="read-only"):
+            await EmbeddedPostgres.open(place / "home")
+        assert inspect_home(place / "home").notes == ["the home cannot be written to: Read-only file system"]
+
+
+async def test_a_server_that_ends_as_soon_as_it_is_ready_says_why(
+    new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does whose log does not go on until the moment that it shall be restored to."""
+    home = new_home()
+    with monkeypatch.context() as patch:
+        patch.setattr("keeps.db.embedded.server.socket_folder_of", lambda _: None)
+        with pytest.raises(UnavailableError, match=r"ended as soon as it was ready\. Its log ends: "):
+            await EmbeddedPostgres.open(home)
+    with home_lock(home, 60):
+        assert live_leases(home / "leases") == []
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root drops to another user")

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from keeps.bootstrap import open_keeps
-from keeps.db import pool, session
+from keeps.db import cell, pool, transaction
 from keeps.db.embedded import inspect_home
 from keeps.scope import Scope
 from keeps.settings import Settings
@@ -22,9 +22,9 @@ from keeps_client.errors import UnavailableError
 async def test_reads_end_writes_wait_and_nothing_is_lost(
     new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "READ_SECONDS", 1)
-    monkeypatch.setattr(session, "PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(session, "ACQUIRE_TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(transaction, "READ_SECONDS", 1)
+    monkeypatch.setattr(transaction, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(cell, "ACQUIRE_TIMEOUT_SECONDS", 2.0)
     monkeypatch.setattr(pool, "CONNECT_SECONDS", 1.0)
     home = new_home("hanging")
     keeps = await open_keeps(Settings(home=home, embedder="none"))

@@ -86,6 +86,7 @@ async def test_no_acknowledged_write_is_lost(new_home: Callable[..., Path]) -> N
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
         await writers
+        assert inspect_home(home).running_pid != pid, "the kill must be felt"
         stored = {memory_id: version for ledger in ledgers for memory_id, version in ledger.written.items()}
         erased = set[UUID]().union(*(ledger.erased for ledger in ledgers))
         connection = await asyncpg.connect(keeps.admin_url)
@@ -105,7 +106,8 @@ async def test_no_acknowledged_write_is_lost(new_home: Callable[..., Path]) -> N
         gaps = await connection.fetchval("SELECT max(sequence) - count(*) FROM keeps.events")
         await connection.close()
     lost = sum(ledger.lost for ledger in ledgers)
-    assert 0 < lost < OPERATIONS // 10, "the kill must be felt, and be over soon"
+    # Writes of which nothing was committed yet are done again, so nobody need be told at all.
+    assert lost < OPERATIONS // 10, "it must be over soon"
     missing = [
         memory_id
         for memory_id, version in stored.items()

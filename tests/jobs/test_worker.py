@@ -57,8 +57,8 @@ async def test_what_is_due_runs_and_is_due_again_a_period_later(
     worker = working.worker
     worker.start()
     clock.forward(hours=2)
-    async with working.database.dedicated_connection() as connection:
-        await worker.tick(queue_on(connection))
+    async with working.database.main.dedicated_connection() as connection:
+        await worker.tick(working.database.main, queue_on(connection))
     await until(lambda: worker.done >= 3 * len(SCHEDULED), "every job of three tenants is done")
     await worker.close()
     for number in range(3):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from keeps.db.session import Tx
+from keeps.db.statements import Statement
 from keeps.engine import Keeps
+from keeps.indexing import store
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError
 
@@ -69,3 +73,44 @@ async def test_a_model_that_was_away_is_asked_again(fickle: tuple[Keeps, Fickle]
     embedder.away = False
     await keeps.indexer.settle()
     assert (await memory.insights()).index_pending == 0, f"{name} tells the index of nothing"
+
+
+async def test_the_lag_is_counted_while_a_memory_waits(fickle: tuple[Keeps, Fickle], tenant: str) -> None:
+    """Over all tenants, and others write on the same database: so what one memory adds is looked for."""
+    keeps, embedder = fickle
+    embedder.away = True
+    memory = keeps.memory(Scope(tenant, "alice"))
+    for number in range(3):
+        await memory.remember(f"Anna keeps {number} bees.")
+    waiting, seconds = await keeps.indexer.lag()
+    assert waiting >= 3
+    assert seconds > 0
+    embedder.away = False
+    await keeps.indexer.settle()
+
+
+async def test_who_has_vectors_of_other_models_is_found(keeps: Keeps, tenant: str) -> None:
+    shared: dict[str, UUID] = {}
+    for user in ("alice", "bob", "carol", "dave"):
+        memory = keeps.memory(Scope(tenant, user))
+        await memory.remember(f"{user} keeps bees.", index="now")
+        told = await memory.remember(f"{user} is known to all.", index="now", visibility="tenant")
+        shared[user] = told.memory.memory_id
+    await keeps.database.write(Scope(tenant, "carol"), lambda tx: _older(tx, shared["carol"]))
+    await keeps.database.write(Scope(tenant, "alice"), lambda tx: _older(tx, None))
+    embedder = keeps.indexer._embedder
+    assert embedder is not None
+    found = await store.users_with_other_models(keeps.database, embedder.model)
+    assert sorted(user for owner, user in found if owner == tenant) == ["alice", "carol"]
+    await keeps.indexer.drop_other_models()
+    found = await store.users_with_other_models(keeps.database, embedder.model)
+    assert [user for owner, user in found if owner == tenant] == []
+
+
+async def _older(tx: Tx, memory_id: UUID | None) -> None:
+    """As if a model of before had made the vectors: of this memory, or of all."""
+    statement = (
+        "UPDATE keeps.memory_vectors SET model = 'before' WHERE tenant_id = $1 AND user_id = $2"
+        " AND ($3::uuid IS NULL OR memory_id = $3)"
+    )
+    await tx.execute(Statement("older", statement), tx.scope.tenant_id, tx.scope.user_id, memory_id)

@@ -17,6 +17,10 @@ PYTHON = [each for each in PAGES if of(each, "python") and each.name not in FRAM
 SHELL = [each for each in PAGES if of(each, "sh")]
 
 
+EMBEDDED = ("cells.md",)
+"""Pages that are about embedded databases."""
+
+
 @pytest.fixture
 def environment(app_url: str, server_url: str, tenant: str, tmp_path: Path) -> dict[str, str]:
     """Who runs what is on the pages: a user of a new tenant, in a folder of their own."""
@@ -47,6 +51,8 @@ async def test_python_runs(page: Path, keeps: Keeps, tenant: str, environment: d
 
 @pytest.mark.parametrize("page", SHELL, ids=lambda page: page.name)
 async def test_shell_runs(page: Path, environment: dict[str, str], tmp_path: Path) -> None:
+    if page.name in EMBEDDED:
+        environment = {name: value for name, value in environment.items() if name != "KEEPS_DATABASE_URL"}
     for block in of(page, "sh"):
         await asyncio.to_thread(run_shell, block, environment, _served(environment), tmp_path)
 

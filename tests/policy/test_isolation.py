@@ -12,7 +12,8 @@ import pytest
 
 from keeps.clock import new_id, utc_now
 from keeps.db.pool import open_pool
-from keeps.db.probe import probe
+from keeps.db.probe import has_citus, probe
+from keeps.db.provision import made_up_passwords, provision
 from keeps.db.session import Database
 from keeps.engine import Keeps
 from keeps.memories.types import MemoryRow
@@ -439,7 +440,7 @@ async def test_the_probe_refuses_a_superuser_an_owner_and_a_missing_wall(server:
         database = Database(await open_pool(server.url(role, name), size=1))
         try:
             with pytest.raises(UnavailableError) as caught:
-                await probe(database)
+                await probe(database.main)
             return caught.value.detail
         finally:
             await database.close()
@@ -488,9 +489,9 @@ async def test_the_probe_asks_every_table_there_is(server: Any, fresh_database: 
                 f" ({', '.join(_anything(each[1]) for each in columns)})"
             )
         with pytest.raises(UnavailableError, match=f"sees rows of keeps.{table} without a tenant"):
-            await probe(database)
+            await probe(database.main)
         await connection.execute(f"DROP POLICY hole ON keeps.{table}")
-    await probe(database)
+    await probe(database.main)
     await database.close()
     await connection.close()
 
@@ -528,8 +529,37 @@ async def test_a_processor_that_cannot_run_pgvector_is_named(server: Any, fresh_
     await connection.close()
     database = Database(await open_pool(server.url("keeps_app", name), size=1))
     with pytest.raises(UnavailableError, match="AVX2"):
-        await probe(database)
+        await probe(database.main)
     await database.close()
+
+
+async def test_an_engine_that_breaks_a_promise_is_named(server: Any, fresh_database: Any) -> None:
+    """By a version() of the database's own, which comes before PostgreSQL's."""
+    name = await fresh_database()
+    connection = await asyncpg.connect(server.url("postgres", name))
+    await connection.execute(
+        "SET allow_system_table_mods = on; INSERT INTO pg_extension VALUES (99999, 'citus', 10, 11, false, '13.0')"
+    )
+    database = Database(await open_pool(server.url("keeps_app", name), size=1))
+    await probe(database.main)
+    assert await has_citus(database.main)
+    await database.close()
+    for said, lacks in (
+        ("PostgreSQL 15.2-YB-2.25.0.0-b489 on x86_64-pc-linux-gnu", "LISTEN"),
+        ("CockroachDB CCL v25.1.0 (x86_64-pc-linux-gnu)", "bit_hamming_ops"),
+    ):
+        await connection.execute(
+            f"CREATE OR REPLACE FUNCTION public.version() RETURNS text LANGUAGE sql AS $$ SELECT '{said}' $$"
+        )
+        for role in ("keeps_app", "postgres"):
+            await connection.execute(f"ALTER ROLE {role} IN DATABASE {name} SET search_path = public, pg_catalog")
+        database = Database(await open_pool(server.url("keeps_app", name), size=1))
+        with pytest.raises(UnavailableError, match=lacks):
+            await probe(database.main)
+        await database.close()
+        with pytest.raises(UnavailableError, match=lacks):
+            await provision(None, server.url("postgres", name), made_up_passwords())
+    await connection.close()
 
 
 def test_only_the_door_opens_transactions_and_sql_stands_in_sql_files() -> None:
@@ -538,7 +568,7 @@ def test_only_the_door_opens_transactions_and_sql_stands_in_sql_files() -> None:
         name = path.relative_to(SOURCE).as_posix()
         if name in ("databases/host.py", "databases/describing.py"):
             continue  # it asks others' servers, in a process of its own, and never Keeps'
-        if name != "db/session.py":
+        if name not in ("db/session.py", "db/transaction.py", "db/provision.py"):  # the last for administrators
             assert not re.search(r"\.transaction\(|['\"]BEGIN|set_config", text), (
                 f"{name} must go through db/session.py"
             )

@@ -89,9 +89,9 @@ async def test_what_is_erased_is_not_kept(made: Keeps, tenant: str) -> None:
         lambda: made.tenants.erase_user(alice.scope, "alice"),
     ):
         await alice.recall("w1 w2")
-        assert held.get((tenant, "alice", "current")) is not None
+        assert held.get((tenant, "alice", "current", "main")) is not None
         await erase()
-        assert held.get((tenant, "alice", "current")) is None
+        assert held.get((tenant, "alice", "current", "main")) is None
 
 
 async def test_what_does_not_fit_is_read_in_parts(made: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:

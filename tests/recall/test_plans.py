@@ -111,7 +111,7 @@ def words_plan_is_by_index(text: str) -> None:
 
 async def test_words_are_read_by_their_lists_under_row_security(big: asyncpg.Connection) -> None:
     asked = "big", ["", "user-3"], ["current"]
-    text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"], "x")
+    text = await plan(big, QUERIES["recall_words"].text, *asked, ["w3", "common"], "x", 52)
     words_plan_is_by_index(text)
     text = await plan(big, QUERIES["recall_signs"].text, "big", "user-3", "current", "x", [1_024, 2_048])
     assert "using vector_bits_pkey" in text
@@ -188,7 +188,7 @@ async def test_words_of_somebody_alone_are_read_by_their_lists_too(server: Any, 
     await admin.execute("ANALYZE keeps.memory_words, keeps.postings, keeps.audience_words")
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
-    asked = "big", ["", "user-0"], ["current"], ["w3"], None
+    asked = "big", ["", "user-0"], ["current"], ["w3"], None, 4
     text = await plan(app, QUERIES["recall_words"].text, *asked, user="user-0")
     await app.close()
     words_plan_is_by_index(text)
@@ -244,7 +244,7 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(
     monkeypatch.setattr(store, "PARTS_AT_ONCE", parts_at_once)
 
     class _Tx:
-        scope = Scope("big", "user-3")
+        scope, cell = Scope("big", "user-3"), "main"
 
         async def fetch(self, statement: Any, *values: Any) -> list[asyncpg.Record]:
             return await big.fetch(statement.text, *values)
@@ -267,7 +267,7 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(
             near, far = matrix[number * 50], matrix[number * 50 + 1]
             query = ((near + 0.7 * far) / np.linalg.norm(near + 0.7 * far)).astype(np.float32)
             truth = {rows[n]["memory_id"] for n in np.argsort(-(matrix @ query))[:10]}
-            held = await store.postings(tx, [], selection, "x")
+            held = await store.postings(tx, [], selection, "x", 384)
             found = await Arms("x", utc_now).nearest(tx, held, query, selection, 100)
             assert len(found) == 100
             hits += len(truth & set(list(found)[:10]))

@@ -14,6 +14,7 @@ import asyncpg
 import pytest
 
 import keeps
+from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.statements import Statements
 from keeps.events.store import Reach
 from keeps.items.store import ItemRow
@@ -21,6 +22,7 @@ from keeps.memories.types import MEMORY
 from keeps.transcripts.store import TranscriptRow
 from keeps_client import models
 from keeps_client.models import insights
+from tests.conftest import admin
 
 STATEMENTS = {
     held.package: held
@@ -119,6 +121,7 @@ async def test_the_policies_are_those_that_were_looked_at(raw: asyncpg.Connectio
     told = [" · ".join(" ".join(str(each).split()) for each in row) for row in found]
     assert told == (Path(__file__).parent / "policies.txt").read_text(encoding="utf-8").splitlines()
     assert {row["tablename"] for row in found if "keeps_app" in row["roles"]} == set(TABLES)
+    assert {row["permissive"] for row in found} == {"PERMISSIVE"}, "engines that copy policies have lost the others"
 
 
 async def test_every_primary_key_begins_with_the_tenant(raw: asyncpg.Connection) -> None:
@@ -139,6 +142,20 @@ async def test_every_foreign_key_is_indexed_and_begins_with_the_tenant(raw: asyn
         " - 1] @> conkey[1:2])"
     )
     assert [each["conname"] for each in bad] == [], "add an index on the columns of the foreign key"
+
+
+async def test_the_directory_of_cells_is_asked_by_functions_only(raw: asyncpg.Connection) -> None:
+    found = await raw.fetch(
+        "SELECT relname::text AS name, relrowsecurity AND relforcerowsecurity AS walled, (SELECT"
+        " array_agg(polroles::regrole[]::text) FROM pg_policy WHERE polrelid = held.oid) AS policies,"
+        " has_schema_privilege('keeps_app', relnamespace, 'USAGE') OR has_any_column_privilege('keeps_app', held.oid,"
+        " 'SELECT, INSERT, UPDATE') OR has_table_privilege('keeps_app', held.oid, 'DELETE') AS reachable FROM pg_class"
+        " AS held WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'keeps_cells') AND relkind = 'r'"
+        " ORDER BY 1"
+    )
+    assert [tuple(row.values()) for row in found] == [
+        (name, True, ["{keeps_owner}"], False) for name in ("cells", "placements")
+    ]
 
 
 async def test_times_have_a_zone(raw: asyncpg.Connection) -> None:
@@ -162,6 +179,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "count_state",
         "drop_audience",
         "drop_postings",
+        "elsewhere",
         "erase_tenant",
         "erase_user",
         "event_owners",
@@ -175,7 +193,10 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "forget_bits",
         "forget_words",
         "forget_undoer",
+        "has_placements",
+        "index_waiting",
         "installation_counts",
+        "list_cells",
         "list_tenants",
         "log_cascade",
         "last_sequences",
@@ -183,6 +204,8 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "make_event_partitions",
         "memory_owners",
         "memory_subjects",
+        "place_tenant",
+        "reached",
         "redact_events",
         "redact_graph_events",
         "redact_memory_events",
@@ -195,6 +218,8 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "schedule_tenant",
         "take_due_jobs",
         "take_places",
+        "take_turn",
+        "tenants_elsewhere",
         "transcript_owners",
         "users_due",
         "users_of_tenant",
@@ -210,9 +235,27 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         assert each["acl"] != "public", each["proname"]
 
 
+async def test_a_query_with_parameters_is_plpgsql(raw: asyncpg.Connection) -> None:
+    """Its plan is kept, and other engines take it. What is left in SQL are expressions, which are put where they are
+    called."""
+    found = await raw.fetch(
+        "SELECT proname FROM pg_proc JOIN pg_language ON pg_language.oid = prolang"
+        " WHERE lanname = 'sql' AND pronargs > 0 AND prokind = 'f'"
+        " AND pronamespace IN ('keeps'::regnamespace, 'keeps_cells'::regnamespace)"
+        r" AND pg_get_functiondef(pg_proc.oid) ~* '\m(from|insert|update|delete)\s+[a-z_.]+\s'"
+    )
+    assert [each["proname"] for each in found] == []
+
+
 @pytest.mark.parametrize("package", sorted(STATEMENTS))
-async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, package: str) -> None:
-    """And where it says which type its rows are read into, it has that type's fields, all of them and no others."""
+async def test_every_statement_can_be_prepared(raw: asyncpg.Connection, server: EmbeddedPostgres, package: str) -> None:
+    """By the role that runs it. And where it says which type its rows are read into, it has that type's fields, all of
+    them and no others."""
+    if package == "keeps.cells":
+        async with admin(server, "keeps_test") as administrator:
+            for statement in STATEMENTS[package].all():
+                await administrator.prepare(statement.text)
+        return
     for statement in STATEMENTS[package].all():
         prepared = await raw.prepare(statement.text)
         columns = {each.name for each in prepared.get_attributes()}

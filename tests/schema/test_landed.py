@@ -20,6 +20,8 @@ LANDED = {
     "0010.sql": "9e6fdee1c5a098fd8a516f6f1e132a25ec0dc6faf61f0dafcac488b1113d4e9a",
     "0011.sql": "5a71312685e42ed759d9eb3f91cc830bf9f22499797c1796fba3849ee9eae1c9",
     "0012.sql": "75d08ce0e1185281190f9bff3c2abcde0583a5fafa66d54365374b916ebe7a1e",
+    "0013.sql": "87b2bd5723cde0896dc1042fb2a8eea880b8db9c9e8f234a2699d91857f0eeb5",
+    "0014.sql": "fb89e0643e800f6acf47a1c45903f2c811f4e5fbb454d41392b89bf3fcb7de48",
 }
 """What each revision says. Add a line when one lands on main; never change one."""
 

@@ -9,6 +9,9 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from keeps.db.cell import Cell
+from keeps.db.pool import open_pool
+from keeps.db.probe import probe
 from keeps.schema import migrate as migrating
 from keeps.schema.files import HEAD, read_sql_file
 from keeps.schema.migrate import migrate, steps
@@ -66,6 +69,23 @@ async def test_a_table_that_is_never_free_is_said_so(server: Any, older: str, mo
 
 def test_a_plan_says_what_is_to_do() -> None:
     assert [each.revision for each in steps(None)] == [f"{number:04}" for number in range(1, int(HEAD) + 1)]
-    assert [each.revision for each in steps(BEFORE)] == [HEAD]
+    assert [each.revision for each in steps(BEFORE)] == [
+        f"{number:04}" for number in range(int(BEFORE) + 1, int(HEAD) + 1)
+    ]
     assert steps(HEAD) == []
     assert all(each.what for each in steps(None))
+
+
+async def test_a_newer_schema_is_served_where_it_says_so(server: Any, fresh_database: Any) -> None:
+    name = await fresh_database()
+    newer = f"{int(HEAD) + 1:04}"
+    async with admin(server, name) as connection:
+        await connection.execute("UPDATE keeps.alembic_version SET version_num = $1", newer)
+        cell = Cell("main", await open_pool(server.url("keeps_app", name), size=1))
+        await probe(cell)
+        await connection.execute(
+            f"CREATE OR REPLACE FUNCTION keeps.serves_from() RETURNS text LANGUAGE sql IMMUTABLE RETURN '{newer}'"
+        )
+        with pytest.raises(UnavailableError, match="cannot serve"):
+            await probe(cell)
+        await cell.close()

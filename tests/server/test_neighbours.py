@@ -17,7 +17,7 @@ from keeps.engine import Keeps
 from keeps.scope import DEFAULT_USER_ID, Scope
 from keeps.turns import FairSlots
 from tests.conftest import until
-from tests.serving import serving, token
+from tests.serving import serving
 
 CALLERS = 30
 LONG = "The harvest of field {n} was weighed on a rainy morning and written into the book of the farm. " * 40
@@ -42,11 +42,17 @@ async def test_beside_the_worst_requests_nothing_of_another_tenant_fails(new_hom
     assert answered <= {200, 201, 503}, "who is loud waits, or is told to come again"
 
 
-async def _post(http: aiohttp.ClientSession, who: str, path: str, body: dict[str, Any]) -> int:
-    headers = {"Authorization": f"Bearer {token(who, 'alice', 'writer')}"}
-    async with http.post(path, json=body, headers=headers) as answer:
-        await answer.read()
-        return answer.status
+@pytest.fixture
+def one_place(monkeypatch: pytest.MonkeyPatch) -> list[FairSlots]:
+    """The places of each server that is made: one, for all tenants."""
+    made: list[FairSlots] = []
+
+    def make(*_: Any, **__: Any) -> FairSlots:
+        made.append(FairSlots(1, alone=1, beside=1))
+        return made[-1]
+
+    monkeypatch.setattr("keeps.server.app.FairSlots", make)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -67,32 +73,30 @@ async def _post(http: aiohttp.ClientSession, who: str, path: str, body: dict[str
     ],
 )
 async def test_a_quiet_tenant_is_answered_while_a_loud_one_waits(
-    secured_url: str, tenant: str, path: str, body: Any
+    keeps: Keeps, tenant: str, one_place: list[FairSlots], path: str, body: Any
 ) -> None:
+    """The loud tenant asked first; who came last is served before most of its queue."""
     quiet = f"{tenant}-quiet"
-    async with aiohttp.ClientSession(secured_url, connector=aiohttp.TCPConnector(limit=0)) as http:
-        assert await _post(http, quiet, "/v1/memories", {"content": "Tea is served at five."}) == 201
+    async with serving(keeps) as url, aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0)) as http:
+        (slots,) = one_place
+        await slots.take("somebody else", 1)
         loud = [asyncio.create_task(_post(http, tenant, path, body(n))) for n in range(CALLERS)]
-        await asyncio.sleep(0)  # all of them are on their way before the quiet tenant asks
-        assert await _post(http, quiet, "/v1/recall", {"query": "when is tea?"}) == 200
-        assert await _post(http, quiet, "/v1/memories", {"content": "Tea is served at six."}) == 201
-        waiting = sum(not each.done() for each in loud)
-        assert waiting > CALLERS // 2, "most of the loud tenant's queue was served before the quiet one's two requests"
-        assert {await each for each in loud} <= {200, 201, 429, 503}
-        print(f"{path}: {waiting} of {CALLERS} still waited")
+        await until(lambda: len(slots._waiting.get(tenant, ())) == CALLERS, "the loud tenant's requests wait")
+        asked = [
+            asyncio.create_task(_post(http, quiet, "/v1/memories", {"content": "Tea is served at five."})),
+            asyncio.create_task(_post(http, quiet, "/v1/recall", {"query": "when is tea?"})),
+        ]
+        await until(lambda: len(slots._waiting.get(quiet, ())) == len(asked), "the quiet tenant's requests wait")
+        slots.leave("somebody else")
+        assert await asyncio.gather(*asked) == [201, 200]
+        assert len(slots._waiting.get(tenant, ())) > CALLERS // 2, "most of the loud tenant's queue was served first"
+        assert set(await asyncio.gather(*loud)) <= {200, 201, 429, 503}
 
 
-@pytest.fixture
-def one_place(monkeypatch: pytest.MonkeyPatch) -> list[FairSlots]:
-    """The places of each server that is made: one, for all tenants."""
-    made: list[FairSlots] = []
-
-    def make(*_: Any, **__: Any) -> FairSlots:
-        made.append(FairSlots(1, alone=1, beside=1))
-        return made[-1]
-
-    monkeypatch.setattr("keeps.server.app.FairSlots", make)
-    return made
+async def _post(http: aiohttp.ClientSession, tenant: str, path: str, body: dict[str, Any]) -> int:
+    async with http.post(path, json=body, headers={"X-Tenant-ID": tenant}) as answer:
+        await answer.read()
+        return answer.status
 
 
 async def test_who_hung_up_while_waiting_is_not_served(keeps: Keeps, tenant: str, one_place: list[FairSlots]) -> None:

@@ -67,6 +67,7 @@ class KeyService:
             await ensure_tenant(tx)
             await store.insert(tx, key, hash_of(secret))
 
+        await self._database.place(scope.tenant_id)
         await self._database.write(scope, work)
         return MadeKey(**key.model_dump(), secret=secret)
 

@@ -92,7 +92,7 @@ class OpenAIChat:
             ) from None
         except self._errors.OpenAIError as error:
             raise UnavailableError(f"the LLM cannot be reached ({type(error).__name__})") from None
-        except (AttributeError, IndexError, TypeError):
+        except (AttributeError, IndexError, TypeError, ValueError, RecursionError):
             raise UnavailableError("the LLM's answer is none of OpenAI's API") from None
 
     async def _complete(self, messages: list[dict[str, str]], shape: type[BaseModel]) -> Any:

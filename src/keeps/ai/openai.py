@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from keeps.ai.embedder import Embedding, Floats, QueryEmbedding
+from keeps.cache.breaker import Breaker
 from keeps.db.session import forbid_inside_transaction
 from keeps_client.errors import NotConfiguredError, UnavailableError
 
 BATCH = 128
 CONCURRENT_BATCHES = 4
 TIMEOUT_SECONDS = 30.0
+TEXTS_SECONDS, QUESTION_SECONDS = 60.0, 10.0
+"""What a batch of texts, and a question, may take with all retries. Whoever asks goes on by words."""
 RETRIES = 3
-MAX_CHARACTERS = 24_000
+PASSING = (408, 409, 429)
+"""Of the statuses that blame the request, those that say: ask again."""
+MAX_WEIGHT = 24_000
+"""Of a text so much is sent: characters of ASCII, or bytes of others three times, which take about as many tokens. The
+limit of OpenAI's models is 8,192."""
+MOST_DIMENSIONS = 16_000
+"""PostgreSQL takes no longer ones."""
+NO_VECTORS = "the embedding server's answer is none of OpenAI's API"
 KNOWN_DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+
+
+class _RefusedError(UnavailableError):
+    """The server does not take this text, such as one that is too long for it."""
 
 
 class OpenAIEmbedder:
@@ -49,46 +64,94 @@ class OpenAIEmbedder:
         self._name = model
         self._asked = dimensions
         self._slots = asyncio.Semaphore(CONCURRENT_BATCHES)
-        self.dimensions = dimensions or KNOWN_DIMENSIONS.get(model, 0)
+        self._breaker = Breaker()
+        self.dimensions = self._seen = dimensions or KNOWN_DIMENSIONS.get(model, 0)
         self.model = f"openai/{model}" + (f"/{dimensions}" if dimensions else "")
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         forbid_inside_transaction("the embedding model")
         batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
-        answers = await asyncio.gather(*(self._ask(batch) for batch in batches))
+
+        async def one(batch: Sequence[str]) -> list[Floats]:
+            async with self._slots:
+                return await self._ask(batch, TEXTS_SECONDS)
+
+        answers = await asyncio.gather(*map(one, batches))
         return [Embedding(vector, None) for answer in answers for vector in answer]
 
     async def embed_query(self, text: str) -> QueryEmbedding:
-        (found,) = await self.embed([text])
-        return QueryEmbedding(found.sentence, None, ())
+        """It waits for no text."""
+        forbid_inside_transaction("the embedding model")
+        (vector,) = await self._ask([text], QUESTION_SECONDS)
+        return QueryEmbedding(vector, None, ())
 
     async def close(self) -> None:
         await self._client.close()
 
-    async def _ask(self, texts: Sequence[str]) -> list[Floats]:
+    async def _ask(self, texts: Sequence[str], seconds: float) -> list[Floats]:
+        """Where the server failed some times in a row, nobody waits for it: it is asked again after a while."""
+        if not self._breaker.lets_through():
+            raise UnavailableError("the embedding server did not answer lately; it is asked again in some seconds")
+        try:
+            async with asyncio.timeout(seconds):
+                vectors = self._checked(await self._answer(texts), len(texts))
+        except TimeoutError:
+            self._breaker.failed()
+            raise UnavailableError(f"the embedding server did not answer in {seconds:.0f} s") from None
+        except _RefusedError:
+            raise  # for this text; others are answered
+        except UnavailableError:
+            self._breaker.failed()
+            raise
+        self._breaker.succeeded()
+        return vectors
+
+    async def _answer(self, texts: Sequence[str]) -> Any:
         options = {"dimensions": self._asked} if self._asked else {}
-        async with self._slots:
-            try:
-                answer = await self._client.embeddings.create(
-                    model=self._name,
-                    input=[text[:MAX_CHARACTERS] for text in texts],
-                    encoding_format="float",
-                    **options,
-                )
-            except self._errors.AuthenticationError as error:
-                raise NotConfiguredError(
-                    f"the embedding server refused the API key ({error.status_code}); check KEEPS_EMBEDDING_API_KEY"
-                ) from None
-            except self._errors.APIStatusError as error:
-                raise UnavailableError(
-                    f"the embedding server answered {error.status_code} for model {self._name}, after {RETRIES} retries"
-                ) from None
-            except self._errors.OpenAIError as error:
-                raise UnavailableError(f"the embedding server cannot be reached ({type(error).__name__})") from None
-        if len(answer.data) != len(texts):
-            raise UnavailableError(f"the embedding server answered {len(answer.data)} vectors for {len(texts)} texts")
-        vectors = [
-            np.asarray(each.embedding, dtype=np.float32) for each in sorted(answer.data, key=lambda each: each.index)
-        ]
-        self.dimensions = len(vectors[0])
-        return [vector / max(float(np.linalg.norm(vector)), 1e-9) for vector in vectors]
+        try:
+            return await self._client.embeddings.create(
+                model=self._name, input=[_cut(text) for text in texts], encoding_format="float", **options
+            )
+        except self._errors.AuthenticationError as error:
+            raise NotConfiguredError(
+                f"the embedding server refused the API key ({error.status_code}); check KEEPS_EMBEDDING_API_KEY"
+            ) from None
+        except self._errors.APIStatusError as error:
+            kind = UnavailableError if error.status_code in PASSING or error.status_code >= 500 else _RefusedError
+            raise kind(
+                f"the embedding server answered {error.status_code} for model {self._name}, after {RETRIES} retries"
+            ) from None
+        except self._errors.OpenAIError as error:
+            raise UnavailableError(f"the embedding server cannot be reached ({type(error).__name__})") from None
+        except (ValueError, OverflowError, RecursionError):  # what should be JSON is none; or it holds no vector
+            raise UnavailableError(NO_VECTORS) from None
+
+    def _checked(self, answer: Any, count: int) -> list[Floats]:
+        """One direction for each text. A server may say anything: nothing else is stored, or compared with."""
+        try:
+            data = sorted(answer.data, key=lambda each: each.index)
+            vectors = np.asarray([each.embedding for each in data], dtype=np.float32)
+            numbered = [each.index for each in data] == list(range(count))
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            raise UnavailableError(NO_VECTORS) from None
+        if not numbered or vectors.ndim != 2:
+            raise UnavailableError(f"the embedding server answered {len(vectors)} vectors for {count} texts")
+        dimensions = vectors.shape[1]
+        if dimensions != (self._seen or dimensions) or dimensions > MOST_DIMENSIONS:
+            raise UnavailableError(
+                f"the embedding server answered vectors of {dimensions} numbers, where {self._seen or 'at most 16,000'}"
+                " were expected: is it another model under the same name?"
+            )
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise UnavailableError("the embedding server answered numbers that are no direction")
+        self.dimensions = self._seen = dimensions
+        return list(vectors / lengths)
+
+
+def _cut(text: str) -> str:
+    """The beginning of a text, as much as the model takes."""
+    if len(text) <= MAX_WEIGHT // 12 or (text.isascii() and len(text) <= MAX_WEIGHT):
+        return text
+    weights = (1 if each.isascii() else 3 * len(each.encode("utf-8", "replace")) for each in text[:MAX_WEIGHT])
+    return text[: sum(1 for weight in accumulate(weights) if weight <= MAX_WEIGHT)]

@@ -67,6 +67,11 @@ class Backup(BaseModel):
     memories: int
     mac: str = ""
 
+    @property
+    def major(self) -> str:
+        """The major version of PostgreSQL that made it, and that can restore it."""
+        return self.postgres.split(".")[0]
+
     def signed(self, key: bytes) -> str:
         told = self.model_dump_json(exclude={"mac"}).encode()
         return hmac.new(key, b"keeps backup.json: " + told, hashlib.sha256).hexdigest()

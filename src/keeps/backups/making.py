@@ -93,9 +93,10 @@ async def create(server: EmbeddedPostgres, clock: Clock, *, full: bool = False) 
     return made
 
 
-def _base(folder: BackupFolder, line: str, now: datetime) -> Backup | None:
-    """The backup that the next one goes on from: the last of this history, for a week after a full one."""
-    held = [each for each in folder.backups() if each.line == line]
+def _base(folder: BackupFolder, line: str, version: str, now: datetime) -> Backup | None:
+    """The backup that the next one goes on from: the last of this history, by this major version of PostgreSQL, for a
+    week after a full one."""
+    held = [each for each in folder.backups() if each.line == line and each.major == version.split(".")[0]]
     full = next((each for each in reversed(held) if each.kind == "full"), None)
     return held[-1] if full is not None and full.ended_at >= now - FULL_AGAIN else None
 
@@ -116,7 +117,7 @@ def _make(server: EmbeddedPostgres, folder: BackupFolder, clock: Clock, held: di
         user.run("/bin/sh", "-c", 'rm -rf -- "$1"/.backup-*', "sh", str(place))
         began = clock()
         line = plan_of(server.home).line
-        last = None if full else _base(folder, line, began)
+        last = None if full else _base(folder, line, held["version"], began)
         name = _new_name(folder, began)
         (folder.path / name).mkdir(mode=0o700)
         with administrator(server) as (work, connects):

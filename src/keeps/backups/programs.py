@@ -12,6 +12,7 @@ from pathlib import Path
 from keeps.backups.folder import copied
 from keeps.db.embedded.binaries import ENVIRONMENT, RunUser
 from keeps.db.embedded.home import EmbeddedPostgres
+from keeps.db.embedded.server import SUPERUSER
 from keeps.db.provision import DATABASE
 from keeps_client.errors import UnavailableError
 
@@ -33,16 +34,28 @@ def write(user: RunUser, path: Path, text: str) -> None:
 
 
 @contextmanager
-def administrator(server: EmbeddedPostgres) -> Generator[tuple[Path, str]]:
-    """A folder of the server's user, removed afterwards, and how a program connects as PostgreSQL's administrator: the
-    password is in a file there, since others see arguments."""
-    user = server.folder.user
-    work = Path(run(user, "mktemp", "-d", server.folder.data.parent / ".backup-XXXXXXXX").strip())
+def work_folder(user: RunUser, template: Path) -> Generator[Path]:
+    """A new folder of the server's user, removed afterwards. `template` ends in XXXXXXXX."""
+    work = Path(run(user, "mktemp", "-d", template).strip())
     try:
-        write(user, work / "pgpass", f"*:*:*:postgres:{server.password('postgres')}\n")
-        yield work, f"host='{server.socket}' user=postgres passfile='{work / 'pgpass'}' dbname={DATABASE}"
+        yield work
     finally:
         user.run("rm", "-rf", "--", str(work))
+
+
+def password_file(user: RunUser, work: Path, password: str) -> Path:
+    """The password of PostgreSQL's administrator, for its programs: in a file, since others see arguments."""
+    write(user, work / "pgpass", f"*:*:*:{SUPERUSER}:{password}\n")
+    return work / "pgpass"
+
+
+@contextmanager
+def administrator(server: EmbeddedPostgres) -> Generator[tuple[Path, str]]:
+    """A folder of the server's user, removed afterwards, and how a program connects as PostgreSQL's administrator."""
+    user = server.folder.user
+    with work_folder(user, server.folder.data.parent / ".backup-XXXXXXXX") as work:
+        passwords = password_file(user, work, server.password(SUPERUSER))
+        yield work, f"host='{server.socket}' user={SUPERUSER} passfile='{passwords}' dbname={DATABASE}"
 
 
 def read_from(user: RunUser, target: GzipFile, *command: str | Path) -> None:

@@ -18,3 +18,9 @@ SELECT tenant_id FROM keeps.tenants
 
 -- name: counts
 SELECT (SELECT count(*) FROM keeps.tenants) AS tenants, (SELECT count(*) FROM keeps.memories) AS memories
+
+-- name: extensions
+SELECT format('ALTER EXTENSION %I UPDATE', extname) AS update FROM pg_extension
+
+-- name: analyze
+ANALYZE

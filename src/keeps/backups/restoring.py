@@ -15,6 +15,7 @@ from typing import Protocol
 
 from keeps.backups.folder import Backup, BackupFolder
 from keeps.backups.programs import administrator, run, write_to
+from keeps.db.embedded.binaries import major_version
 from keeps.db.embedded.home import RESTORING, EmbeddedPostgres, prepared_home, remove_home
 from keeps.db.statements import Statements
 from keeps.engine import Keeps
@@ -56,11 +57,10 @@ class Restored:
 
 
 @dataclass(slots=True)
-class Verified:
-    """What trying out a backup gave: how many tenants' rows are what their log says, and what of the database itself is
-    damaged, as PostgreSQL's own check of tables and indexes (amcheck) finds."""
+class Checked:
+    """What comparing a home with its log gave: how many tenants' rows are what their log says, and what of the database
+    itself is damaged, as PostgreSQL's own check of tables and indexes (amcheck) finds."""
 
-    restored: Restored
     tenants: int = 0
     different: list[str] = field(default_factory=list[str])
     damaged: str = ""
@@ -100,6 +100,11 @@ def _unpack(
     folder: BackupFolder, home: Path, chain: list[Backup], at: datetime | None, *, alone: bool, progress: Progress
 ) -> None:
     data = prepared_home(home)
+    if chain[-1].major != str(installed := major_version(data.binaries)):
+        raise UnavailableError(
+            f"PostgreSQL {chain[-1].major} made this backup, and {installed} is installed: restore it with a Keeps of"
+            f" that time (pip install keeps=={chain[-1].keeps}, into an environment of its own), then upgrade the home"
+        )
     place, user = data.data.parent, data.user
     with folder.reading(chain[-1].name, "home.json.gz") as file:
         held = json.loads(file.read())
@@ -236,22 +241,28 @@ async def verify(
     name: str | None = None,
     at: datetime | None = None,
     progress: Progress = lambda _: None,
-) -> Verified:
+) -> tuple[Restored, Checked]:
     """Restore it to `where`, compare every row of every tenant with its log, and remove it again."""
     async with restored_for_a_while(folder, where, opening, name, at, progress) as (keeps, found):
-        progress("checking tables and indexes")
-        verified = Verified(found, damaged=await _damage(where))
-        after = ""
-        while page := await keeps.tenants.page(after, 100):
-            for each in page:
-                progress(f"verifying {each.tenant_id}")
-                verified.tenants += 1
-                if (await keeps.events.verify(Scope(each.tenant_id))).differences:
-                    verified.different.append(each.tenant_id)
-            after = page[-1].tenant_id
-        if verified.tenants != found.tenants:
-            verified.damaged += f"{found.tenants} tenants are stored, but {verified.tenants} are found by the index"
-        return verified
+        checked = await check(keeps, where, progress)
+        if checked.tenants != found.tenants:
+            checked.damaged += f"{found.tenants} tenants are stored, but {checked.tenants} are found by the index"
+        return found, checked
+
+
+async def check(keeps: Keeps, home: Path, progress: Progress) -> Checked:
+    """Look at every table and index of a home that is open, and compare every row of every tenant with its log."""
+    progress("checking tables and indexes")
+    checked = Checked(damaged=await _damage(home))
+    after = ""
+    while page := await keeps.tenants.page(after, 100):
+        for each in page:
+            progress(f"verifying {each.tenant_id}")
+            checked.tenants += 1
+            if (await keeps.events.verify(Scope(each.tenant_id))).differences:
+                checked.different.append(each.tenant_id)
+        after = page[-1].tenant_id
+    return checked
 
 
 async def _damage(home: Path) -> str:

@@ -124,7 +124,8 @@ def list_tenants(*, target: Target, as_json: Json = False) -> None:
         if as_json:
             print_json([each.model_dump(mode="json") for each in found])
             return
-        table = Table("tenant", "users", "memories", "bytes", "may hold")
+        spread = len({each.cell for each in found}) > 1
+        table = Table("tenant", "users", "memories", "bytes", "may hold", *(["cell"] if spread else []))
         for each in found:
             most = [f"{each.max_memories:,} memories"] if each.max_memories is not None else []
             most += [f"{each.max_bytes:,} bytes"] if each.max_bytes is not None else []
@@ -134,6 +135,7 @@ def list_tenants(*, target: Target, as_json: Json = False) -> None:
                 f"{each.memories:,}",
                 f"{each.bytes:,}",
                 ", ".join(most) or "no limit",
+                *([each.cell] if spread else []),
             )
         out.print(table)
 

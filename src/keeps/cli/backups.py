@@ -18,6 +18,7 @@ from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
 if TYPE_CHECKING:
     from keeps.backups.folder import BackupFolder
+    from keeps.backups.restoring import Checked
     from keeps.engine import Keeps
 
 backup_app = typer.Typer(
@@ -51,7 +52,7 @@ def on(
     from keeps.backups.making import set_up
     from keeps.db.embedded import inspect_home
 
-    place = _home(home)
+    place = embedded_home(home)
     fresh = key_file is not None and not key_file.exists()
     plan = set_up(place, folder, key_file, utc_now())
     out.print(f"backups of {place} go to {plan.folder}", soft_wrap=True)
@@ -69,7 +70,7 @@ def off(home: Home = None) -> None:
     """Keep no log any more. Backups that were made stay where they are."""
     from keeps.db.embedded.archiving import BACKUP_PLAN
 
-    place = _home(home)
+    place = embedded_home(home)
     (place / BACKUP_PLAN).unlink(missing_ok=True)
     out.print(f"{place} is not backed up any more; backups that were made stay.")
 
@@ -84,7 +85,7 @@ def create(
     from keeps.backups.making import plan_of
     from keeps.db.embedded import EmbeddedPostgres
 
-    place = _home(home)
+    place = embedded_home(home)
     plan_of(place)
 
     async def work() -> None:
@@ -140,9 +141,10 @@ def verify(
     found = _folder(folder, key_file, home)
 
     async def work() -> int:
-        with _progress() as progress, tempfile.TemporaryDirectory(prefix="keeps-restored-") as place:
-            done = await try_out(found, Path(place) / "home", opening, name=name, at=_moment(at), progress=progress)
-        restored = done.restored
+        with progress_line() as progress, tempfile.TemporaryDirectory(prefix="keeps-restored-") as place:
+            restored, done = await try_out(
+                found, Path(place) / "home", opening, name=name, at=_moment(at), progress=progress
+            )
         if as_json:
             print_json(
                 {
@@ -160,16 +162,20 @@ def verify(
                 f"{' + '.join(restored.backups)} up to {restored.moment:%F %T} UTC: {restored.memories:,} memories of"
                 f" {done.tenants:,} tenants, {restored.erased_again} erased again"
             )
-            if done.different:
-                err.print(f"[red]rows differ from the log[/] of {', '.join(done.different)}")
-            if done.damaged:
-                err.print("[red]the database is damaged:[/]")
-                err.print(done.damaged, markup=False, highlight=False)
-            if done.good:
-                out.print("[bold green]every table and index is whole, every row is what the log of events says[/]")
+            print_checked(done)
         return 0 if done.good else 1
 
     run(work)
+
+
+def print_checked(checked: Checked) -> None:
+    if checked.different:
+        err.print(f"[red]rows differ from the log[/] of {', '.join(checked.different)}")
+    if checked.damaged:
+        err.print("[red]the database is damaged:[/]")
+        err.print(checked.damaged, markup=False, highlight=False)
+    if checked.good:
+        out.print("[bold green]every table and index is whole, every row is what the log of events says[/]")
 
 
 def restore(
@@ -197,7 +203,7 @@ def restore(
     moment, target = _moment(at), to.absolute()
 
     async def whole() -> None:
-        with _progress() as progress:
+        with progress_line() as progress:
             done = await bring_back(found, target, opening, name=name, at=moment, progress=progress)
         if as_json:
             print_json(
@@ -221,8 +227,8 @@ def restore(
     async def one() -> int:
         from keeps.scope import Scope
 
-        place = _home(home)
-        with _progress() as progress:
+        place = embedded_home(home)
+        with progress_line() as progress:
             async with (
                 restored_for_a_while(found, target, opening, name, moment, progress) as (source, done),
                 opening(place, model=True) as keeps,
@@ -275,7 +281,7 @@ async def opening(home: Path, url: str | None = None, *, model: bool = False) ->
         await keeps.close()
 
 
-def _home(home: Path | None) -> Path:
+def embedded_home(home: Path | None) -> Path:
     from keeps.settings import load_settings
 
     settings = load_settings(home=home)
@@ -293,7 +299,7 @@ def _folder(folder: Path | None, key_file: Path | None, home: Path | None) -> Ba
     from keeps.backups.sealing import read_key
 
     if folder is None:
-        plan = plan_of(_home(home))
+        plan = plan_of(embedded_home(home))
         folder, key_file = plan.folder, key_file or plan.key_file
     return BackupFolder.open(folder, None if key_file is None else read_key(key_file))
 
@@ -309,10 +315,10 @@ def _moment(text: str | None) -> datetime | None:
 
 
 @contextmanager
-def _progress() -> Generator[Callable[[str], None]]:
+def progress_line(beginning: str = "restoring …") -> Generator[Callable[[str], None]]:
     """A line that says what is going on, where somebody looks."""
     if not err.is_terminal:
         yield lambda _: None
         return
-    with err.status("restoring …") as status:
+    with err.status(beginning) as status:
         yield lambda what: status.update(f"{what} …")

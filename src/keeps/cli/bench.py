@@ -217,10 +217,15 @@ def local_llm(as_json: Json = False) -> None:
 def scale(
     tenants: Annotated[int, typer.Option(help="How many.", min=10)] = 10_000,
     rows: Annotated[int, typer.Option(help="Short-term memories of all together.", min=100)] = 1_000_000,
+    memories: Annotated[
+        int | None, typer.Option(help="Instead: calls beside so many memories of many tenants, and sizes.", min=20_000)
+    ] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Hourly jobs of many tenants, by one worker. Exit code 1 where an hour is not enough, or an undo is not exact."""
+    if memories is not None:
+        raise typer.Exit(_benchmark("volume").run(memories=memories, as_json=as_json, home=home))
     raise typer.Exit(_benchmark("scale").run(tenants=tenants, rows=rows, as_json=as_json, home=home))
 
 

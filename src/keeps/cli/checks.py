@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from keeps.engine import Keeps
 
 WAITING_SEGMENTS = 20
+FAR_BEHIND = 64 << 20
 State = Literal["ok", "note", "failed"]
 
 
@@ -158,6 +159,7 @@ def _backups(home: Path, place: Path) -> list[Check]:
 
 async def _database(settings: Settings) -> list[Check]:
     from keeps.bootstrap import open_keeps
+    from keeps.db.probe import CITUS, has_citus
 
     try:
         keeps = await open_keeps(settings)
@@ -166,13 +168,15 @@ async def _database(settings: Settings) -> list[Check]:
     try:
         index = await keeps.status()
         version = await keeps.server_version()
+        citus = await has_citus(keeps.database.main)
         asked = await _asked_databases(keeps)
+        cells = [*await _standbys(keeps), *await _cells(keeps, settings)]
     except KeepsError as error:
         return [Check("database", "failed", error.detail)]
     finally:
         await keeps.close()
     checks = [
-        Check("database", "ok", version),
+        Check("database", "note", f"{version}. {CITUS}") if citus else Check("database", "ok", version),
         Check(
             "isolation",
             "ok",
@@ -186,6 +190,7 @@ async def _database(settings: Settings) -> list[Check]:
             f" {index.counts.events:,} events",
         ),
     ]
+    checks += cells
     checks += asked
     others = sorted(model for model in index.counts.vectors if model != index.model)
     if index.pending:
@@ -206,6 +211,54 @@ async def _database(settings: Settings) -> list[Check]:
             )
         )
     return checks
+
+
+async def _standbys(keeps: Keeps) -> list[Check]:
+    """Who leads and who lags, where standbys are read."""
+    from keeps.db.probe import role_of
+
+    if not keeps.database.standbys:
+        return []
+    leader = await role_of(keeps.database.main, 5)
+    found = [
+        Check(
+            "leader", "failed", f"{leader.where} is a standby: KEEPS_DATABASE_URL must lead to the one that is written"
+        )
+        if leader.standby
+        else Check("leader", "ok", leader.where)
+    ]
+    for standby in keeps.database.standbys:
+        try:
+            role = await role_of(standby, 5)
+        except KeepsError as error:
+            found.append(Check("standby", "failed", f"{error.detail}; reads go to the leader meanwhile"))
+            continue
+        behind = max(0, leader.position - role.position)
+        state: State = "note" if behind > FAR_BEHIND or not role.standby else "ok"
+        said = f"{behind:,} bytes behind the leader" if role.standby else "is no standby"
+        found.append(Check("standby", state, f"{role.where}: {said}"))
+    return found
+
+
+async def _cells(keeps: Keeps, settings: Settings) -> list[Check]:
+    """Where there are several."""
+    from keeps.cells.service import CellService
+
+    service = CellService(keeps, settings, {})
+    cells = await service.list()
+    if len(cells) == 1:
+        return []
+    found = [Check("cells", "failed", f"{each.name}: {each.problem}") for each in cells if each.problem]
+    found += [
+        Check(
+            "cells",
+            "note",
+            f"{each.cell} has rows of tenant {each.tenant_id}, which is in {each.is_in}: repeat keeps tenants move to"
+            " end what was begun",
+        )
+        for each in await service.left_over()
+    ]
+    return found or [Check("cells", "ok", ", ".join(f"{each.name}: {each.tenants or 0:,} tenants" for each in cells))]
 
 
 async def _asked_databases(keeps: Keeps) -> list[Check]:

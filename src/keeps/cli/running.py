@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import secrets
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote, urlsplit, urlunsplit
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from keeps.cli.backups import embedded_home, opening, print_checked, progress_line
 from keeps.cli.context import DatabaseUrl, Home, Json, Target, err, out, print_json, run
 from keeps_client.errors import ValidationFailedError
 
@@ -120,21 +120,35 @@ def migrate(
         ),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would be done.")] = False,
+    old_programs: Annotated[
+        Path | None,
+        typer.Option(
+            help="For a home that an older PostgreSQL made: the folder with that one's programs, such as pip install"
+            " --target makes it."
+        ),
+    ] = None,
+    keep_old: Annotated[
+        bool, typer.Option("--keep-old", help="With --old-programs: leave the data from before where it is.")
+    ] = False,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
     """Bring the database to the newest schema. For your own PostgreSQL, give --admin-url or KEEPS_ADMIN_URL once
-    (others on the machine see arguments, not variables); it prints the URL to serve with."""
+    (others on the machine see arguments, not variables); it prints the URL to serve with.
 
-    async def work() -> None:
-        from keeps.db.provision import provision
-        from keeps.schema.migrate import HEAD
-        from keeps.schema.migrate import migrate as run_migrations
+    A home that an older PostgreSQL made is upgraded with --old-programs: copied, and every row compared with the log
+    of events, before the old data is removed. Exit code 1 where one differs."""
+
+    async def work() -> int | None:
+        from keeps.db.provision import made_up_passwords, prepare
+        from keeps.schema.files import HEAD
         from keeps.settings import load_settings
 
         if plan:
             await _print_plan(admin_url)
-            return
+            return None
+        if old_programs is not None:
+            return await _upgrade(embedded_home(home), old_programs, keep_old=keep_old)
         if admin_url is None:
             if load_settings(home=home, database_url=database_url).database_url:
                 raise ValidationFailedError(
@@ -142,26 +156,29 @@ def migrate(
                 )
             async with Target(home, None).open():
                 out.print(f"schema is at revision {HEAD}")
-            return
-        parts = urlsplit(admin_url)
-        database = parts.path.strip("/")
-        if not database:
-            raise ValidationFailedError("--admin-url names no database; write postgresql://postgres:…@host/database")
-        passwords = {
-            "keeps_owner": os.environ.get("KEEPS_OWNER_PASSWORD") or secrets.token_urlsafe(24),
-            "keeps_app": os.environ.get("KEEPS_APP_PASSWORD") or secrets.token_urlsafe(24),
+            return None
+        given = {
+            "keeps_owner": os.environ.get("KEEPS_OWNER_PASSWORD"),
+            "keeps_app": os.environ.get("KEEPS_APP_PASSWORD"),
         }
-        await provision(None, admin_url, passwords)
-        where = parts.netloc.rpartition("@")[2]
-
-        def url(role: str) -> str:
-            return urlunsplit(parts._replace(netloc=f"{role}:{quote(passwords[role], safe='')}@{where}"))
-
-        await run_migrations(url("keeps_owner"))
+        app_url = await prepare(admin_url, made_up_passwords() | {role: word for role, word in given.items() if word})
         err.print(f"schema is at revision {HEAD}; the password of keeps_app was set. Serve with:")
-        print(f"KEEPS_DATABASE_URL={url('keeps_app')}")
+        print(f"KEEPS_DATABASE_URL={app_url}")
+        return None
 
     run(work)
+
+
+async def _upgrade(home: Path, old_programs: Path, *, keep_old: bool) -> int:
+    from keeps.backups.upgrading import upgrade
+
+    with progress_line("upgrading …") as progress:
+        done = await upgrade(home, old_programs, opening, keep_old=keep_old, progress=progress)
+    out.print(f"[bold]{home}[/] is of PostgreSQL {done.after} now, {done.before} before", soft_wrap=True)
+    print_checked(done.checked)
+    if done.old_data is not None:
+        out.print(f"The data from before is in {done.old_data}: remove it when you trust the new.", soft_wrap=True)
+    return 0 if done.checked.good else 1
 
 
 async def make_vectors(keeps: Keeps) -> int:

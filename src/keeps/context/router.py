@@ -255,7 +255,7 @@ class ContextRouter:
     async def _last(self, asking: _Asking) -> Last | None:
         """What the last conversation was about: for one that has just begun."""
         scope = asking.scope
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             who = (scope.tenant_id, scope.user_id, asking.request.session_id)
             fresh = await tx.fetch_row(QUERIES["last_conversation"], *who, asking.now)
             over = await tx.fetch_row(QUERIES["last_summary"], *who)
@@ -303,12 +303,12 @@ class ContextRouter:
         return (await self._recalled(asking, [request]))[0]
 
     async def _standing(self, asking: _Asking) -> list[Item]:
-        async with self._database.scoped(asking.scope) as tx:
+        async with self._database.reading(asking.scope) as tx:
             return await self._lasting.items(tx, asking.request, asking.now)
 
     async def _facts(self, asking: _Asking) -> list[Item]:
         scope = asking.scope
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             rows = await tx.fetch(QUERIES["facts_of_user"], scope.tenant_id, scope.user_id, asking.now)
         return sections.of_facts(rows, [json.loads(row["metadata"]) for row in rows])
 
@@ -320,7 +320,7 @@ class ContextRouter:
         every = [*keys, *((key, "documents") for key in keys)]
         answers = [held for held in map(self._answers.peek, every) if held is not None]
         shown = {hit.memory.memory_id: hit.memory.version for held in answers for hit in held.hits}
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             row = await tx.fetch_row(QUERIES["scope_position"], scope.tenant_id, scope.user_id)
             rows = await tx.fetch(QUERIES["still_there"], scope.tenant_id, list(shown), asking.now) if shown else []
         position = 0 if row is None else row["position"]

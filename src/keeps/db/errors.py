@@ -42,6 +42,17 @@ LOST = (
 """The server went away, or does not answer."""
 
 
+LEADER_GONE = (
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.PostgresConnectionError,
+    ConnectionError,
+)
+"""In the middle of a write: the server is not, or will soon not be, the one that takes writes."""
+
+
 def constraint_of(error: BaseException) -> str | None:
     """The name of the constraint that refused a row, if one did."""
     return (
@@ -94,6 +105,13 @@ def translated(error: BaseException) -> KeepsError | None:
         return UnavailableError("the database was too busy with other writers; nothing was written. Try again")
     if isinstance(error, asyncpg.OutOfMemoryError | asyncpg.InsufficientResourcesError):
         return UnavailableError("the database ran out of a resource; nothing was written. Try again later")
+    if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
+        return UnavailableError(
+            "a part of the database is damaged; nothing was written. Its operator: PostgreSQL's log says which, and"
+            " keeps backup restore brings back what was whole"
+        )
+    if isinstance(error, asyncpg.PostgresSystemError):
+        return UnavailableError("the database's disk fails; nothing was written. PostgreSQL's log says more")
     if isinstance(error, LOST):
         return UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again")
     if isinstance(error, asyncpg.UntranslatableCharacterError | asyncpg.CharacterNotInRepertoireError):

@@ -6,6 +6,7 @@ did 8,200 small transactions a second where this one, which hands a connection o
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any, cast
 
@@ -31,8 +32,9 @@ class Pool:
     Every setting is local to a transaction, so a connection goes back as it came and nothing is reset.
     """
 
-    def __init__(self, url: str, *, size: int, pooled: bool, command_timeout_seconds: float) -> None:
+    def __init__(self, url: str, *, size: int, pooled: bool | None, command_timeout_seconds: float) -> None:
         self._url = url
+        self._pooled = pooled
         self._slots = FairSlots(size, alone=size - max(1, size // 4), beside=size // 4)
         self._options: dict[str, Any] = {
             "timeout": CONNECT_SECONDS,
@@ -55,7 +57,7 @@ class Pool:
 
     def apart(self, size: int) -> Pool:
         """Another pool on the same database, for work that takes long; it connects when it is used."""
-        pool = Pool(self._url, size=size, pooled=self._options["statement_cache_size"] == 0, command_timeout_seconds=0)
+        pool = Pool(self._url, size=size, pooled=self._pooled, command_timeout_seconds=0)
         pool._options["command_timeout"] = None
         return pool
 
@@ -75,6 +77,13 @@ class Pool:
         else:
             self._idle.append((connection, time.monotonic()))
         self._slots.leave(tenant_id)
+
+    def drop_idle(self) -> None:
+        """Connections that nobody uses lead to a server that is none of ours any more, or is about to go."""
+        idle, self._idle = self._idle, []
+        for connection, _ in idle:
+            connection.terminate()
+            self._connections.discard(connection)
 
     async def close(self) -> None:
         """Close every connection; of those still in use, what they run is given up."""
@@ -109,6 +118,9 @@ class Pool:
     async def _connect(self) -> asyncpg.Connection:
         if self._closed:
             raise UnavailableError("this Keeps is closed; open it again")
+        if self._pooled is None:
+            self._pooled = await _behind_a_pooler(self._url)
+            self._options["statement_cache_size"] = 0 if self._pooled else 200
         try:
             connection = await asyncpg.connect(self._url, **self._options)
         except TimeoutError:  # unlike a connection that does not become free
@@ -146,8 +158,15 @@ async def open_pool(url: str, *, size: int = 10, command_timeout_seconds: float 
     return pool
 
 
+def lazy_pool(url: str, *, size: int, command_timeout_seconds: float = 60.0) -> Pool:
+    """A pool on a server that may be away now: it connects, and looks whether a pooler is in between, when it is
+    used."""
+    return Pool(url, size=size, pooled=None, command_timeout_seconds=command_timeout_seconds)
+
+
 def address_of(url: str) -> str:
     """The URL without its password, for messages."""
+    url = re.sub(r"password=[^&]*", "password=…", url)
     head, _, tail = url.rpartition("@")
     scheme, _, user = head.partition("://")
     return f"{scheme}://{user.split(':', 1)[0]}@{tail}" if head else url

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from keeps.db.session import Database
+from dataclasses import dataclass
+
+from keeps.db.cell import Cell
 from keeps.db.statements import Statement, Statements
 from keeps.schema.files import HEAD
+from keeps.telemetry.logs import log
 from keeps_client.errors import UnavailableError
 
 _QUERIES = Statements("keeps.db", file_name="probe.sql")
@@ -15,14 +18,34 @@ NO_SIMD = (
     "use a PostgreSQL of your own, built for this machine: set KEEPS_DATABASE_URL"
 )
 
+_LACKING = {
+    "CockroachDB": "CockroachDB has no bit_hamming_ops, by which meanings are found",
+    "-YB-": "YugabyteDB has no LISTEN and NOTIFY, no deferrable constraints, and no GIN index over several columns",
+}
+"""What others that speak PostgreSQL's language say in version(), and what they lack. Tried in 2026: ADR 41."""
+CITUS = (
+    "Citus is installed in this database: leave Keeps' tables undistributed, because Citus loses row-level security on"
+    " shards; to grow, add cells (keeps cells add)"
+)
 
-async def probe(database: Database) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """`position`: how many bytes of the log it has."""
+
+    standby: bool
+    where: str
+    position: int
+
+
+async def probe(cell: Cell) -> None:
     """Raise UnavailableError, with what to do, unless isolation is enforced for the connected role.
 
     Checks versions and schema, that the role is no superuser, cannot bypass row security, owns no table and can become
     no role that does, that security is enabled and forced on every table, and that without a tenant no row is seen.
     """
-    (server,) = await database.privileged_read(_QUERIES["server"])
+    (server,) = await cell.privileged_read(_QUERIES["server"])
+    check_engine(server["engine"])
     if server["version"] < 150_000:
         raise UnavailableError(f"PostgreSQL {server['version'] // 10_000} is too old; Keeps needs 15 or newer")
     role = server["role"]
@@ -40,17 +63,25 @@ async def probe(database: Database) -> None:
         raise UnavailableError(
             "this database has no Keeps tables, or this role may not use them; run keeps migrate --admin-url …"
         )
-    (schema,) = await database.privileged_read(_QUERIES["schema_version"])
-    if schema["version_num"] != HEAD:
+    (schema,) = await cell.privileged_read(_QUERIES["schema_version"])
+    revision = schema["version_num"]
+    if revision < HEAD:
         raise UnavailableError(
-            f"the schema is at revision {schema['version_num']}, this Keeps needs {HEAD}; run keeps migrate"
-            " --admin-url …"
+            f"the schema is at revision {revision}, this Keeps needs {HEAD}; run keeps migrate --admin-url …"
         )
+    if revision > HEAD:
+        (oldest,) = await cell.privileged_read(_QUERIES["serves_from"])
+        if oldest["revision"] > HEAD:
+            raise UnavailableError(
+                f"the schema is at revision {revision}, which this Keeps, at {HEAD}, cannot serve; install the release"
+                " that it was migrated with, or restore a backup from before"
+            )
+        log().warning("the schema is newer than this Keeps, which may serve on it; upgrade soon", schema=revision)
     try:
-        await database.privileged_read(_QUERIES["distance"])
+        await cell.privileged_read(_QUERIES["distance"])
     except UnavailableError:
         raise UnavailableError(f"the database died computing one distance: {NO_SIMD}") from None
-    tables = await database.privileged_read(_QUERIES["tables"])
+    tables = await cell.privileged_read(_QUERIES["tables"])
     for table in tables:
         if not (table["row_security"] and table["forced"]):
             raise UnavailableError(
@@ -62,13 +93,30 @@ async def probe(database: Database) -> None:
                 f"refusing to serve: role {role} owns keeps.{table['name']} or may become its owner; connect as"
                 " keeps_app"
             )
-    for seen in await database.privileged_read(
-        _rows_without_tenant([each["name"] for each in tables if each["readable"]])
-    ):
+    for seen in await cell.privileged_read(_rows_without_tenant([each["name"] for each in tables if each["readable"]])):
         raise UnavailableError(
             f"refusing to serve: role {role} sees rows of keeps.{seen['name']} without a tenant; run keeps migrate to"
             " restore the policies"
         )
+
+
+def check_engine(version: str) -> None:
+    """`version`: what version() says. Raises UnavailableError where it is an engine that breaks a promise of Keeps."""
+    for name, lack in _LACKING.items():
+        if name in version:
+            raise UnavailableError(f"{lack}; Keeps needs PostgreSQL itself, 15 or newer, of whoever runs it")
+
+
+async def has_citus(cell: Cell) -> bool:
+    (server,) = await cell.privileged_read(_QUERIES["server"])
+    return server["citus"]
+
+
+async def role_of(cell: Cell, seconds: float) -> Role:
+    """What a server is to the others. Raises UnavailableError."""
+    (row,) = await cell.privileged_read(_QUERIES["role"], seconds=seconds)
+    where = f"{row['address']}:{row['port']}" if row["address"] else "a socket"
+    return Role(row["standby"], where, row["position"])
 
 
 def _rows_without_tenant(tables: list[str]) -> Statement:

@@ -3,6 +3,8 @@
 -- name: server
 -- Who we are to this server and what it can do.
 SELECT current_setting('server_version_num')::integer AS version,
+       version() AS engine,
+       EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS citus,
        current_user::text AS role,
        rolsuper AS is_superuser,
        rolbypassrls OR EXISTS (SELECT FROM pg_roles AS other
@@ -15,11 +17,21 @@ FROM pg_roles WHERE rolname = current_user
 -- name: in_recovery
 SELECT pg_is_in_recovery()
 
+-- name: role
+-- Whether this server is a standby, where it listens, and how far its log goes.
+SELECT pg_is_in_recovery() AS standby, host(inet_server_addr()) AS address, inet_server_port() AS port,
+       pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END,
+                       '0/0')::bigint AS position
+
 -- name: schema_there
 SELECT to_regclass('keeps.alembic_version') IS NOT NULL AS there
 
 -- name: schema_version
 SELECT version_num FROM keeps.alembic_version
+
+-- name: serves_from
+-- Of a schema that is newer than this Keeps: the oldest that may serve on it.
+SELECT keeps.serves_from() AS revision
 
 -- name: tables
 -- Every table of ours but Alembic's own, and whether its wall stands.

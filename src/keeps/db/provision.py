@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from urllib.parse import quote, urlsplit, urlunsplit
+
 import asyncpg
 
 from keeps.db.errors import LOST
-from keeps.db.pool import explained
+from keeps.db.pool import address_of, explained
+from keeps.db.probe import check_engine
 from keeps.db.statements import Statement, Statements
 from keeps.schema.files import read_sql_file
-from keeps_client.errors import ForbiddenError, ValidationFailedError
+from keeps.schema.migrate import migrate
+from keeps_client.errors import ForbiddenError, UnavailableError, ValidationFailedError
 
 _QUERIES = Statements("keeps.db")
 DATABASE = "keeps"
@@ -30,12 +37,55 @@ async def provision(maintenance_url: str | None, database_url: str, passwords: d
     except (asyncpg.PostgresError, asyncpg.ClientConfigurationError, ValueError, *LOST) as error:
         raise explained(error, database_url) from error
     try:
+        check_engine(await connection.fetchval(_QUERIES["engine"].text))
         await connection.execute(read_sql_file("roles.sql"))
         for role in ("keeps_owner", "keeps_app"):
             statement = await connection.fetchval(_QUERIES["password_statement"].text, role, passwords[role])
             await connection.execute(statement)
     finally:
         await connection.close()
+
+
+async def prepare(admin_url: str, passwords: dict[str, str]) -> str:
+    """A database of one's own as Keeps needs it: roles, extensions, schema. Returns its URL as keeps_app."""
+    parts = urlsplit(admin_url)
+    if not parts.path.strip("/"):
+        raise ValidationFailedError("--admin-url names no database; write postgresql://postgres:…@host/database")
+    await provision(None, admin_url, passwords)
+    where = parts.netloc.rpartition("@")[2]
+
+    def url(role: str) -> str:
+        return urlunsplit(parts._replace(netloc=f"{role}:{quote(passwords[role], safe='')}@{where}"))
+
+    await migrate(url("keeps_owner"))
+    return url("keeps_app")
+
+
+def made_up_passwords() -> dict[str, str]:
+    return {role: secrets.token_urlsafe(24) for role in ("keeps_owner", "keeps_app")}
+
+
+@asynccontextmanager
+async def administered(admin_url: str) -> AsyncGenerator[asyncpg.Connection]:
+    """A connection as PostgreSQL's administrator. Raises UnavailableError for what goes wrong, or what `explained`
+    says."""
+    try:
+        connection = await asyncpg.connect(admin_url, timeout=60)
+    except (asyncpg.PostgresError, asyncpg.ClientConfigurationError, ValueError, *LOST) as error:
+        raise explained(error, admin_url) from error
+    try:
+        yield connection
+    except (asyncpg.PostgresError, *LOST) as error:
+        raise UnavailableError(f"{address_of(admin_url)}: {error or type(error).__name__}") from error
+    finally:
+        connection.terminate()
+
+
+@asynccontextmanager
+async def at_once(connection: asyncpg.Connection) -> AsyncGenerator[None]:
+    """What an administrator does inside is done as a whole, or not at all."""
+    async with connection.transaction():
+        yield
 
 
 async def as_administrator(admin_url: str, statement: Statement, *values: object) -> list[asyncpg.Record]:

@@ -2,20 +2,38 @@
 
 -- name: enter_read
 -- Who asks, for this transaction only. Generic plans: the plans are the same (plan tests hold it) and need no planning
--- each time.
+-- each time. And the cell where the tenant is, if it is not here.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
        set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true),
-       set_config('statement_timeout', $4, true)
+       set_config('statement_timeout', $4, true), keeps.elsewhere($1) AS elsewhere
+
+-- name: enter_standby
+-- The same on a standby; and how far the tenant has come there.
+SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
+       set_config('app.bound_agent', $3, true), set_config('plan_cache_mode', 'force_generic_plan', true),
+       set_config('statement_timeout', $4, true), keeps.elsewhere($1) AS elsewhere, keeps.reached($1) AS reached
+
+-- name: reached
+-- How far a tenant has come.
+SELECT keeps.reached($1) AS reached
 
 -- name: enter_write
 -- The same; and writers of one tenant take turns until commit.
 SELECT set_config('app.current_tenant', $1, true), set_config('app.current_user', $2, true),
        set_config('app.bound_agent', $3, true), set_config('app.traceparent', $4, true),
-           pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0)),
-       set_config('plan_cache_mode', 'force_generic_plan', true)
+       set_config('plan_cache_mode', 'force_generic_plan', true), keeps.take_turn($1) AS elsewhere
 
 -- name: enter_user
 SELECT set_config('app.current_user', $1, true), set_config('app.bound_agent', $2, true)
+
+-- name: place_tenant
+SELECT keeps.place_tenant($1) AS cell
+
+-- name: elsewhere
+SELECT keeps.elsewhere($1) AS cell
+
+-- name: cells
+SELECT name, address, key_id FROM keeps.list_cells()
 
 -- name: answers_find
 -- What requests with these Idempotency-Keys did, within the last 24 hours.
@@ -49,3 +67,7 @@ SELECT true FROM pg_database WHERE datname = $1
 -- name: password_statement
 -- ALTER ROLE takes no bound values: PostgreSQL itself quotes them.
 SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)
+
+-- name: engine
+-- What this server says it is.
+SELECT version()

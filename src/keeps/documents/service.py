@@ -134,7 +134,7 @@ class DocumentService:
 
     async def get(self, scope: Scope, document_id: UUID) -> Document:
         """Raises NotFoundError."""
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             found = await store.get(tx, document_id)
         if found is None:
             raise NotFoundError(f"no document {document_id}")
@@ -142,7 +142,7 @@ class DocumentService:
 
     async def list(self, scope: Scope, wanted: DocumentQuery) -> Page[Document]:
         after, limit = read_cursor_of_id(wanted.cursor), wanted.limit
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             found = await store.page(tx, after, limit + 1, wanted.under, scope.user_id if wanted.mine else None)
         more = len(found) > limit
         last = found[limit - 1] if more else None
@@ -154,7 +154,7 @@ class DocumentService:
     async def text(self, scope: Scope, document_id: UUID, start: int, length: int) -> DocumentText:
         """A stretch of a document's text: what citations count in. Raises NotFoundError."""
         end = start + length
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             known = await store.tail(tx, document_id)
             rows = await store.text(tx, document_id, start, end) if known is not None else []
         if known is None:
@@ -222,7 +222,7 @@ class DocumentService:
             filters=filters,
         )
         found = await self._recall.recall(scope, request)
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             places = await store.citations(tx, [hit.memory.memory_id for hit in found.hits])
         hits = [
             DocumentHit.model_construct(

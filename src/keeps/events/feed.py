@@ -21,6 +21,9 @@ from keeps_client.errors import KeepsError, RateLimitedError, UnavailableError, 
 from keeps_client.models import Event
 
 POLL_SECONDS = 0.25
+POLL_PATIENCE = 5.0
+STALE_SECONDS = 10.0
+"""A leader that was replaced and has not noticed yet knows less for a moment."""
 BATCH = 50
 MAX_SUBSCRIPTIONS, MAX_OF_A_TENANT, MAX_OF_A_USER = 2_000, 500, 50
 READING_AT_ONCE = 2
@@ -101,13 +104,19 @@ class Feed:
             await asyncio.sleep(POLL_SECONDS)
             tenants = list({each.scope.tenant_id for each in self._open})
             try:
-                rows = await self._database.privileged_read(store.QUERIES["last_sequences"], tenants)
+                found = await self._database.cells.everywhere(
+                    store.QUERIES["last_sequences"], tenants, seconds=POLL_PATIENCE
+                )
             except KeepsError:
                 continue  # the database is away: subscribers wait until it is back
-            for row in rows:
-                if self._last.get(row["tenant_id"]) != row["last_sequence"]:
-                    self._notice(row["tenant_id"])
-            self._last = {row["tenant_id"]: row["last_sequence"] for row in rows}
+            last: dict[str, int] = {}
+            for row in (row for rows in found.values() for row in rows):
+                tenant_id = row["tenant_id"]  # one that moves is in two for a while; its log only grows
+                last[tenant_id] = max(row["last_sequence"], last.get(tenant_id, 0))
+            for tenant_id, reached in last.items():
+                if self._last.get(tenant_id) != reached:
+                    self._notice(tenant_id)
+            self._last = {**{each: self._last[each] for each in tenants if each in self._last}, **last}
 
 
 class Subscription:
@@ -132,6 +141,8 @@ class Subscription:
         self._wake = asyncio.Event()
         self._reading = feed.reading(scope.tenant_id)
         self._ended = False
+        self._has_read = False
+        self._ahead_since = 0.0
 
     def wake(self) -> None:
         self._wake.set()
@@ -161,10 +172,15 @@ class Subscription:
             if self._from_now:
                 self.position, self._from_now = known.last_sequence, False
             if self.position > known.last_sequence:
+                now = asyncio.get_running_loop().time()
+                self._ahead_since = self._ahead_since or now
+                if self._has_read and now - self._ahead_since < STALE_SECONDS:
+                    raise UnavailableError("this server has less of the log than was read before: an old leader?")
                 raise ValidationFailedError(
                     f"this tenant's log ends at {known.last_sequence}, before {self.position}; was it erased or"
                     " restored? Subscribe anew"
                 )
+            self._ahead_since, self._has_read = 0.0, True
             if self.position < known.retired_sequence:
                 raise ValidationFailedError(
                     f"events up to {known.retired_sequence} are no longer kept; read what is stored, and subscribe"

@@ -107,8 +107,11 @@ class EventService:
         """Remove events of all tenants recorded longer ago, but for those that replay needs. Raises
         ValidationFailedError under 30 days."""
         before = self._clock() - timedelta(days=older_than_days)
-        (row,) = await self._database.privileged_read(store.QUERIES["events_retire"], before)
-        return LogRetention(before=before, removed=row["removed"], kept=row["kept"])
+        found = await self._database.cells.everywhere(store.QUERIES["events_retire"], before)
+        rows = [row for each in found.values() for row in each]
+        return LogRetention(
+            before=before, removed=sum(row["removed"] for row in rows), kept=sum(row["kept"] for row in rows)
+        )
 
     async def close(self) -> None:
         """End all subscriptions."""
@@ -120,4 +123,4 @@ class EventService:
 
     async def make_partitions(self) -> None:
         """Have a partition for this month and the next ones."""
-        await self._database.privileged_read(store.QUERIES["partitions_make"])
+        await self._database.cells.everywhere(store.QUERIES["partitions_make"])

@@ -107,7 +107,7 @@ class GraphService:
 
     async def get_entity(self, scope: Scope, entity_id: UUID, *, as_of: datetime | None = None) -> Entity:
         """One entity, also one that was merged; with `as_of`, as it was known then. Raises NotFoundError."""
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             if as_of is None:
                 found = (await store.entities(tx, [entity_id])).get(entity_id)
             else:
@@ -122,7 +122,7 @@ class GraphService:
     ) -> Page[Entity]:
         """Entities, newest first; only those of a name or alias, or of a type."""
         after = read_cursor_of_id(cursor)
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             found = await store.page(tx, after, limit + 1, name, entity_type)
         more = len(found) > limit
         last = found[limit - 1] if more else None
@@ -311,10 +311,10 @@ class GraphService:
         then.
         Raises NotFoundError, and ConflictError where several have the name."""
         if isinstance(entity, str):
-            async with self._database.scoped(scope) as tx:
+            async with self._database.reading(scope) as tx:
                 entity = (await traversal.resolved(tx, entity)).entity_id
         await self.get_entity(scope, entity, as_of=as_of)
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             types = None if relation_type is None else [relation_type]
             moment = as_of or self._clock()
             return await store.relations_of(tx, entity, direction, moment, types, MAX_RELATIONS, past=as_of is not None)
@@ -357,7 +357,7 @@ class GraphService:
             raise ValidationFailedError("give an entity_id or a memory_id: one of the two")
         if entity_id is not None:
             await self.get_entity(scope, entity_id)
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             if memory_id is not None and await memories.get(tx, memory_id) is None:
                 raise NotFoundError(f"no memory {memory_id}")
             return await store.mentions(tx, entity_id=entity_id, memory_id=memory_id, limit=limit)

@@ -48,6 +48,10 @@ DELETE FROM keeps.memory_vectors WHERE tenant_id = $1 AND user_id = $2
 -- name: installation_counts
 SELECT tenants, users, memories, events, vectors FROM keeps.installation_counts()
 
+-- name: index_waiting
+-- Over all tenants, a number and a time only.
+SELECT waiting, since FROM keeps.index_waiting()
+
 -- name: users_with_other_models
 -- Over all tenants, ids only.
 SELECT tenant_id, user_id FROM keeps.users_with_other_models($1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from keeps.ai.embedder import Embedder, Embedding
 from keeps.clock import Clock
@@ -114,13 +115,24 @@ class Indexer:
             await self._database.write(Scope(tenant_id, user_id), lambda tx: store.delete_other_models(tx, model))
             await self._database.write(Scope(tenant_id, user_id), lambda tx: items.delete_other_models(tx, model))
 
+    async def lag(self) -> tuple[int, float]:
+        """How many memories wait for a vector, and for how many seconds the first has. Cheap: what `status` counts anew
+        is noted here as it happens, so vectors that a change of the model asks for are not in it."""
+        if self._embedder is None:
+            return 0, 0.0
+        return self._lag(*await store.waiting(self._database))
+
+    def _lag(self, waiting: int, oldest: datetime | None) -> tuple[int, float]:
+        return waiting, max(0.0, (self._clock() - oldest).total_seconds()) if oldest else 0.0
+
     async def status(self) -> IndexStatus:
+        """Counted row by row, over all tenants."""
         waiting = await self.users_to_index()
         oldest = min((each.oldest for each in waiting), default=None)
-        lag = max(0.0, (self._clock() - oldest).total_seconds()) if oldest else 0.0
+        pending, lag = self._lag(sum(each.pending for each in waiting), oldest)
         return IndexStatus(
             model=self._embedder.model if self._embedder else "none",
-            pending=sum(each.pending for each in waiting),
+            pending=pending,
             lag_seconds=lag,
             counts=await store.counts(self._database),
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -51,14 +51,25 @@ class Counts:
 
 
 async def users_to_index(database: Database, model: str, at_most: int = 1_000) -> list[PendingUser]:
-    rows = await database.privileged_read(QUERIES["users_to_index"], model, at_most)
-    return [PendingUser(**dict(row)) for row in rows]
+    found = await database.cells.everywhere(QUERIES["users_to_index"], model, at_most)
+    return [PendingUser(**dict(row)) for rows in found.values() for row in rows]
 
 
 async def counts(database: Database) -> Counts:
-    (row,) = await database.privileged_read(QUERIES["installation_counts"])
-    values: dict[str, Any] = dict(row)
-    return Counts(**{**values, "vectors": json.loads(values["vectors"])})
+    found = await database.cells.everywhere(QUERIES["installation_counts"])
+    rows = [row for each in found.values() for row in each]
+    vectors = Counter[str]()
+    for row in rows:
+        vectors.update(json.loads(row["vectors"]))
+    held = {name: sum(row[name] for row in rows) for name in ("tenants", "users", "memories", "events")}
+    return Counts(**held, vectors=dict(vectors))
+
+
+async def waiting(database: Database) -> tuple[int, datetime | None]:
+    """How many memories wait for a vector, and since when the first does."""
+    found = await database.cells.everywhere(QUERIES["index_waiting"])
+    rows = [row for each in found.values() for row in each]
+    return sum(row["waiting"] for row in rows), min((row["since"] for row in rows if row["since"]), default=None)
 
 
 async def memories_to_index(tx: Tx, model: str, at_most: int) -> list[PendingMemory]:
@@ -117,8 +128,8 @@ async def delete_vectors(tx: Tx) -> None:
 
 
 async def users_with_other_models(database: Database, model: str) -> list[tuple[str, str]]:
-    rows = await database.privileged_read(QUERIES["users_with_other_models"], model)
-    return [(row["tenant_id"], row["user_id"]) for row in rows]
+    found = await database.cells.everywhere(QUERIES["users_with_other_models"], model)
+    return [(row["tenant_id"], row["user_id"]) for rows in found.values() for row in rows]
 
 
 async def server_version(database: Database) -> str:
@@ -127,5 +138,5 @@ async def server_version(database: Database) -> str:
 
 
 async def storage_bytes(database: Database) -> int:
-    (row,) = await database.privileged_read(QUERIES["storage_bytes"])
-    return row["bytes"]
+    found = await database.cells.everywhere(QUERIES["storage_bytes"])
+    return sum(row["bytes"] for rows in found.values() for row in rows)

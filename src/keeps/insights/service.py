@@ -30,7 +30,7 @@ class InsightService:
     async def insights(self, scope: Scope) -> Insights:
         now = self._clock()
         who = (scope.tenant_id, scope.user_id)
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             totals = await tx.fetch(QUERIES["totals"], *who, now)
             lives = await tx.fetch_row(QUERIES["lives"], *who)
             tags = await tx.fetch(QUERIES["tags"], *who)
@@ -78,7 +78,7 @@ class InsightService:
 
     async def audit_junk(self, scope: Scope) -> JunkAudit:
         """What a promotion run would promote of this user's memories, and how much of it is junk. Promotes nothing."""
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             coming = await would_promote(tx, self._clock())
             kept = await tx.fetch(QUERIES["kept_experiences"], scope.tenant_id, scope.user_id)
         bad_to_come = [text for text in coming if looks_like_junk(text)]

@@ -3,7 +3,7 @@
 A minute's tick takes what is due and queues it; several workers share the queue. PgQueuer leases a job by heartbeat, so
 one whose worker was killed is taken up by another; retries with growing pauses; and holds what failed five times as a
 dead letter. A job works for at most a minute at a time and then goes to the end of the queue: a tenant with a million
-rows keeps none waiting.
+rows keeps none waiting. Each cell has a queue of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_args
 
 from keeps.clock import Clock
-from keeps.db.session import Connection, Database
+from keeps.db.session import Cell, Connection, Database
 from keeps.db.statements import Statements
 from keeps.lifecycle.service import Lifecycle
 from keeps.telemetry.logs import log
@@ -39,6 +39,8 @@ MAX_ATTEMPTS = 5
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=30)
 RECONNECT_SECONDS = 5.0
+LOOK_SECONDS = 15.0
+"""How often it looks for cells that were added."""
 
 
 class Worker:
@@ -59,42 +61,68 @@ class Worker:
         self._clock = clock
         self.at_once = at_once
         self._first_pause = first_pause
-        self._queuer: Any = None
+        self._queuers: dict[str, Any] = {}
         self._task: asyncio.Task[None] | None = None
+        self._closing = False
         self.done = 0
         """How many jobs this worker has run."""
 
     def start(self) -> None:
+        self._closing = False
         self._task = asyncio.get_running_loop().create_task(self.run())
 
     async def close(self) -> None:
         """Let the jobs at work come to the end of their batch, and stop."""
         if self._task is not None:
-            if self._queuer is not None:
-                self._queuer.shutdown.set()
+            self._closing = True
+            for queuer in self._queuers.values():
+                queuer.shutdown.set()
+            if self._queuers:
                 await asyncio.wait({self._task}, timeout=5)
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     async def run(self) -> None:
-        """Work until cancelled; when the database goes away, wait for it."""
+        """Work on the queue of every cell until cancelled; when a database goes away, wait for it."""
         logging.getLogger("pgqueuer").setLevel(logging.CRITICAL)  # what matters of it is logged here, as one JSON line
         await asyncio.to_thread(import_module, "pgqueuer")  # it takes a fifth of a second to load
-        while True:
+        serving: dict[Cell, asyncio.Task[None]] = {}
+        try:
+            while not self._closing:
+                try:
+                    cells = await self._database.cells.all()
+                except KeepsError as error:
+                    log().warning("worker", error=error.code)
+                    await asyncio.sleep(RECONNECT_SECONDS)
+                    continue
+                for gone in set(serving) - set(cells):
+                    serving.pop(gone).cancel()
+                for cell in set(cells) - set(serving):
+                    serving[cell] = asyncio.get_running_loop().create_task(self._serve(cell))
+                await asyncio.wait(serving.values(), timeout=LOOK_SECONDS)
+        finally:
+            for each in serving.values():
+                each.cancel()
+            await asyncio.gather(*serving.values(), return_exceptions=True)
+
+    async def _serve(self, cell: Cell) -> None:
+        while not self._closing:
             try:
-                async with self._database.dedicated_connection() as connection:
-                    await self._work(connection)
+                async with cell.dedicated_connection() as connection:
+                    await self._work(cell, connection)
                 return
             except KeepsError as error:
-                log().warning("worker", error=error.code)
+                log().warning("worker", cell=cell.name, error=error.code)
             except Exception as error:  # noqa: BLE001  one defect must not end background work for good
-                log().error("worker", error=type(error).__name__)
+                log().error("worker", cell=cell.name, error=type(error).__name__)
+            finally:
+                self._queuers.pop(cell.name, None)
             await asyncio.sleep(RECONNECT_SECONDS)
 
-    async def tick(self, queries: Queries) -> int:
-        """Queue what is due; how many jobs."""
-        due = await self._database.privileged_read(QUERIES["take_due_jobs"], self._clock(), TAKEN_AT_ONCE)
+    async def tick(self, cell: Cell, queries: Queries) -> int:
+        """Queue what is due in a cell; how many jobs."""
+        due = await cell.privileged_read(QUERIES["take_due_jobs"], self._clock(), TAKEN_AT_ONCE)
         if due:
             await queries.enqueue(
                 [row["job"] for row in due],
@@ -105,16 +133,16 @@ class Worker:
             )
         return len(due)
 
-    async def _work(self, connection: Connection) -> None:
+    async def _work(self, cell: Cell, connection: Connection) -> None:
         from pgqueuer import PgQueuer
 
         queries = queue_on(connection)
         queuer = PgQueuer(queries.driver, queries=queries)
         for job in get_args(JobName):
             queuer.entrypoint(job, on_failure="hold", executor_factory=self._retrying)(partial(self._run, job))
-        queuer.schedule(TICK, "* * * * *")(partial(self._ticked, queries))
-        self._queuer = queuer
-        await self.tick(queries)
+        queuer.schedule(TICK, "* * * * *")(partial(self._ticked, cell, queries))
+        self._queuers[cell.name] = queuer
+        await self.tick(cell, queries)
         await queuer.run(
             dequeue_timeout=timedelta(seconds=10),
             batch_size=self.at_once // 2,
@@ -123,8 +151,8 @@ class Worker:
             shutdown_on_listener_failure=True,
         )
 
-    async def _ticked(self, queries: Queries, _: object) -> None:
-        await self.tick(queries)
+    async def _ticked(self, cell: Cell, queries: Queries, _: object) -> None:
+        await self.tick(cell, queries)
 
     async def _run(self, job: str, queued: Job) -> None:
         tenant_id = (queued.payload or b"").decode()
@@ -156,17 +184,30 @@ class JobQueue:
         self._database = database
 
     async def status(self) -> list[QueueStatus]:
-        rows = await self._database.privileged_read(QUERIES["queue_counts"])
-        return [QueueStatus(**dict(row)) for row in rows]
+        found = await self._database.cells.everywhere(QUERIES["queue_counts"])
+        counted: dict[tuple[str, str], QueueStatus] = {}
+        for each in (QueueStatus(**dict(row)) for rows in found.values() for row in rows):
+            before = counted.get((each.job, each.status))
+            counted[each.job, each.status] = (
+                each
+                if before is None
+                else each.model_copy(
+                    update={"jobs": each.jobs + before.jobs, "oldest": min(each.oldest, before.oldest)}
+                )
+            )
+        return [counted[key] for key in sorted(counted)]
 
     async def held(self) -> list[HeldJob]:
         """Dead letters: jobs that failed after all attempts, oldest first, at most 1,000."""
-        rows = await self._database.privileged_read(QUERIES["jobs_held"], 1_000)
-        return [HeldJob(**dict(row)) for row in rows]
+        found = await self._database.cells.everywhere(QUERIES["jobs_held"], 1_000)
+        held = [HeldJob(**dict(row)) for rows in found.values() for row in rows]
+        return sorted(held, key=lambda each: each.failed_at)[:1_000]
 
     async def retry(self, job_id: int | None) -> int:
-        """Queue a dead letter again, or all of them; how many. Raises NotFoundError."""
-        rows = await self._database.privileged_read(QUERIES["job_retry"], job_id)
+        """Queue a dead letter again, or all of them; how many. Cells count by themselves: an id may be that of one in
+        each. Raises NotFoundError."""
+        found = await self._database.cells.everywhere(QUERIES["job_retry"], job_id)
+        rows = [row for each in found.values() for row in each]
         if job_id is not None and not rows:
             raise NotFoundError(f"no job {job_id} is held")
         return len(rows)

@@ -36,7 +36,7 @@ class Census:
     async def count(self, scope: Scope, filters: Filters | None) -> int:
         """How many memories there are."""
         condition = compile_filters(filters, first_parameter=4)
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             row = await tx.fetch_row(
                 QUERIES["memories_count"].where(condition),
                 scope.tenant_id,
@@ -51,7 +51,7 @@ class Census:
     ) -> list[Memory]:
         """Memories newest first, but for the first `offset`. `ever`: those that are forgotten or over, too."""
         condition, now = compile_filters(filters, first_parameter=7), self._clock()
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             rows = await tx.fetch(
                 QUERIES["memories_window"].where(condition),
                 scope.tenant_id,
@@ -66,18 +66,18 @@ class Census:
 
     async def owners(self, scope: Scope, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
         """Which users of the tenant have these memories. Only for callers who may act for any of them."""
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             rows = await tx.fetch(QUERIES["memory_owners"], list(memory_ids))
         return {row["memory_id"]: row["user_id"] for row in rows}
 
     async def subjects(self, scope: Scope, limit: int) -> list[Subject]:
         """Of whom the user has memories, last changed first."""
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             rows = await tx.fetch(QUERIES["memory_subjects"], scope.tenant_id, scope.user_id, limit)
         return [Subject(**row) for row in rows]
 
     async def subjects_of_tenant(self, scope: Scope, limit: int) -> list[Subject]:
         """The same of all users of the tenant. Only for administrators."""
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             rows = await tx.fetch(QUERIES["memory_subjects_of_tenant"], limit)
         return [Subject(**row) for row in rows]

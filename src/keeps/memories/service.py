@@ -127,7 +127,7 @@ class MemoryService:
     async def get(self, scope: Scope, memory_id: UUID, *, as_of: datetime | None = None) -> Memory:
         """One memory, forgotten or superseded ones too; or as it was known at `as_of`. Raises NotFoundError, also for
         someone else's."""
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             if as_of is not None:
                 await events.check_reachable(tx, as_of)
             memory = await (
@@ -168,7 +168,7 @@ class MemoryService:
         lives, now = ["current", "archived", *asked], self._clock()
         if order != "created":
             place = read_place(cursor, order) if cursor else None
-            async with self._database.scoped(scope) as tx:
+            async with self._database.reading(scope) as tx:
                 found = await store.page_in_order(
                     tx, order, condition=condition, lives=lives, after=place, limit=limit + 1, now=now
                 )
@@ -178,7 +178,7 @@ class MemoryService:
                 next_cursor=write_place(order, found[limit - 1][1]) if more else None,
             )
         after = read_cursor_of_id(cursor)
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             memories = await store.page(tx, condition=condition, lives=lives, after=after, limit=limit + 1, now=now)
         more = len(memories) > limit
         last = memories[limit - 1] if more else None

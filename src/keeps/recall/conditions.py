@@ -47,7 +47,10 @@ class Selection:
         if self.request.as_of is not None:
             return np.ones(len(rows), dtype=bool)
         moment = moment_of(self.request.valid_at or self.now)
-        here = (rows.numbers["begins"] <= moment) & (rows.numbers["expires"] > moment_of(self.now))
+        begun = rows.numbers["begins"] <= moment
+        if self.request.valid_at is None:
+            begun |= rows.numbers["begins"] <= rows.numbers["used"]  # written then, by a clock that has gone back
+        here = begun & (rows.numbers["expires"] > moment_of(self.now))
         return here if self.request.include_superseded else here & (rows.numbers["ends"] > moment)
 
 
@@ -116,7 +119,9 @@ def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parame
     if scope.agent_bound:
         add("(memories.kind = 'semantic' OR memories.agent_id = {}::text)", scope.agent_id)
     add("(memories.expires_at IS NULL OR memories.expires_at > {}::timestamptz)", now)
-    add("memories.valid_from <= {}::timestamptz", request.valid_at or now)
+    # What was valid when it was written stays so where the clock has gone back since.
+    since_written = "" if request.valid_at or request.as_of else " OR memories.valid_from <= memories.updated_at"
+    add("(memories.valid_from <= {}::timestamptz" + since_written + ")", request.valid_at or now)
     if not request.include_superseded:
         add("(memories.valid_to IS NULL OR memories.valid_to > {}::timestamptz)", request.valid_at or now)
     return Condition(" AND ".join(sql), tuple(values))

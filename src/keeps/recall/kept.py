@@ -27,17 +27,17 @@ MANY_WORDS = 5_000
 
 
 class KeptSigns:
-    """By tenant, audience and part of its life."""
+    """By tenant, audience, part of its life, and the cell whose versions they are."""
 
     def __init__(self) -> None:
-        self._kept: Brief[tuple[str, str, str], Signs] = Brief(ROOM_BYTES, KEPT_SECONDS)
+        self._kept: Brief[tuple[str, str, str, str], Signs] = Brief(ROOM_BYTES, KEPT_SECONDS)
 
     async def of(self, tx: Tx, held: Postings, model: str) -> AsyncGenerator[Signs]:
         """All that are folded into rows: at once, or in parts where they are too many to be kept."""
         wanted = dict(zip(held.part_firsts, held.part_versions, strict=True))
         if not wanted:
             return
-        key = tx.scope.tenant_id, held.audience, held.life
+        key = tx.scope.tenant_id, held.audience, held.life, tx.cell
         known = self._kept.get(key)
         missing = [
             first

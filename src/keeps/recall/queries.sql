@@ -4,9 +4,10 @@
 -- What each audience has of some words: its counts, the lists of postings one after the other, and those of the newest
 -- memories, which are in no list yet, that hold one; the signs of its newest vectors, and which rows hold those of the
 -- others: the first place of each, and what tells this version of the row from any other. $2 audiences · $3 lives ·
--- $4 words · $5 model
+-- $4 words · $5 model · $6 bytes of an entry of signs: others are of another model of the same name
 SELECT held.audience, held.life, held.memories, held.words, held.next_place, held.folded_to,
-       lists.list_words, lists.list_sizes, lists.packed, newest.new_places, newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts,
+       lists.list_words, lists.list_sizes, lists.packed, newest.new_places, newest.new_sessions, newest.new_lengths,
+       newest.new_words, newest.new_counts,
        meant.sign_size, meant.signs, meant.part_firsts, meant.part_versions
 FROM keeps.audience_words AS held
 CROSS JOIN LATERAL (
@@ -25,7 +26,7 @@ CROSS JOIN LATERAL (
            array_agg(ctid::text || xmin::text) FILTER (WHERE folded) AS part_versions
     FROM keeps.vector_bits
     WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND folded = ANY (ARRAY[true, false])
-      AND model = $5) AS meant
+      AND model = $5 AND size = $6) AS meant
 WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = ANY ($3::text[])
 
 -- name: recall_vocabulary

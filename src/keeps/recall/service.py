@@ -70,7 +70,7 @@ class RecallService:
         if query is not None and not query.reads and request.scope != "indexed":
             query = None
         now = self._clock()
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             if request.as_of is not None:
                 await events.check_reachable(tx, request.as_of)
             selection = select(request, scope, now)
@@ -124,7 +124,7 @@ class RecallService:
         (embedding,) = await self._embedder.embed([content])
         request = RecallRequest(query=content[:10_000], kinds=("semantic",), scope="own", limit=1)
         selection = select(request, scope, self._clock())
-        async with self._database.scoped(scope) as tx:
+        async with self._database.reading(scope) as tx:
             nearest = await self._arms.most_similar(tx, embedding.sentence, selection)
             if nearest is None:
                 return None

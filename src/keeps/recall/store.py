@@ -20,17 +20,22 @@ from keeps.recall.words import Postings, Spot
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
+PLACE_BYTES = 4
+"""Before the signs of each vector is the place of its memory."""
 PARTS_AT_ONCE = 64
 """So many rows of signs are read at once: 3.4 MB of 384 dimensions."""
 
 
-async def postings(tx: Tx, words: Sequence[str], selection: Selection, model: str | None = None) -> list[Postings]:
+async def postings(
+    tx: Tx, words: Sequence[str], selection: Selection, model: str | None = None, dimensions: int = 0
+) -> list[Postings]:
     """What the audiences of this scope have of some words, and how many memories they have; of a model the signs of the
     newest vectors, too, and where those of the others are."""
+    size = PLACE_BYTES + -(-dimensions // 8)
     who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
     return [
         Postings(**{name: value for name, value in row.items() if value is not None})
-        for row in await tx.fetch(QUERIES["recall_words"], *who, list(words), model)
+        for row in await tx.fetch(QUERIES["recall_words"], *who, list(words), model, size)
     ]
 
 

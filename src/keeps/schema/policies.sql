@@ -44,16 +44,17 @@ BEGIN
         ('SELECT, INSERT, UPDATE, DELETE',
          'memories memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
          ' task_subtasks idempotency_keys working_memory entities entity_names relations mentions memory_readings'
-         ' session_notes operation_changes operations storage_samples llm_usage documents document_passages databases query_audit'
-         ' transcripts transcript_entries transcript_values items item_refreshes item_vectors')
+         ' session_notes operation_changes operations storage_samples llm_usage documents document_passages databases'
+         ' query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors')
     ) AS granted(rights, tables) LOOP
         EXECUTE format('GRANT %s ON %s TO keeps_app', each.rights, 'keeps.' || replace(each.tables, ' ', ', keeps.'));
     END LOOP;
 
-    FOR each IN SELECT rule.*, name FROM (VALUES
+    FOR each IN SELECT rule.*, name.name, held.rows AS held FROM (VALUES
         -- What belongs to one user: theirs alone.
-        ('users sessions plans plan_correlations task_contexts task_subtasks idempotency_keys session_notes memory_pending'
-         ' operation_changes query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors', 'own', 'ALL', 'keeps_app', '{own}', NULL),
+        ('users sessions plans plan_correlations task_contexts task_subtasks idempotency_keys session_notes'
+         ' memory_pending operation_changes query_audit transcripts transcript_entries transcript_values items'
+         ' item_refreshes item_vectors', 'own', 'ALL', 'keeps_app', '{own}', NULL),
         -- What belongs to the tenant: any user of it. Names and counts, no content of users.
         ('webhooks webhook_failures providers operations tenant_jobs storage_samples llm_usage api_keys databases',
          'tenant', 'ALL', 'keeps_app', '{named}', NULL),
@@ -87,7 +88,8 @@ BEGIN
            AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL$$, NULL),
         ('memory_words memory_vectors', 'insert', 'INSERT', 'keeps_app',
          NULL, $${own} AND audience = ANY (ARRAY['', user_id])$$),
-        ('memory_words memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}', $${own} AND audience = ANY (ARRAY['', user_id])$$),
+        ('memory_words memory_vectors', 'update', 'UPDATE', 'keeps_app', '{own}',
+         $${own} AND audience = ANY (ARRAY['', user_id])$$),
         -- The log: appended and read, never changed by keeps_app. Of what others shared when it happened, that which is
         -- still there for others: what was made private is.
         ('events', 'append', 'INSERT', 'keeps_app', NULL, '{own}'),
@@ -108,34 +110,20 @@ BEGIN
                             WHERE relations.tenant_id = events.tenant_id AND relations.visibility = 'tenant'
                               AND relations.relation_id = CASE WHEN events.subject ~ '^[0-9a-f-]{36}$'
                                                                THEN events.subject::uuid END)))$$, NULL),
-        -- A token of an agent, besides: of experiences and skills those of this agent only; facts belong to the user.
-        -- Of the graph what users said of it: what was found in texts may be of another agent's experiences.
-        ('memories', 'agent', 'ALL', 'restrictive', $${agent} OR kind = 'semantic' OR agent_id = {bound}$$, NULL),
-        ('memory_words postings', 'agent', 'ALL', 'restrictive', $${agent} OR agent = '' OR agent = {bound}$$, NULL),
-        ('events', 'agent', 'SELECT', 'restrictive',
-         $${agent} OR (type NOT LIKE 'memory.%' AND type NOT LIKE 'transcript.%')
-           OR data #>> '{entity,source}' = 'user' OR (data ? 'edge' AND NOT data #> '{edge,properties}' ? 'found_by')
-           OR data #>> '{memory,kind}' = 'semantic' OR agent_id = {bound}$$, NULL),
-        ('entities', 'agent', 'ALL', 'restrictive', $${agent} OR source = 'user'$$, NULL),
-        ('relations', 'agent', 'ALL', 'restrictive', $${agent} OR NOT properties ? 'found_by'$$, NULL),
-        ('transcripts transcript_entries', 'agent', 'ALL', 'restrictive', '{agent} OR agent_id = {bound}', NULL),
-        ('transcript_values', 'agent', 'ALL', 'restrictive', $${agent} OR transcript_id = '' OR agent_id = {bound}$$, NULL),
-        ('session_notes', 'agent', 'ALL', 'restrictive', '{agent} OR agent_id = {bound}', NULL),
-        ('operation_changes', 'agent', 'ALL', 'restrictive',
-         '{agent} OR EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = operation_changes.tenant_id'
-         ' AND memories.memory_id = operation_changes.memory_id)', NULL),
         -- The owner, inside functions and triggers only, which keeps_app cannot become: what follows a row of the
         -- tenant,
         ('sessions plans plan_correlations task_contexts task_subtasks idempotency_keys working_memory memory_words'
-         ' postings audience_words vector_bits memory_vectors memory_readings memory_pending entities entity_names relations mentions session_notes'
-         ' operation_changes operations storage_samples llm_usage tenant_jobs documents document_passages databases'
-         ' query_audit transcripts transcript_entries transcript_values items item_refreshes item_vectors', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
+         ' postings audience_words vector_bits memory_vectors memory_readings memory_pending entities entity_names'
+         ' relations mentions session_notes operation_changes operations storage_samples llm_usage tenant_jobs'
+         ' documents document_passages databases query_audit transcripts transcript_entries transcript_values items'
+         ' item_refreshes item_vectors', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('users', 'erased', 'DELETE', 'keeps_owner', '{own}', NULL),
         ('events', 'redact', 'ALL', 'keeps_owner', $${tenant} AND ({user} OR type LIKE 'plan.state.%')$$, '{tenant}'),
         -- what is counted over all tenants (ids and counts alone leave the function),
-        ('tenants users memories memory_vectors items item_vectors events', 'count', 'SELECT', 'keeps_owner', 'true', NULL),
+        ('tenants users memories memory_vectors items item_vectors events', 'count', 'SELECT', 'keeps_owner', 'true',
+         NULL),
         ('memory_access', 'count', 'SELECT', 'keeps_owner', '{tenant}', NULL),
         -- what is due, or found before a tenant is known,
         ('memory_pending tenant_jobs', 'due', 'SELECT', 'keeps_owner', 'true', NULL),
@@ -147,11 +135,32 @@ BEGIN
         ('events', 'retire', 'ALL', 'keeps_owner', $$current_setting('app.log_change', true) = 'retire'$$, NULL),
         ('tenants', 'retire', 'UPDATE', 'keeps_owner', $$current_setting('app.log_change', true) = 'retire'$$, NULL)
     ) AS rule(tables, what, command, whom, seen, written)
-    CROSS JOIN LATERAL regexp_split_to_table(rule.tables, ' ') AS name LOOP
-        said := format('CREATE POLICY %I ON keeps.%I AS %s FOR %s TO %I', each.name || '_' || each.what, each.name,
-                       CASE each.whom WHEN 'restrictive' THEN 'RESTRICTIVE' ELSE 'PERMISSIVE' END, each.command,
-                       CASE each.whom WHEN 'restrictive' THEN 'keeps_app' ELSE each.whom END)
-                || COALESCE(' USING (' || each.seen || ')', '') || COALESCE(' WITH CHECK (' || each.written || ')', '');
+    CROSS JOIN LATERAL regexp_split_to_table(rule.tables, ' ') AS name(name)
+    -- A token of an agent sees less: of experiences and skills those of this agent only; facts belong to the user. Of
+    -- the graph what users said of it: what was found in texts may be of another agent's experiences. It is a part of
+    -- each rule of these tables, and no RESTRICTIVE policy: engines that copy policies have lost those.
+    LEFT JOIN (SELECT narrowed.*, name.name FROM (VALUES
+        ('memories', 'ALL', $${agent} OR kind = 'semantic' OR agent_id = {bound}$$),
+        ('memory_words postings', 'ALL', $${agent} OR agent = '' OR agent = {bound}$$),
+        ('events', 'SELECT',
+         $${agent} OR (type NOT LIKE 'memory.%' AND type NOT LIKE 'transcript.%')
+           OR data #>> '{entity,source}' = 'user' OR (data ? 'edge' AND NOT data #> '{edge,properties}' ? 'found_by')
+           OR data #>> '{memory,kind}' = 'semantic' OR agent_id = {bound}$$),
+        ('entities', 'ALL', $${agent} OR source = 'user'$$),
+        ('relations', 'ALL', $${agent} OR NOT properties ? 'found_by'$$),
+        ('transcripts transcript_entries session_notes', 'ALL', '{agent} OR agent_id = {bound}'),
+        ('transcript_values', 'ALL', $${agent} OR transcript_id = '' OR agent_id = {bound}$$),
+        ('operation_changes', 'ALL',
+         '{agent} OR EXISTS (SELECT FROM keeps.memories WHERE memories.tenant_id = operation_changes.tenant_id'
+         ' AND memories.memory_id = operation_changes.memory_id)')
+        ) AS narrowed(tables, command, rows)
+        CROSS JOIN LATERAL regexp_split_to_table(narrowed.tables, ' ') AS name(name)
+    ) AS held ON held.name = name.name AND rule.whom = 'keeps_app' AND held.command IN ('ALL', rule.command) LOOP
+        said := format('CREATE POLICY %I ON keeps.%I FOR %s TO %I', each.name || '_' || each.what, each.name,
+                       each.command, each.whom)
+                || COALESCE(' USING ((' || each.seen || ')' || COALESCE(' AND (' || each.held || ')', '') || ')', '')
+                || COALESCE(' WITH CHECK ((' || each.written || ')' || COALESCE(' AND (' || each.held || ')', '')
+                    || ')', '');
         said := replace(said, '{own}', '{tenant} AND {user}');
         said := replace(said, '{named}', $$ {tenant}
             AND NULLIF(current_setting('app.current_user', true), '') IS NOT NULL $$);
@@ -166,6 +175,7 @@ END $wall$;
 GRANT EXECUTE ON FUNCTION keeps.users_to_index(text, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.users_with_other_models(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.index_waiting() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.take_places(text, text, integer, bigint) TO keeps_app;
@@ -194,6 +204,8 @@ GRANT EXECUTE ON FUNCTION keeps.name_key(text), keeps.follow_entity(), keeps.gra
     keeps.redact_graph_events(uuid[]), keeps.log_cascade(uuid[], uuid[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.take_due_jobs(timestamptz, integer), keeps.users_due(text, timestamptz, text, integer),
     keeps.fades_at(double precision, bigint, timestamptz) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.elsewhere(text), keeps.take_turn(text), keeps.place_tenant(text), keeps.list_cells(),
+    keeps.tenants_elsewhere(), keeps.reached(text), keeps.has_placements() TO keeps_app;
 GRANT SELECT ON keeps.alembic_version TO keeps_app;
 
 -- the queue of the worker

@@ -21,3 +21,5 @@ CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE SCHEMA IF NOT EXISTS keeps AUTHORIZATION keeps_owner;
 -- For the queue of background jobs, which is not of a tenant.
 CREATE SCHEMA IF NOT EXISTS keeps_jobs AUTHORIZATION keeps_owner;
+-- For the directory of cells, which is not of a tenant either.
+CREATE SCHEMA IF NOT EXISTS keeps_cells AUTHORIZATION keeps_owner;

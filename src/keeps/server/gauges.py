@@ -26,14 +26,14 @@ class Gauges:
         self._statuses: set[str] = set()
 
     async def refresh(self) -> None:
-        pool = self._keeps.database.pool
-        self._metrics.pool.labels("in_use").set(pool.taken)
-        self._metrics.pool.labels("size").set(pool.size)
+        taken, size = self._keeps.database.cells.connections
+        self._metrics.pool.labels("in_use").set(taken)
+        self._metrics.pool.labels("size").set(size)
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + REFRESH_SECONDS
         try:
-            status = await self._keeps.status()
+            pending, lag = await self._keeps.indexer.lag()
             storage = await self._keeps.storage_bytes()
             behind, oldest = await self._keeps.webhooks.behind()
             queue = await self._keeps.queue.status()
@@ -48,8 +48,8 @@ class Gauges:
         for status_of_jobs, jobs in waiting.items():
             self._metrics.jobs_queued.labels(status_of_jobs).set(jobs)
         self._statuses = set(waiting)
-        self._metrics.pending.set(status.pending)
-        self._metrics.lag.set(status.lag_seconds)
+        self._metrics.pending.set(pending)
+        self._metrics.lag.set(lag)
 
 
 @asynccontextmanager

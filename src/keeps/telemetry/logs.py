@@ -42,9 +42,19 @@ def configure_logs(level: LogLevel) -> None:
             ],
         )
     )
+    handler.addFilter(_in_a_word)
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(max(number, logging.WARNING))
+
+
+def _in_a_word(record: logging.LogRecord) -> bool:
+    """An error of Keeps says what to do. Of a start that failed with one, its last line is enough."""
+    text = record.getMessage()
+    last = text.rstrip().rpartition("\n")[2]
+    if text.startswith("Traceback") and last.startswith("keeps_client.errors."):
+        record.msg, record.args = last.partition(": ")[2], ()
+    return True
 
 
 class _ToStderr:

@@ -24,6 +24,7 @@ class Introducer:
     async def introduce(self, scope: Scope, *, again: bool = False) -> None:
         who = (scope.tenant_id, scope.user_id)
         if again or who not in self._known:
+            await self._database.place(scope.tenant_id)
             await self._database.write(scope, ensure_user)
             if len(self._known) >= 100_000:
                 self._known.clear()

@@ -14,7 +14,7 @@ from keeps.db.statements import Statements
 from keeps.providers.service import ProviderService
 from keeps.scope import Scope
 from keeps.transfer.erased import ErasureNotes
-from keeps_client.errors import NotFoundError
+from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import ErasureReceipt, Quota, TenantInfo
 
 QUERIES = Statements("keeps.transfer")
@@ -30,13 +30,10 @@ class TenantService:
         cache: RedisCache | None,
         clock: Clock,
         erased: Callable[[str], None],
-        notes: ErasureNotes | None,
     ) -> None:
-        """`erased`: told the tenant of which something was erased. `notes`: where a backup may
-        bring back what is erased."""
+        """`erased`: told the tenant of which something was erased."""
         self._cache = cache
         self._erased = erased
-        self._notes = notes
         self._database = database
         self._providers = providers
         self._clock = clock
@@ -54,6 +51,7 @@ class TenantService:
             left = await _counts(tx, user_id)
             return self._receipt(target, user_id, before, left, events)
 
+        await self._check_left_over(target.tenant_id)
         await self._noted("begin", target.tenant_id, user_id)
         removed, left = await self._providers.erase(target)
         receipt = await self._erase(target, work, target.tenant_id, user_id)
@@ -72,6 +70,7 @@ class TenantService:
             await tx.fetch_row(QUERIES["erase_tenant"])
             return self._receipt(scope, None, before, await _counts(tx, None), 0)
 
+        await self._check_left_over(scope.tenant_id)
         await self._noted("begin", scope.tenant_id)
         async with self._database.scoped(scope) as tx:
             users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
@@ -88,6 +87,17 @@ class TenantService:
             await self._cache.drop(tenant_keys(scope.tenant_id), all_below=True)
         return _with_providers(receipt, removed, left)
 
+    async def _check_left_over(self, tenant_id: str) -> None:
+        """What a move has left in another cell would outlive the erasure. Raises ConflictError."""
+        if len(await self._database.cells.all()) == 1:
+            return
+        for cell, rows in (await self._database.cells.everywhere(QUERIES["left_over"], tenant_id)).items():
+            for row in rows:
+                raise ConflictError(
+                    f"a move of this tenant is not done: rows are left in the cell {cell}. Repeat keeps tenants move"
+                    f" {tenant_id} --to {row['is_in']}, then erase"
+                )
+
     async def _erase(self, scope: Scope, work: Callable[[Tx], Awaitable[ErasureReceipt]], *what: str) -> ErasureReceipt:
         """In one transaction. That it is done is noted, also where there was nothing: or a restore would erase whoever
         comes by that name later."""
@@ -100,13 +110,16 @@ class TenantService:
         return receipt
 
     async def _noted(self, state: Literal["begin", "done"], *what: str) -> None:
-        if self._notes is not None:
-            await asyncio.to_thread(self._notes.begin if state == "begin" else self._notes.done, *what)
+        """Wherever a backup may bring it back."""
+        for home in self._database.cells.homes:
+            notes = ErasureNotes(home, self._clock)
+            await asyncio.to_thread(notes.begin if state == "begin" else notes.done, *what)
 
     async def page(self, after: str, limit: int) -> list[TenantInfo]:
         """Tenants by id, with what they hold. For operators."""
-        rows = await self._database.privileged_read(QUERIES["tenants_list"], after, limit)
-        return [TenantInfo(**dict(row)) for row in rows]
+        found = await self._database.cells.everywhere(QUERIES["tenants_list"], after, limit)
+        infos = [TenantInfo(cell=cell, **dict(row)) for cell, rows in found.items() for row in rows]
+        return sorted(infos, key=lambda each: each.tenant_id)[:limit]
 
     async def set_quota(self, tenant_id: str, quota: Quota) -> TenantInfo:
         """What a tenant may hold: limits that are given change, None means no limit. Raises NotFoundError."""
@@ -124,7 +137,7 @@ class TenantService:
             if row is None:
                 raise NotFoundError(f"no tenant {tenant_id!r}")
             users = (await _counts(tx, None))["users"]
-            return TenantInfo(users=users, **dict(row))
+            return TenantInfo(users=users, cell=tx.cell, **dict(row))
 
         return await self._database.write(Scope(tenant_id), work)
 

@@ -94,6 +94,10 @@ ORDER BY asked_at, audit_id
 -- name: count_rows
 SELECT name, held FROM keeps.count_rows($1)
 
+-- name: left_over
+-- Cells in which a move has left rows of a tenant, which is elsewhere.
+SELECT cell AS is_in FROM keeps.tenants_elsewhere() WHERE tenant_id = $1 AND NOT arriving
+
 -- name: erase_user
 SELECT keeps.erase_user() AS redacted
 
@@ -101,7 +105,7 @@ SELECT keeps.erase_user() AS redacted
 SELECT keeps.erase_tenant()
 
 -- name: tenants_list
--- reads: TenantInfo
+-- reads: TenantInfo without cell
 SELECT tenant_id, users, memories, bytes, max_memories, max_bytes, created_at FROM keeps.list_tenants($1, $2)
 
 -- name: tenant_quota

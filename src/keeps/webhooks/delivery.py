@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import time
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -92,7 +93,10 @@ class Delivery:
         if free <= 0:
             return []
         begun: list[asyncio.Task[int]] = []
-        for row in await self._database.privileged_read(self._queries["webhooks_due"], self._clock(), free):
+        found = await self._database.cells.everywhere(
+            self._queries["webhooks_due"], self._clock(), free, seconds=TIMEOUT_SECONDS
+        )
+        for row in [row for rows in zip_longest(*found.values()) for row in rows if row is not None][:free]:
             webhook_id = row["webhook_id"]
             if webhook_id in self._serving:
                 continue

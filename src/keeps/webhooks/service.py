@@ -63,6 +63,7 @@ class WebhookService:
             )
             return None if row is None else row["position"]
 
+        await self._database.place(scope.tenant_id)
         position = await self._database.write(scope, work)
         if position is None:
             raise ValidationFailedError(f"a tenant has at most {MAX_WEBHOOKS} webhooks; remove one first")
@@ -118,8 +119,9 @@ class WebhookService:
     async def behind(self) -> tuple[int, float]:
         """Over all tenants: how many webhooks have something to send, and how long the oldest of it has waited, in
         seconds."""
-        (row,) = await self._database.privileged_read(QUERIES["webhooks_behind"])
-        return row["behind"], row["seconds"]
+        found = await self._database.cells.everywhere(QUERIES["webhooks_behind"])
+        rows = [row for each in found.values() for row in each]
+        return sum(row["behind"] for row in rows), max(row["seconds"] for row in rows)
 
     async def close(self) -> None:
         await self._delivery.close()

@@ -70,6 +70,8 @@ class TenantInfo(Wire):
     max_memories: int | None = None
     max_bytes: int | None = None
     created_at: datetime
+    cell: str = "main"
+    """The PostgreSQL that it is on, where there are several."""
 
 
 class Quota(Wire):

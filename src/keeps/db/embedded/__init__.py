@@ -6,7 +6,8 @@ binaries.py  which programs to run, and as which user
 server.py    initdb, start, recover, stop: one data folder
 lease.py     who uses the server; the last one out stops it
 guard.py     stops the server when all who used it were killed
-home.py      the folder: where things are, the passwords, opening and closing
+places.py    where the parts of a home are, and the passwords
+home.py      the folder, opened and closed
 """
 
 from keeps.db.embedded.home import EmbeddedPostgres, HomeReport, inspect_home

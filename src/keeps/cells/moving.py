@@ -1,0 +1,388 @@
+"""A tenant's move from one cell to another, while it is used, by PostgreSQL's own logical replication.
+
+Its rows are copied and kept up to date by a publication with row filters. Then, inside one writer's turn of the tenant:
+what was last written has arrived, the copy is cut off, and the source says that the tenant is elsewhere. That commit
+decides. Before it the tenant is where it was, and nobody is sent to the copy; after it everybody is sent on, and waits
+the moment until the target says the same. Killed at any point, the same command goes back to the beginning, or on to
+the end. Nothing is erased at the source before it is decided and nobody reads there any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from keeps.cells.store import ARRIVING, QUERIES, SETTLED
+from keeps.db.provision import administered, at_once
+from keeps.db.session import Connection
+from keeps.schema.files import HEAD
+from keeps_client.errors import ConflictError, KeepsError, UnavailableError, ValidationFailedError
+
+Step = Literal[
+    "checked",
+    "marked",
+    "copying",
+    "copied",
+    "caught up",
+    "held",
+    "cut off",
+    "decided",
+    "opened",
+    "listed",
+    "cleaned",
+    "erased",
+]
+NEAR_BYTES = 1 << 20
+"""What may be left to send when writers are held."""
+HOLD_SECONDS, WAIT_FOR_WRITERS = 5.0, "3000"
+"""So long writers are held at most; so many milliseconds the move waits for the one at work."""
+HOLDS = 20
+READERS_SECONDS = 60.0
+POLL_SECONDS = 0.01
+_LOCKED = "55P03"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A cell, and its URL as administrator."""
+
+    name: str
+    url: str
+
+
+@dataclass(slots=True)
+class Progress:
+    """What was done. `rows`: by table, at the source. `held_seconds`: how long writers were."""
+
+    step: Step
+    tenant_id: str
+    source: str
+    target: str
+    tables: int = 0
+    tables_ready: int = 0
+    rows: dict[str, int] = field(default_factory=dict[str, int])
+    held_seconds: float = 0.0
+    left: dict[str, int] = field(default_factory=dict[str, int])
+
+
+class Mover:
+    """One move. `told`: called after each step, and while tables are copied."""
+
+    def __init__(
+        self, tenant_id: str, source: Place, target: Place, main: Place, told: Callable[[Progress], None]
+    ) -> None:
+        self._tenant_id = tenant_id
+        self._places = {"source": source, "target": target, "main": main}
+        self._name = "keeps_move_" + hashlib.sha256(tenant_id.encode()).hexdigest()[:24]
+        self.progress = Progress("checked", tenant_id, source.name, target.name)
+        self._told = told
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[_Ends]:
+        async with AsyncExitStack() as stack:
+            opened = {}
+            for end, place in self._places.items():
+                opened[end] = await stack.enter_async_context(administered(place.url))
+            (row,) = await opened["main"].fetch(QUERIES["one_mover"].text, self._tenant_id)
+            if not row["held"]:
+                raise ConflictError(f"tenant {self._tenant_id} is being moved already; wait for that")
+            yield _Ends(**opened)
+
+    async def look(self) -> Progress:
+        """Whether it can be done, and how much there is. Raises ValidationFailedError, which says what is missing."""
+        async with self._connected() as ends:
+            await self._check(ends)
+        return self.progress
+
+    async def run(self) -> Progress:
+        """The whole move of a tenant that is at the source."""
+        async with self._connected() as ends:
+            await self._check(ends)
+            await self._clean(ends)
+            self._did("checked")
+            try:
+                await self._copy(ends)
+                await self._decide(ends)
+            except Exception:
+                with suppress(KeepsError):
+                    await self._clean(ends)  # it is where it was; or it was decided, or cannot be reached
+                raise
+            await self._finish(ends)
+        return self.progress
+
+    async def go_on(self) -> Progress:
+        """The rest of a move that was decided: the source says that the tenant is at the target."""
+        async with self._connected() as ends:
+            await self._finish(ends)
+        return self.progress
+
+    async def give_up(self) -> None:
+        """Take back what a move that was not decided left at both ends."""
+        async with self._connected() as ends:
+            await self._clean(ends)
+
+    def _did(self, step: Step) -> None:
+        self.progress.step = step
+        self._told(self.progress)
+
+    async def _check(self, ends: _Ends) -> None:
+        asked = {
+            "source": await ends.source.fetchrow(QUERIES["server"].text),
+            "target": await ends.target.fetchrow(QUERIES["server"].text),
+        }
+        for end, found in asked.items():
+            where = f"the cell {self._places[end].name}"
+            if found is None or found["revision"] != HEAD:
+                raise ValidationFailedError(
+                    f"{where} is at revision {found and found['revision']}, this Keeps at {HEAD}; run keeps migrate"
+                )
+            if not (found["sees_all"] and found["replicates"] and found["silences"]):
+                raise ValidationFailedError(
+                    f"at {where} a move needs a role that may replicate and is not bound by row security: its"
+                    " administrator, or one with REPLICATION and BYPASSRLS that may"
+                    " create subscriptions and set session_replication_role"
+                )
+        source = asked["source"]
+        assert source is not None  # noqa: S101  it was looked at
+        if source["wal_level"] != "logical":
+            raise ValidationFailedError(
+                f"the cell {self._places['source'].name} has wal_level {source['wal_level']}; a move needs logical:"
+                " ALTER SYSTEM SET wal_level = logical, and restart it"
+            )
+        if source["free_slots"] < 1 + 2:
+            raise ValidationFailedError(
+                f"the cell {self._places['source'].name} has {source['free_slots']} free replication slots; a move"
+                " takes up to 3: raise max_replication_slots"
+            )
+        self.progress.rows = await self._count(ends.source)
+        if not self.progress.rows.get("tenants"):
+            raise ValidationFailedError(f"no tenant {self._tenant_id} in the cell {self._places['source'].name}")
+        there = await self._count(ends.target)
+        marked = await ends.target.fetchrow(QUERIES["placed"].text, self._tenant_id)
+        if any(there.values()) and marked is None:
+            raise ConflictError(
+                f"the cell {self._places['target'].name} holds rows of tenant {self._tenant_id} that are no copy of a"
+                " move; look at both before you erase one"
+            )
+
+    async def _copy(self, ends: _Ends) -> None:
+        await ends.target.execute(QUERIES["place"].text, self._tenant_id, self._places["source"].name, ARRIVING)
+        self._did("marked")
+        await _made(ends.source, "publish_statement", self._tenant_id, self._name)
+        await ends.source.fetch(QUERIES["slot_make"].text, self._name)
+        same = await self._same_version(ends)
+        await ends.target.fetch(QUERIES["quiet"].text)  # the statement holds a password
+        await _made(ends.target, "subscribe_statement", self._name, self._places["source"].url, same)
+        await _until(lambda: self._copied(ends), math.inf)
+        self._did("copied")
+        await _until(lambda: self._is_near(ends), math.inf)
+        self._did("caught up")
+
+    async def _copied(self, ends: _Ends) -> bool:
+        found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
+        if found is None or not found["runs"]:
+            raise UnavailableError(
+                f"the copy was stopped by an error, which the log of the cell {self._places['target'].name} tells;"
+                " nothing was moved"
+            )
+        if found["ready"] != self.progress.tables_ready or not self.progress.tables:
+            self.progress.tables, self.progress.tables_ready = found["tables"], found["ready"]
+            self._did("copying")
+        return found["ready"] == found["tables"]
+
+    async def _is_near(self, ends: _Ends) -> bool:
+        return await self._copied(ends) and await self._behind(ends, None) <= NEAR_BYTES
+
+    async def _is_cut_off(self, ends: _Ends) -> bool:
+        found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
+        return found is None or not found["works"]
+
+    async def _behind(self, ends: _Ends, position: str | None) -> int:
+        found = await ends.source.fetchrow(QUERIES["behind"].text, self._name, position)
+        if found is None or found["bytes"] is None:
+            raise UnavailableError(
+                f"the replication slot {self._name} is gone from the cell {self._places['source'].name}; nothing was"
+                " moved"
+            )
+        return found["bytes"]
+
+    async def _decide(self, ends: _Ends) -> None:
+        for _ in range(HOLDS):
+            if await self._held(ends):
+                break
+            await asyncio.sleep(1)
+        else:
+            raise UnavailableError(
+                f"the copy of tenant {self._tenant_id} does not keep up with its writers; nothing was moved. Try again"
+                " when less is written"
+            )
+
+    async def _held(self, ends: _Ends) -> bool:
+        """In one writer's turn. False: the last of what was written took too long to arrive."""
+        loop = asyncio.get_running_loop()
+        async with administered(self._places["source"].url) as holder, at_once(holder):
+            await holder.fetch(QUERIES["patience"].text, WAIT_FOR_WRITERS)
+            try:
+                await holder.fetch(QUERIES["write_lock"].text, self._tenant_id)
+            except Exception as error:
+                if getattr(error, "sqlstate", None) == _LOCKED:
+                    return False
+                raise
+            began = loop.time()
+            self._did("held")
+            position = str(await ends.source.fetchval(QUERIES["position"].text))
+            if not await _until(lambda: self._has_all(ends, position), HOLD_SECONDS):
+                return False
+            await _made(ends.target, "pause_statement", self._name)
+            if not await _until(lambda: self._is_cut_off(ends), HOLD_SECONDS):
+                raise UnavailableError("the copy could not be cut off; nothing was moved")
+            self._did("cut off")
+            # This mover is still the only one: or another may have begun the copy anew.
+            await ends.main.fetchval(QUERIES["now"].text)
+            copied = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
+            if copied is None or copied["ready"] != copied["tables"]:
+                raise ConflictError("the copy was begun anew by another; nothing was moved")
+            await holder.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
+        self.progress.held_seconds = loop.time() - began
+        self._did("decided")
+        return True
+
+    async def _has_all(self, ends: _Ends, position: str) -> bool:
+        return await self._behind(ends, position) <= 0
+
+    async def _nobody_reads(self, ends: _Ends, moment: datetime) -> bool:
+        return not await ends.source.fetchval(QUERIES["older"].text, moment)
+
+    async def _open(self, ends: _Ends) -> None:
+        """The source has said so: now the target does. Where it is the first cell, that is its directory, too."""
+        await ends.target.execute(QUERIES["place_here"].text, self._tenant_id)
+        self._did("opened")
+
+    async def _finish(self, ends: _Ends) -> None:
+        """What is to be done after the decision, as far as it is not done yet."""
+        await self._open(ends)
+        if self._places["main"].name != self._places["target"].name:
+            await ends.main.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
+        self._did("listed")
+        moment: Any = await ends.source.fetchval(QUERIES["now"].text)
+        await self._cut(ends)
+        self._did("cleaned")
+        if not await _until(lambda: self._nobody_reads(ends, moment), READERS_SECONDS):
+            raise UnavailableError(
+                f"tenant {self._tenant_id} is in the cell {self._places['target'].name}, but somebody still reads it in"
+                f" {self._places['source'].name}: repeat the command later, to erase it there"
+            )
+        self.progress.rows = await self._count(ends.source)
+        await self._check_arrived(ends)
+        # It says so already, unless it was restored to a time before.
+        await ends.source.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
+        await self._erase(ends.source)
+        self.progress.left = {name: held for name, held in (await self._count(ends.source)).items() if held}
+        self._did("erased")
+
+    async def _clean(self, ends: _Ends) -> None:
+        """Back to the beginning: no copy, and nothing that copies; never once it is decided. What copies is cut inside
+        a writer's turn, in which nobody else decides, and nobody can without it."""
+        async with self._turn() as holder:
+            decided = await holder.fetchrow(QUERIES["placed"].text, self._tenant_id)
+            if decided is not None and decided["cell"] != self._places["source"].name:
+                raise ConflictError(
+                    f"tenant {self._tenant_id} has moved to the cell {decided['cell']}; repeat the command"
+                )
+            await self._cut(ends)
+        if await ends.target.fetchrow(QUERIES["placed"].text, self._tenant_id) is not None:
+            await ends.main.fetchval(QUERIES["now"].text)  # this mover is still the only one
+            await self._erase(ends.target)
+            await ends.target.execute(QUERIES["place"].text, self._tenant_id, self._places["source"].name, SETTLED)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[Connection]:
+        """The tenant's turn to write at the source, in one transaction. Raises UnavailableError where it does not
+        come."""
+        async with administered(self._places["source"].url) as holder, at_once(holder):
+            await holder.fetch(QUERIES["patience"].text, WAIT_FOR_WRITERS)
+            await holder.fetch(QUERIES["write_lock"].text, self._tenant_id)
+            yield holder
+
+    async def _cut(self, ends: _Ends) -> None:
+        """Subscription, slots and publication, as far as they are there."""
+        found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
+        for row in await ends.target.fetch(QUERIES["unsubscribe_statements"].text, self._name):
+            await ends.target.execute(row["made"])
+        slots = found["slots"] if found is not None else ""
+        if not await _until(lambda: self._without_slots(ends, slots), READERS_SECONDS):
+            raise UnavailableError(
+                f"the replication slot {self._name} of the cell {self._places['source'].name} stays in use; try again"
+            )
+        await _made(ends.source, "unpublish_statement", self._name)
+
+    async def _check_arrived(self, ends: _Ends) -> None:
+        """Nothing is erased at the source that the target has not. Raises ConflictError."""
+        before, now = [
+            await each.fetchval(QUERIES["reached"].text, self._tenant_id) for each in (ends.source, ends.target)
+        ]
+        made_anew = before is not None and now is not None and now[-1] > before[-1]  # it was erased meanwhile
+        if before is not None and not made_anew and (now is None or now[-1] != before[-1] or now[0] < before[0]):
+            raise ConflictError(
+                f"the cell {self._places['target'].name} does not hold what {self._places['source'].name} holds of"
+                f" tenant {self._tenant_id}; nothing was erased. Was one of them restored? Look at both"
+            )
+
+    async def _without_slots(self, ends: _Ends, beginning: str) -> bool:
+        held = await ends.source.fetch(QUERIES["slots_of"].text, self._name, beginning)
+        for slot in held:
+            if slot["active_pid"] is not None:
+                await ends.source.fetch(QUERIES["slot_end"].text, slot["active_pid"])
+            else:
+                await ends.source.fetch(QUERIES["slot_drop"].text, slot["name"])
+        return not held
+
+    async def _erase(self, connection: Connection) -> None:
+        async with at_once(connection):
+            await connection.fetch(QUERIES["write_lock"].text, self._tenant_id)
+            await connection.fetch(QUERIES["without_triggers"].text)
+            await _made(connection, "erase_statement", self._tenant_id)
+
+    async def _count(self, connection: Connection) -> dict[str, int]:
+        made = await connection.fetchval(QUERIES["count_statement"].text, self._tenant_id)
+        return {row["name"]: row["held"] for row in await connection.fetch(made)}
+
+    async def _same_version(self, ends: _Ends) -> bool:
+        versions = {
+            (await each.fetchrow(QUERIES["server"].text) or {"version": 0})["version"] // 10_000
+            for each in (ends.source, ends.target)
+        }
+        return len(versions) == 1 and min(versions) >= 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """A connection to each, as administrator."""
+
+    source: Connection
+    target: Connection
+    main: Connection
+
+
+async def _until(holds: Callable[[], Awaitable[bool]], seconds: float) -> bool:
+    """Ask until it holds; False where it does not in time. Nobody tells when a copy has arrived."""
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + seconds
+    while not await holds():
+        if loop.time() > ends_at:
+            return False
+        await asyncio.sleep(POLL_SECONDS)
+    return True
+
+
+async def _made(connection: Connection, name: str, *values: Any) -> None:
+    """Run a statement that PostgreSQL itself put together, with its names and values quoted."""
+    made = await connection.fetchval(QUERIES[name].text, *values)
+    if made is not None:
+        await connection.execute(made)

@@ -1,0 +1,57 @@
+"""A cell, from what the directory says of it to connections that may be used."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from keeps.backups.making import Shipper
+from keeps.databases.sealing import KeyRing, Sealed
+from keeps.db.cell import Cell
+from keeps.db.cells import CellAddress
+from keeps.db.embedded import EmbeddedPostgres
+from keeps.db.pool import open_pool
+from keeps.db.probe import probe
+from keeps.events.store import QUERIES as EVENTS
+from keeps.settings import Settings
+
+
+class CellOpener:
+    """Opens cells, each after the same proof as the first: it keeps tenants apart, or is not used."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._ring = KeyRing(settings.secret_keys)
+        self._pool_size = settings.pool_size
+        self._stack = AsyncExitStack()
+
+    async def __call__(self, address: CellAddress) -> Cell:
+        """Raises UnavailableError, which says what to do."""
+        where = self.address_of(address)
+        async with AsyncExitStack() as stack:
+            server = None
+            if where.startswith("/"):
+                server = await EmbeddedPostgres.open(Path(where))
+                stack.push_async_callback(server.close)
+                shipper = Shipper(server)
+                shipper.start()
+                stack.push_async_callback(shipper.close)
+            pool = await open_pool(server.app_url if server else where, size=self._pool_size)
+            cell = Cell(address.name, pool, server)
+            stack.push_async_callback(cell.close)
+            await probe(cell)
+            await cell.privileged_read(EVENTS["partitions_make"])
+            self._stack.push_async_callback(stack.pop_all().aclose)
+            return cell
+
+    def address_of(self, address: CellAddress) -> str:
+        """A URL of PostgreSQL as keeps_app, or the folder of an embedded database."""
+        return self._ring.open(Sealed(address.address, address.key_id), bound_to(address.name))
+
+    async def close(self) -> None:
+        """All that it opened."""
+        await self._stack.aclose()
+
+
+def bound_to(name: str) -> str:
+    """An address opens as that of this cell only."""
+    return f"cell {name}"

@@ -1,0 +1,191 @@
+-- The directory of cells, and a tenant's move between two. All run as PostgreSQL's administrator, but those that say so.
+
+-- name: left_over
+-- As keeps_app, of any cell: tenants with rows there that are elsewhere.
+SELECT tenant_id, cell, arriving FROM keeps.tenants_elsewhere()
+
+-- name: cells
+-- As keeps_app, of the first: which there are.
+SELECT name, address, key_id, weight FROM keeps.list_cells()
+
+-- name: about
+-- As keeps_app, of any cell: what it holds.
+SELECT (SELECT tenants FROM keeps.installation_counts()) AS tenants, pg_database_size(current_database()) AS bytes
+
+-- name: tenants
+-- As keeps_app, of any cell: those that are there.
+SELECT tenant_id FROM keeps.list_tenants($1, 1000)
+
+-- name: tenant_there
+-- As keeps_app, of any cell: whether a tenant has rows there.
+SELECT tenant_id FROM keeps.last_sequences(ARRAY[$1::text])
+
+-- name: cell_put
+INSERT INTO keeps_cells.cells (name, address, key_id, weight) VALUES ($1, $2, $3, $4)
+ON CONFLICT (name) DO UPDATE SET address = COALESCE(EXCLUDED.address, cells.address),
+    key_id = COALESCE(EXCLUDED.key_id, cells.key_id), weight = EXCLUDED.weight
+
+-- name: cell_weight
+UPDATE keeps_cells.cells SET weight = $2 WHERE name = $1 RETURNING name
+
+-- name: cell_remove
+-- With what the directory says of tenants that are not there any more.
+WITH gone AS (DELETE FROM keeps_cells.placements WHERE cell = $1)
+DELETE FROM keeps_cells.cells WHERE name = $1 RETURNING name
+
+-- name: placed
+SELECT cell, arriving FROM keeps_cells.placements WHERE tenant_hash = keeps.tenant_hash($1)
+
+-- name: place
+-- The tenant is in another cell; `arriving`: a copy is on its way here.
+INSERT INTO keeps_cells.placements (tenant_hash, cell, arriving) VALUES (keeps.tenant_hash($1), $2, $3)
+ON CONFLICT (tenant_hash) DO UPDATE SET cell = EXCLUDED.cell, arriving = EXCLUDED.arriving
+
+-- name: place_here
+-- The tenant is here from now on. The first cell remembers that, so that it comes here again when it was erased.
+WITH come AS (
+    UPDATE keeps_cells.placements SET cell = 'main', arriving = false
+    WHERE tenant_hash = keeps.tenant_hash($1) AND EXISTS (SELECT FROM keeps_cells.cells)
+)
+DELETE FROM keeps_cells.placements
+WHERE tenant_hash = keeps.tenant_hash($1) AND NOT EXISTS (SELECT FROM keeps_cells.cells)
+
+-- name: one_mover
+-- One move of a tenant at a time, as long as the connection is there.
+SELECT pg_try_advisory_lock(hashtextextended('keeps.move.' || $1, 0)) AS held
+
+-- name: server
+-- What a move needs of a server.
+SELECT current_setting('server_version_num')::integer AS version, current_setting('wal_level') AS wal_level,
+       has_parameter_privilege('session_replication_role', 'SET') AS silences,
+       (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user) AS sees_all,
+       (SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user) AS replicates,
+       current_setting('max_replication_slots')::integer - (SELECT count(*) FROM pg_replication_slots) AS free_slots,
+       (SELECT version_num FROM keeps.alembic_version) AS revision
+
+-- name: count_statement
+-- How many rows of a tenant each table holds.
+SELECT string_agg(format('SELECT %L AS name, count(*) AS held FROM keeps.%I WHERE tenant_id = %L', name, name, $1::text),
+                  ' UNION ALL ') AS made
+FROM keeps_cells.tenant_tables() AS name
+
+-- name: erase_statement
+-- All rows of a tenant, without triggers: what follows from a row is a row of the tenant, too.
+SELECT string_agg(format('DELETE FROM keeps.%I WHERE tenant_id = %L', name, $1::text), '; ') AS made
+FROM keeps_cells.tenant_tables() AS name
+
+-- name: publish_statement
+-- $2: the name of the publication.
+SELECT format('CREATE PUBLICATION %I FOR TABLE %s WITH (publish_via_partition_root = true)', $2::text,
+              string_agg(format('keeps.%I WHERE (tenant_id = %L)', name, $1::text), ', ')) AS made
+FROM keeps_cells.tenant_tables() AS name
+
+-- name: subscribe_statement
+-- $1: its name, and that of the publication and the slot · $2: the other server · $3: both are of one version, 16 or
+-- newer, so that values go as they are. Rows are applied by whoever subscribes, not by the owner of the tables, who is
+-- bound by row security.
+SELECT format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %I WITH (create_slot = false, slot_name = %L,'
+              ' disable_on_error = true, synchronous_commit = ''on'', binary = %s%s)', $1::text, $2::text, $1::text, $1::text,
+              $3::boolean::text, CASE WHEN current_setting('server_version_num')::integer >= 160000
+                                THEN ', run_as_owner = true' ELSE '' END) AS made
+
+-- name: quiet
+-- For the rest of the session no statement is logged.
+SELECT set_config('log_min_error_statement', 'panic', false), set_config('log_statement', 'none', false),
+       set_config('log_min_duration_statement', '-1', false)
+
+-- name: unpublish_statement
+SELECT format('DROP PUBLICATION IF EXISTS %I', $1::text) AS made
+
+-- name: pause_statement
+SELECT format('ALTER SUBSCRIPTION %I DISABLE', subname) AS made FROM pg_subscription
+WHERE subname = $1::text AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+
+-- name: unsubscribe_statements
+-- Without asking the other server, which may be away.
+SELECT unnest(ARRAY[format('ALTER SUBSCRIPTION %I DISABLE', subname), format('ALTER SUBSCRIPTION %I SET (slot_name = NONE)',
+    subname), format('DROP SUBSCRIPTION %I', subname)]) AS made
+FROM pg_subscription WHERE subname = $1::text AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+
+-- name: slot_make
+SELECT pg_create_logical_replication_slot($1, 'pgoutput')
+
+-- name: slots_of
+-- The slot of a move, and those of its tables that were being copied ($2: how their names begin and end).
+SELECT slot_name::text AS name, active_pid FROM pg_replication_slots
+WHERE database = current_database() AND (slot_name = $1
+    OR ($2 <> '' AND starts_with(slot_name, split_part($2, ' ', 1)) AND right(slot_name, -length(split_part($2, ' ', 1)))
+        LIKE '%\_' || split_part($2, ' ', 2)))
+
+-- name: slot_end
+SELECT pg_terminate_backend($1)
+
+-- name: slot_drop
+SELECT pg_drop_replication_slot($1)
+
+-- name: copied
+-- How many tables there are, how many are copied, and whether something went wrong.
+SELECT (SELECT count(*) FROM pg_subscription_rel WHERE srsubid = pg_subscription.oid) AS tables,
+       (SELECT count(*) FROM pg_subscription_rel WHERE srsubid = pg_subscription.oid AND srsubstate = 'r') AS ready,
+       subenabled AS runs, 'pg_' || oid || '_sync_ ' || (SELECT system_identifier FROM pg_control_system()) AS slots,
+       EXISTS (SELECT FROM pg_stat_subscription WHERE subid = pg_subscription.oid AND pid IS NOT NULL) AS works
+FROM pg_subscription WHERE subname = $1::text AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+
+-- name: position
+SELECT pg_current_wal_insert_lsn()::text AS lsn
+
+-- name: behind
+-- How many bytes the other server has yet to confirm, up to $2 or to now.
+SELECT pg_wal_lsn_diff(COALESCE($2::text::pg_lsn, pg_current_wal_lsn()), confirmed_flush_lsn)::bigint AS bytes
+FROM pg_replication_slots WHERE slot_name = $1
+
+-- name: reached
+-- How far a tenant has come.
+SELECT keeps.reached($1) AS reached
+
+-- name: has_placements
+-- As keeps_app, of any cell: whether it has been a cell.
+SELECT keeps.has_placements() AS has
+
+-- name: roles_there
+-- Whether Keeps' roles are on this server, which others may use.
+SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = 'keeps_app') AS there
+
+-- name: cell_locked
+-- For the rest of the transaction nobody is placed there.
+SELECT weight FROM keeps_cells.cells WHERE name = $1 FOR UPDATE
+
+-- name: placed_in
+SELECT count(*) AS tenants FROM keeps_cells.placements WHERE cell = $1
+
+-- name: forwarded
+-- Which tenants have left this cell, and for where.
+SELECT tenant_hash, cell FROM keeps_cells.placements WHERE NOT arriving
+
+-- name: forward
+-- What the directory says of tenants that went on from a cell.
+UPDATE keeps_cells.placements SET cell = gone.cell
+FROM unnest($2::bytea[], $3::text[]) AS gone(tenant_hash, cell)
+WHERE placements.tenant_hash = gone.tenant_hash AND placements.cell = $1
+
+-- name: write_lock
+SELECT pg_advisory_xact_lock(hashtextextended('keeps.write.' || $1, 0))
+
+-- name: patience
+-- $1: milliseconds to wait for a lock, in this transaction. A mover that stands still lets go of it.
+SELECT set_config('lock_timeout', $1, true), set_config('idle_in_transaction_session_timeout', '15s', true)
+
+-- name: without_triggers
+SELECT set_config('session_replication_role', 'replica', true)
+
+-- name: older
+-- Transactions of those who serve that began before a moment: they may still read what moved.
+SELECT count(*) AS held FROM pg_stat_activity
+WHERE datname = current_database() AND usename = 'keeps_app' AND xact_start < $1
+
+-- name: identity
+-- As keeps_app: two addresses may lead to one database.
+SELECT pg_postmaster_start_time()::text || ' ' || current_database() AS database
+
+-- name: now
+SELECT clock_timestamp() AS now

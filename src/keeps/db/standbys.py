@@ -1,0 +1,109 @@
+"""Copies of the first cell, for reads: none answers from before what was committed when it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from keeps.db.cell import MAIN, Cell
+from keeps.db.pool import Pool
+from keeps.db.statements import Statements
+from keeps.db.transaction import ENTER_STANDBY, Tx, takes_long
+from keeps.scope import Scope
+from keeps.telemetry.logs import log
+from keeps_client.errors import KeepsError
+
+_REACHED = Statements("keeps.db")["reached"]
+UNKNOWN = [-1]
+TENANTS = 200_000
+"""Of so many it is known how far they have come."""
+ASKING = 4
+"""Connections on which the leader is asked how far a tenant has come: never taken by others."""
+LAG_SECONDS = 1.0
+"""So long a tenant that is ahead of the standbys is read of the leader."""
+REACHED_SECONDS = 2.0
+"""So long the first cell is waited for before a standby answers from what it has."""
+
+
+class Standbys:
+    """`leader`: what is written to. `copies`: of it."""
+
+    def __init__(self, leader: Pool, copies: Sequence[Pool]) -> None:
+        self._leader = Cell(MAIN, leader.apart(ASKING))
+        self._copies = deque(Cell(MAIN, each) for each in copies)
+        self._reached: dict[str, list[int]] = {}
+        self._written: dict[str, None] = {}
+        self._lagging: dict[str, float] = {}
+
+    @property
+    def cells(self) -> list[Cell]:
+        return list(self._copies)
+
+    def wrote(self, tenant_id: str) -> None:
+        """This process wrote for a tenant: what is known of how far it has come is over."""
+        if len(self._written) >= TENANTS:
+            del self._written[next(iter(self._written))]
+        self._written[tenant_id] = None
+
+    async def close(self) -> None:
+        await asyncio.gather(*(each.close() for each in (self._leader, *self._copies)))
+
+    async def begin(self, scope: Scope) -> Tx | None:
+        """A transaction on one that has come as far as the tenant has; None where none has."""
+        if takes_long() or self._lagging.get(scope.tenant_id, 0) > time.monotonic():
+            return None
+        wanted = await self._wanted(scope.tenant_id)
+        if wanted is None:
+            return None
+        for _ in range(len(self._copies)):
+            standby = self._copies[0]
+            self._copies.rotate(1)
+            if not standby.away and (tx := await self._as_far(standby, scope, wanted)) is not None:
+                return tx
+        return None
+
+    async def _as_far(self, standby: Cell, scope: Scope, wanted: list[int]) -> Tx | None:
+        """A transaction there; or None, and it is left alone for a while."""
+        for pause in (0.005, 0.02, 0.0):
+            try:
+                tx = await standby.begin(scope, ENTER_STANDBY)
+            except KeepsError as error:
+                log().warning("a standby is away", error=error.code)
+                break
+            if isinstance(tx, str):
+                return None  # the tenant is in another cell
+            if tx.reached is None:
+                await tx.leave()
+                return None  # a tenant that is new, or of which nobody can say whether there is one
+            further = tx.reached[-1] == wanted[-1] and tx.reached[0] > wanted[0]  # and none that was erased since
+            if further or tx.reached == wanted or wanted == UNKNOWN:
+                return tx
+            await tx.leave()
+            await asyncio.sleep(pause)
+        else:
+            if len(self._lagging) >= TENANTS:
+                self._lagging.clear()
+            self._lagging[scope.tenant_id] = time.monotonic() + LAG_SECONDS
+            return None
+        standby.missed()
+        return None
+
+    async def _wanted(self, tenant_id: str) -> list[int] | None:
+        """How far the tenant has come; where that cannot be asked, how far this process knows."""
+        if not self._leader.away:
+            try:
+                (row,) = await self._leader.privileged_read(_REACHED, tenant_id, seconds=REACHED_SECONDS)
+            except KeepsError:
+                self._leader.missed()
+            else:
+                self._written.pop(tenant_id, None)
+                self._reached.pop(tenant_id, None)
+                if row["reached"] is not None:
+                    if len(self._reached) >= TENANTS:
+                        del self._reached[next(iter(self._reached))]
+                    self._reached[tenant_id] = row["reached"]
+                return row["reached"]
+        # What was written here since it was last asked may not be there yet.
+        return None if tenant_id in self._written else self._reached.get(tenant_id, UNKNOWN)

@@ -1,0 +1,16 @@
+"""What is asked over all tenants, by index."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from keeps.schema.files import run_sql_file
+
+revision = "0014"
+down_revision = "0013"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    run_sql_file(op.get_bind(), "0014.sql")

@@ -1,0 +1,25 @@
+"""Tests of cells have a server of their own: what they make replicate, stop and drop is on nobody else's."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from keeps.db.embedded import EmbeddedPostgres
+from tests.conftest import cloned, thrown_away
+
+
+@pytest.fixture(scope="module")
+async def server(template: Path, new_home: Callable[..., Path]) -> AsyncIterator[EmbeddedPostgres]:
+    home = new_home("cells")
+    subprocess.run(["cp", "--archive", template, home], check=True)
+    async with thrown_away(home) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def fresh_database(server: EmbeddedPostgres) -> Callable[[], object]:
+    return lambda: cloned(server)

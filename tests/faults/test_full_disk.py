@@ -1,0 +1,117 @@
+"""The disk of a home fills up, also so that PostgreSQL ends and cannot start: it is said, nothing is lost, and all goes
+on when there is room."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from keeps.backups.making import create, plan_of, set_up
+from keeps.bootstrap import open_keeps
+from keeps.clock import utc_now
+from keeps.db import cell
+from keeps.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.db.embedded.home import remove_home
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps.settings import Settings
+from keeps_client.errors import UnavailableError
+from tests.conftest import small_disk
+
+MEGABYTE = 1 << 20
+SCOPE = Scope("acme", "alice")
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
+
+
+@pytest.fixture
+def disk(new_home: Callable[..., Path]) -> Iterator[Path]:
+    """A file system of 260 MB, which the user that runs the server can enter."""
+    place = new_home("disk")
+    with small_disk(place, 260):
+        yield place
+        remove_home(place / "home")
+
+
+class Filler:
+    """Takes the room of a disk, but for some."""
+
+    def __init__(self, disk: Path) -> None:
+        self._disk, self._path = disk, disk / "filler"
+
+    def fill(self, *, but: int) -> None:
+        found = os.statvfs(self._disk)
+        with self._path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize - but)
+
+    def remove(self) -> None:
+        self._path.unlink()
+
+
+async def _held(keeps: Keeps) -> set[str]:
+    memory = keeps.memory(SCOPE)
+    page = await memory.list(limit=200)
+    held = {each.content for each in page.items}
+    while page.next_cursor is not None:
+        page = await memory.list(limit=200, cursor=page.next_cursor)
+        held |= {each.content for each in page.items}
+    return held
+
+
+@pytest.mark.parametrize("room", [0, 12 * MEGABYTE], ids=["no table grows", "no log is written, and PostgreSQL ends"])
+async def test_what_was_acknowledged_is_there_when_there_is_room_again(
+    disk: Path, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell, "DEAD_SECONDS", 0.1)
+    home, filler = disk / "home", Filler(disk)
+    keeps = await open_keeps(Settings(home=home, embedder="none"))
+    memory = keeps.memory(SCOPE)
+    told: set[str] = set()
+    refused: list[str] = []
+
+    async def write(text: str) -> None:
+        try:
+            await memory.remember(text)
+            told.add(text)
+        except UnavailableError as error:
+            refused.append(str(error))
+
+    await write("Before.")
+    before = inspect_home(home).running_pid
+    filler.fill(but=room)
+    for number in range(5_000):
+        await write(f"While there is no room, {number}. " + f"word{number} " * 300)
+        if len(refused) >= 20:
+            break
+    assert any("disk is full" in each for each in refused), set(refused)
+    assert not any(str(disk) in each for each in refused), "callers are not told where the data is"
+    assert (inspect_home(home).running_pid != before) == bool(room)
+    filler.remove()
+
+    while "After." not in told:
+        await write("After.")
+        await asyncio.sleep(0.02)
+    assert await _held(keeps) == told
+    assert (await keeps.events.verify(Scope("acme"))).differences == []
+    await keeps.close()
+
+
+async def test_a_backup_for_which_there_is_no_room_does_not_count(disk: Path) -> None:
+    home, filler = disk / "home", Filler(disk)
+    set_up(home, disk / "backups", None, utc_now())
+    async with await EmbeddedPostgres.open(home) as server:
+        keeps = await open_keeps(Settings(home=home, embedder="none"))
+        await keeps.memory(SCOPE).remember("Before.")
+        filler.fill(but=4 * MEGABYTE)
+        with pytest.raises(UnavailableError, match=r"disk|space|No space"):
+            await create(server, utc_now)
+        filler.remove()
+        assert plan_of(home).opened().backups() == []
+        made = await create(server, utc_now)
+        assert [each.name for each in plan_of(home).opened().backups()] == [made.name]
+        assert await _held(keeps) == {"Before."}
+        await keeps.close()
