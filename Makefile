@@ -38,7 +38,7 @@ demo: $(STAMP)  ## three months of conversations: remember, recall, explain, cor
 	$(BIN)/keeps demo
 
 test: $(DEV_STAMP)  ## the whole suite, on a real PostgreSQL, as keeps_app
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n logical --dist loadfile $(ARGS)
 
 $(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/integrations/constraints.txt
 	@$(PYTHON) -m venv $(FRAMEWORKS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS) 2>/dev/null || \
@@ -53,10 +53,10 @@ test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own 
 	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio tests/integrations $(ARGS)
 
 test-pages: $(DEV_STAMP)  ## every block of Python and shell in the documentation, run
-	$(BIN)/python -m pytest -m pages tests/pages -n auto $(ARGS)
+	$(BIN)/python -m pytest -m pages tests/pages -n logical $(ARGS)
 
 test-cells: $(DEV_STAMP)  ## what callers can do, with all tenants in a second PostgreSQL; CELLS=tests is the whole suite
-	KEEPS_TEST_CELLS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(CELLS) $(ARGS)
+	KEEPS_TEST_CELLS=1 $(BIN)/python -m pytest -n logical --dist loadfile $(CELLS) $(ARGS)
 
 browser: $(DEV_STAMP)  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
 	@command -v chromium >/dev/null || { \

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import asyncpg
@@ -56,6 +60,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     item.stash[HELD] = item.stash.get(HELD, False) or (
         call.excinfo is not None and call.excinfo.errisinstance(watchdog.HeldTheLoop)
     )
+    if call.excinfo is not None and "from pytest-timeout" in str(call.excinfo.value):
+        # The loop of all fixtures may be waiting for what was torn out of it: nothing after this would tell anything.
+        item.session.shouldfail = f"{item.nodeid} hung, and could not be ended by its loop"
+        last = threading.Timer(60, os._exit, (1,))
+        last.daemon = True
+        last.start()
     return (yield)
 
 
@@ -83,6 +93,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return LONGEST_FIRST.index(folder) if folder in LONGEST_FIRST else len(LONGEST_FIRST)
 
     items.sort(key=place)
+    for item in items:
+        if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+            marker = item.get_closest_marker("timeout")
+            item.obj = _ended(item.obj, (marker.args[0] if marker else float(item.config.getini("timeout"))) - 5)
+
+
+def _ended(test: Callable[..., Awaitable[None]], seconds: float) -> Callable[..., Awaitable[None]]:
+    """A test that hangs is ended by its loop. What ends it from outside leaves the loop to no further test."""
+
+    @functools.wraps(test)
+    async def bounded(*arguments: Any, **named: Any) -> None:
+        async with asyncio.timeout(seconds):
+            await test(*arguments, **named)
+
+    return bounded
 
 
 @pytest.fixture(scope="session")

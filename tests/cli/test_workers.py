@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
@@ -30,11 +31,12 @@ def served(new_home: Callable[..., Path]) -> Iterator[Served]:
 
 def workers_of(served: Served) -> set[int]:
     """The processes that serve: not those that start others or read documents."""
-    return {
-        each.pid
-        for each in psutil.Process(served.process.pid).children()
-        if each.status() != psutil.STATUS_ZOMBIE and "spawn_main" in " ".join(each.cmdline())
-    }
+    found: set[int] = set()
+    for each in psutil.Process(served.process.pid).children():
+        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):  # it may end while it is looked at
+            if each.status() != psutil.STATUS_ZOMBIE and "spawn_main" in " ".join(each.cmdline()):
+                found.add(each.pid)
+    return found
 
 
 async def until_there_are(served: Served, count: int, *, but: int | None = None) -> set[int]:

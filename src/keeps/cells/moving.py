@@ -313,13 +313,16 @@ class Mover:
     async def _cut(self, ends: _Ends) -> None:
         """Subscription, slots and publication, as far as they are there."""
         found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
-        for row in await ends.target.fetch(QUERIES["unsubscribe_statements"].text, self._name):
+        for row in await ends.target.fetch(QUERIES["stop_statements"].text, self._name):
             await ends.target.execute(row["made"])
         slots = found["slots"] if found is not None else ""
+        # Slots first: to drop a subscription drops those of its tables, and waits for one that is being made, which
+        # waits for every transaction on its server; where both databases are on one, for this one.
         if not await _until(lambda: self._without_slots(ends, slots), READERS_SECONDS):
             raise UnavailableError(
                 f"the replication slot {self._name} of the cell {self._places['source'].name} stays in use; try again"
             )
+        await _made(ends.target, "unsubscribe_statement", self._name)
         await _made(ends.source, "unpublish_statement", self._name)
 
     async def _check_arrived(self, ends: _Ends) -> None:
@@ -335,13 +338,14 @@ class Mover:
             )
 
     async def _without_slots(self, ends: _Ends, beginning: str) -> bool:
+        stopped = await self._is_cut_off(ends)
         held = await ends.source.fetch(QUERIES["slots_of"].text, self._name, beginning)
         for slot in held:
             if slot["active_pid"] is not None:
                 await ends.source.fetch(QUERIES["slot_end"].text, slot["active_pid"])
             else:
                 await ends.source.fetch(QUERIES["slot_drop"].text, slot["name"])
-        return not held
+        return stopped and not held
 
     async def _erase(self, connection: Connection) -> None:
         async with at_once(connection):

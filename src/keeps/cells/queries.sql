@@ -101,10 +101,14 @@ SELECT format('DROP PUBLICATION IF EXISTS %I', $1::text) AS made
 SELECT format('ALTER SUBSCRIPTION %I DISABLE', subname) AS made FROM pg_subscription
 WHERE subname = $1::text AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
 
--- name: unsubscribe_statements
+-- name: stop_statements
 -- Without asking the other server, which may be away.
 SELECT unnest(ARRAY[format('ALTER SUBSCRIPTION %I DISABLE', subname), format('ALTER SUBSCRIPTION %I SET (slot_name = NONE)',
-    subname), format('DROP SUBSCRIPTION %I', subname)]) AS made
+    subname)]) AS made
+FROM pg_subscription WHERE subname = $1::text AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+
+-- name: unsubscribe_statement
+SELECT format('DROP SUBSCRIPTION %I', subname) AS made
 FROM pg_subscription WHERE subname = $1::text AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
 
 -- name: slot_make
