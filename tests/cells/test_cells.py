@@ -321,6 +321,35 @@ async def test_a_move_can_be_given_up(two: Two) -> None:
     assert [each.content for each in (await alice.list()).items] == ["One."]
 
 
+async def test_a_move_that_waits_for_another_s_transaction_can_be_given_up(two: Two) -> None:
+    """A table's slot is made when all that began before has ended, and cannot be dropped meanwhile."""
+    await two.cells.set_weight("second", 0)
+    alice = two.keeps.memory(Scope("acme", "alice"))
+    await alice.remember("One.")
+
+    class Ended(BaseException): ...
+
+    def told(progress: Progress) -> None:
+        if progress.step == "copying":
+            raise Ended
+
+    with pytest.raises(Ended):
+        await two.cells.move("acme", "second", told)
+    main = two.databases["main"]
+    async with admin(two.server, main) as looking, admin(two.server, main) as other, other.transaction():
+        await other.fetchval("SELECT pg_current_xact_id()")
+        waits = (
+            "SELECT FROM pg_stat_activity WHERE starts_with(query, 'CREATE_REPLICATION_SLOT') AND wait_event ="
+            " 'transactionid'"
+        )
+        async with asyncio.timeout(30):
+            while not await looking.fetch(waits):
+                await asyncio.sleep(0.02)
+            await two.cells.give_up("acme", "second")
+    assert await two.objects() == []
+    assert [each.content for each in (await alice.list()).items] == ["One."]
+
+
 async def test_a_move_that_cannot_be_done_says_why_and_changes_nothing(two: Two, server: EmbeddedPostgres) -> None:
     await two.cells.set_weight("second", 0)
     alice = two.keeps.memory(Scope("acme", "alice"))
