@@ -138,16 +138,16 @@ async def test_an_entity_goes_with_what_was_forgotten_before(
 ) -> None:
     def work() -> None:
         mem0 = client()
-        (said,) = mem0.add("The code is 4711.", user_id="alice", infer=False)["results"]
-        mem0.update(said["id"], text="The code is 4712.")
-        (gone,) = mem0.add("The code was 4710.", user_id="alice", infer=False)["results"]
+        (said,) = mem0.add("The code is quartz one.", user_id="alice", infer=False)["results"]
+        mem0.update(said["id"], text="The code is quartz two.")
+        (gone,) = mem0.add("The code was quartz zero.", user_id="alice", infer=False)["results"]
         mem0.delete(gone["id"])
         mem0.delete_all(user_id="alice")
         mem0.delete_users(user_id="alice")
 
     await asyncio.to_thread(work)
     alice = keeps.memory(Scope(tenant, "alice"))
-    assert "471" not in str(await alice.events(limit=100))
+    assert "quartz" not in str(await alice.events(limit=100))
 
 
 async def test_rates_are_those_of_the_user_who_is_named(keeps: Keeps, key: str) -> None:
