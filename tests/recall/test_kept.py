@@ -1,9 +1,8 @@
-"""Signs and vectors that a process keeps: never older than what is read, never somebody else's, not for long."""
+"""Signs that a process keeps: never older than what a transaction reads, never somebody else's, not for long."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -11,7 +10,6 @@ from keeps.cache.brief import Brief
 from keeps.engine import Keeps
 from keeps.recall import kept, store
 from keeps.scope import Scope
-from keeps_client.models import RecallResult
 from tests.conftest import until
 from tests.recall.test_words import Made, texts
 
@@ -94,72 +92,6 @@ async def test_what_is_erased_is_not_kept(made: Keeps, tenant: str) -> None:
         assert held.get((tenant, "alice", "current", "main")) is not None
         await erase()
         assert held.get((tenant, "alice", "current", "main")) is None
-
-
-@pytest.fixture
-def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many vectors were read by themselves each time."""
-    asked: list[int] = []
-    inner = store.vectors
-
-    async def counted(tx: Any, memory_ids: Sequence[bytes], model: str) -> Any:
-        asked.append(len(memory_ids))
-        return await inner(tx, memory_ids, model)
-
-    monkeypatch.setattr(store, "vectors", counted)
-    return asked
-
-
-def scores(found: RecallResult) -> dict[str, float]:
-    return {hit.memory.content: hit.score for hit in found.hits}
-
-
-async def test_vectors_are_read_once_and_follow_what_changes(
-    app_url: str, shared: Any, tenant: str, fetched: list[int]
-) -> None:
-    async with Keeps.open(database_url=app_url, embedder=shared) as one:
-        memory = one.memory(Scope(tenant, "alice"))
-        receipts = await memory.remember_many(
-            [{"content": f"The harbour of town {number} is grey."} for number in range(30)], index="now"
-        )
-        question = "How does the harbour look?"
-        first, second, third = [await memory.recall(question, limit=40) for _ in range(3)]
-        assert fetched == [], "the first is sent with them, those after it have what is kept"
-        for again in (second, third):
-            assert scores(again) == pytest.approx(scores(first), abs=1e-4)
-        said = "Ships are built in the harbour and it looks red."
-        await memory.update(receipts[3].memory_id, content=said)
-        await memory.remember("The harbour looks like rain.", index="now")
-        await memory.remember("How a harbour looks is not known yet.", index="later")
-        async with Keeps.open(database_url=app_url, embedder=shared) as other:
-            anew = await other.memory(Scope(tenant, "alice")).recall(question, limit=40)
-        assert scores(await memory.recall(question, limit=40)) == pytest.approx(scores(anew), abs=1e-4)
-        assert sum(fetched) <= 3
-        assert said in scores(anew)
-
-
-async def test_nobody_is_answered_from_vectors_that_another_keeps(made: Keeps, tenant: str) -> None:
-    said = texts(40, 12)
-    await made.memory(Scope(tenant, "alice")).remember_many([{"content": text} for text in said], index="now")
-    for _ in range(3):
-        assert (await made.memory(Scope(tenant, "alice")).recall(said[3])).hits
-    for other in (Scope(tenant, "bob"), Scope(f"{tenant}-2", "alice")):
-        for _ in range(2):
-            assert not (await made.memory(other).recall(said[3])).hits
-
-
-async def test_vectors_of_what_is_erased_are_not_kept(made: Keeps, tenant: str) -> None:
-    alice = made.memory(Scope(tenant, "alice"))
-    receipts = await alice.remember_many([{"content": text} for text in texts(40, 13)], index="now")
-    kept = made.recall._vectors._kept._entries  # noqa: SLF001
-    for erase in (
-        lambda: alice.forget(receipts[0].memory_id, hard=True),
-        lambda: made.tenants.erase_user(alice.scope, "alice"),
-    ):
-        await alice.recall("w1 w2")
-        assert any(key[0] == tenant for key in kept)
-        await erase()
-        assert not any(key[0] == tenant for key in kept)
 
 
 async def test_what_does_not_fit_is_read_in_parts(made: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,7 @@ async def test_without_statistics_each_candidate_is_looked_up(server: Any, fresh
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
     text = await plan(
-        app, QUERIES["recall_candidates"].text, "big", [], [], [], ids, [], [], ["current"], "x", True, user="user-0"
+        app, QUERIES["recall_candidates"].text, "big", [], [], [], ids, [], [], ["current"], "x", user="user-0"
     )
     await app.close()
     assert "Rows Removed by Join Filter" not in text
@@ -170,7 +170,7 @@ async def test_what_others_read_costs_no_recall(server: Any, fresh_database: Any
     app = await asyncpg.connect(server.url("keeps_app", name))
     for statement, values in (
         ("recall_memories", ("big", ids)),
-        ("recall_candidates", ("big", [], [], [], ids, [], [], ["current"], "x", True)),
+        ("recall_candidates", ("big", [], [], [], ids, [], [], ["current"], "x")),
     ):
         text = await plan(app, QUERIES[statement].text, *values, user="user-0")
         removed = sum(int(rows) for rows in re.findall(r"Rows Removed by Filter: (\d+)", text))

@@ -168,8 +168,7 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
         _part("graph", candidates.graph, normalise(candidates.graph), GRAPH_WEIGHT),
     ]
     total = np.sum([part.points for part in parts], axis=0)
-    worth, keys = (-total).tolist(), candidates.keys
-    order = sorted(range(len(worth)), key=lambda position: (worth[position], keys[position]))
+    order = sorted(range(len(total)), key=lambda position: (-total[position], candidates.keys[position]))
     return total, parts, newer_first(order, total, candidates)
 
 
@@ -216,21 +215,22 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
     best = list(order[:depth])
     if len(best) < 2:
         return list(order)
-    sentences, worth, begins = candidates.sentences[best], total[best].tolist(), candidates.begins[best].tolist()
-    similar = (np.einsum("ik,jk->ij", sentences, sentences) >= SAME_TOPIC_SIMILARITY).tolist()
-    places = list(range(len(best)))
-    for newer in range(1, len(best)):
-        for older in range(newer):
+    sentences = candidates.sentences[best]
+    similar = np.einsum("ik,jk->ij", sentences, sentences) >= SAME_TOPIC_SIMILARITY
+    place = {position: index for index, position in enumerate(best)}
+    result = list(best)
+    for index in range(1, len(best)):
+        newer = best[index]
+        for older in best[:index]:
+            close = total[older] - total[newer] <= NEWER_FIRST_MARGIN and similar[place[older], place[newer]]
             if (
-                similar[older][newer]
-                and worth[older] - worth[newer] <= NEWER_FIRST_MARGIN
-                and begins[older] < begins[newer]
-                and places.index(older) < places.index(newer)
+                close
+                and candidates.begins[older] < candidates.begins[newer]
+                and result.index(older) < result.index(newer)
             ):
-                places.remove(newer)
-                places.insert(places.index(older), newer)
+                result.remove(newer)
+                result.insert(result.index(older), newer)
                 break
-    result = [best[each] for each in places]
     return result + list(order[depth:])
 
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
-from dataclasses import replace
 
 from keeps.cache.brief import Brief
 from keeps.db.session import Tx
 from keeps.recall import store
 from keeps.recall.misspelt import Vocabulary
-from keeps.recall.rows import Rows, Vectors
 from keeps.recall.signs import Signs, joined
 from keeps.recall.words import Postings
 
@@ -25,9 +23,6 @@ ROOM_BYTES = 128 * 1024 * 1024
 """Of 384 dimensions, the signs of 2.5 million vectors."""
 KEPT_SECONDS = 60.0
 VECTORS_OF_A_PART = 1_024
-VECTORS_BYTES = 64 * 1024 * 1024
-"""The vectors of 18,000 turns of conversations."""
-ASKERS_KEPT, MOSTLY = 10_000, 0.5
 MANY_WORDS = 5_000
 
 
@@ -92,59 +87,6 @@ class KeptWords:
         found = await vocabulary_of(words)
         self._kept.put(key, (held.folded_to, found), found.size)
         return found
-
-    def forget(self, tenant_id: str) -> None:
-        self._kept.drop(lambda key: key[0] == tenant_id)
-
-
-class KeptVectors:
-    """By tenant, cell and memory. For whom most candidates were kept the last time, only the versions are asked first:
-    the vectors are nine tenths of what candidates send."""
-
-    def __init__(self) -> None:
-        self._kept: Brief[tuple[str, str, bytes], Vectors] = Brief(VECTORS_BYTES, KEPT_SECONDS)
-        self._shares: Brief[tuple[str, str], float] = Brief(ASKERS_KEPT, KEPT_SECONDS)
-
-    def are_likely(self, tx: Tx) -> bool:
-        """Whether most candidates will be kept."""
-        return (self._shares.get((tx.scope.tenant_id, tx.scope.user_id)) or 0.0) >= MOSTLY
-
-    async def of(self, tx: Tx, rows: Rows, model: str, *, sent: bool) -> Rows:
-        """Candidates with their vectors: those that came with them, or are kept in the same version; others are
-        read."""
-        where = tx.scope.tenant_id, tx.cell
-        kept = [self._kept.get((*where, each)) for each in rows.ids]
-        known = [
-            each if each is not None and each.version == version else None
-            for each, version in zip(kept, rows.versions, strict=True)
-        ]
-        there = sum(version is not None for version in rows.versions)
-        if there:
-            same = sum(each is not None for each in known)
-            self._shares.put((tx.scope.tenant_id, tx.scope.user_id), same / there)
-        lacking = [
-            position
-            for position, (each, version) in enumerate(zip(known, rows.versions, strict=True))
-            if each is None and version is not None
-        ]
-        if sent:
-            new = {
-                rows.ids[each]: Vectors(rows.versions[each] or "", rows.sentences[each], rows.tokens[each])
-                for each in lacking
-            }
-        else:
-            new = await store.vectors(tx, [rows.ids[each] for each in lacking], model) if lacking else {}
-        for memory_id, vectors in new.items():
-            self._kept.put((*where, memory_id), vectors, vectors.size)
-        if sent:
-            return rows
-        for position in lacking:
-            known[position] = new.get(rows.ids[position])
-        return replace(
-            rows,
-            sentences=[b"" if each is None else each.sentence for each in known],
-            tokens=[b"" if each is None else each.tokens for each in known],
-        )
 
     def forget(self, tenant_id: str) -> None:
         self._kept.drop(lambda key: key[0] == tenant_id)

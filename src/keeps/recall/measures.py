@@ -46,13 +46,13 @@ class Meant:
 def meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
     """`weights`: of the words of the question, as `token_weights` gives them."""
     query, count = asked.query, len(rows)
-    tokens, token_counts = np.full(count, np.nan), rows.token_sizes / TOKEN_BYTES
+    tokens, token_counts = np.full(count, np.nan), rows.of("tokens") / TOKEN_BYTES
     if query is None:
         nothing = np.zeros((count, 1), dtype=np.float32)
         return Meant(nothing, np.zeros(count, dtype=bool), nothing, tokens, token_counts)
     sentences = np.zeros((count, query.sentence.shape[0]), dtype=np.float32)
     # A model of the same name may have given vectors of another size before.
-    has_vector = rows.sentence_sizes == SENTENCE_HEAD + 2 * sentences.shape[1]
+    has_vector = rows.numbers["sentence"] == SENTENCE_HEAD + 2 * sentences.shape[1]
     if has_vector.any():
         held = rows.sentences if has_vector.all() else [rows.sentences[each] for each in np.flatnonzero(has_vector)]
         sentences[has_vector] = read_sentences(held)

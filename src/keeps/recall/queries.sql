@@ -99,8 +99,7 @@ LIMIT 10
 -- lives that are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no
 -- statistics yet would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL sends
 -- as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 places · $8 the lives
--- that are asked for · $9 model · $10 whether the vectors themselves are sent, or only what tells this version of their
--- row from any other
+-- that are asked for · $9 model
 WITH around AS MATERIALIZED (
     SELECT turn.memory_id,
            ARRAY(SELECT other.memory_id FROM keeps.memories AS other
@@ -146,7 +145,6 @@ SELECT string_agg(uuid_send(wanted.memory_id) || timestamptz_send(valid_from)
        array_agg(opening) AS openings, array_agg(layer = 'short_term') AS fades,
        string_agg(sentence, '') AS sentences, string_agg(tokens, '') AS tokens,
        array_agg(wanted.audience) AS audiences, array_agg(wanted.life) AS lives, array_agg(wanted.place) AS places,
-       array_agg(version) AS versions,
        (SELECT string_agg(uuid_send(memory_id)
                           || COALESCE(uuid_send(before[1]), no_id) || COALESCE(uuid_send(before[2]), no_id)
                           || COALESCE(uuid_send(after[1]), no_id) || COALESCE(uuid_send(after[2]), no_id), '')
@@ -167,23 +165,10 @@ LEFT JOIN LATERAL (
       AND memory_access.tenant_id = $1 AND memory_access.memory_id = wanted.memory_id
     LIMIT 1) AS memory_access ON true
 LEFT JOIN LATERAL (
-    SELECT memory_vectors.ctid::text || memory_vectors.xmin::text AS version,
-           CASE WHEN $10 THEN halfvec_send(embedding) END AS sentence,
-           CASE WHEN $10 THEN memory_vectors.tokens END AS tokens
-    FROM keeps.memory_vectors
+    SELECT halfvec_send(embedding) AS sentence, memory_vectors.tokens FROM keeps.memory_vectors
     WHERE memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = wanted.memory_id
         AND memory_vectors.model = $9
     LIMIT 1) AS memory_vectors ON true
-
--- name: recall_vectors
--- Those of some memories, whose rows were seen. $3 model
-SELECT memory_vectors.memory_id, memory_vectors.ctid::text || memory_vectors.xmin::text AS version,
-       halfvec_send(embedding) AS sentence, memory_vectors.tokens
-FROM unnest($2::uuid[]) AS wanted(memory_id)
-CROSS JOIN LATERAL (
-    SELECT memory_id, ctid, xmin, embedding, tokens FROM keeps.memory_vectors
-    WHERE memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = wanted.memory_id AND memory_vectors.model = $3
-    LIMIT 1) AS memory_vectors
 
 -- name: recall_candidates_filtered
 -- Those of some memories that pass a filter: neighbours must pass it, too.

@@ -29,7 +29,7 @@ NUMBERS = np.dtype(
     ]
 )
 """Of each candidate, as `recall_candidates` packs it. Moments are in microseconds after 2000, as PostgreSQL keeps them;
-`sentence` and `tokens` say how many bytes of its vectors are sent."""
+`sentence` and `tokens` say how many bytes its vectors have, 0 where there are none."""
 MOMENTS_FROM = datetime(2000, 1, 1, tzinfo=UTC)
 SENTENCE_HEAD = 4
 """Bytes before the numbers of a halfvec, as PostgreSQL sends it."""
@@ -38,24 +38,9 @@ Turns = dict[bytes, tuple[Sequence[bytes], Sequence[bytes]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
-    """Of one memory, as they are sent: of the whole, and of its words. `version`: of their row."""
-
-    version: str
-    sentence: bytes
-    tokens: bytes
-
-    @property
-    def size(self) -> int:
-        """Bytes, about."""
-        return len(self.sentence) + len(self.tokens) + 300
-
-
-@dataclass(frozen=True, slots=True)
 class Rows:
     """Candidates, each in one place of every column. `sentences` (as PostgreSQL sends them) and `tokens` are empty
-    where there is no vector yet, or they were not sent; `versions` tells the row of the vectors from any other, None
-    where there is none."""
+    where there is no vector yet."""
 
     ids: list[bytes] = field(default_factory=list[bytes])
     numbers: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, dtype=NUMBERS))
@@ -67,7 +52,6 @@ class Rows:
     sentences: list[bytes] = field(default_factory=list[bytes])
     tokens: list[bytes] = field(default_factory=list[bytes])
     spots: list[Spot | None] = field(default_factory=list[Spot | None])
-    versions: list[str | None] = field(default_factory=list[str | None])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -89,16 +73,6 @@ class Rows:
     def and_those(self, others: Rows) -> Rows:
         columns = {each.name: getattr(self, each.name) + getattr(others, each.name) for each in fields(self)[2:]}
         return Rows(self.ids + others.ids, np.concatenate((self.numbers, others.numbers)), **columns)
-
-    @property
-    def sentence_sizes(self) -> npt.NDArray[np.int64]:
-        """In bytes, 0 where there is no vector."""
-        return np.fromiter(map(len, self.sentences), dtype=np.int64, count=len(self))
-
-    @property
-    def token_sizes(self) -> npt.NDArray[np.int64]:
-        """In bytes, 0 where there are none."""
-        return np.fromiter(map(len, self.tokens), dtype=np.int64, count=len(self))
 
     def memory_id(self, position: int) -> UUID:
         return UUID(bytes=self.ids[position])
@@ -129,7 +103,6 @@ def read_rows(row: Mapping[str, Any]) -> Rows:
         _cut(row["sentences"] or b"", numbers["sentence"].tolist()),
         _cut(row["tokens"] or b"", numbers["tokens"].tolist()),
         [None if place is None else Spot(audience, life, place) for audience, life, place in places],
-        row["versions"],
     )
 
 

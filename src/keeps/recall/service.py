@@ -22,7 +22,6 @@ from keeps.recall.access import AccessBuffer
 from keeps.recall.arms import Arms, Asked
 from keeps.recall.conditions import Selection, select
 from keeps.recall.fusion import Part, Scores
-from keeps.recall.kept import KeptVectors
 from keeps.recall.measures import Meant, best_alone, meant, measure, token_weights
 from keeps.recall.passages import LONG_CHARACTERS, Span, best_passage
 from keeps.recall.relevance import is_nothing_known, nearness, question_of, relevances
@@ -55,7 +54,6 @@ class RecallService:
         self._access = access
         self._clock = clock
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
-        self._vectors = KeptVectors()
         self._warm = False
         self._asked: Brief[tuple[str, str], QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
         """Vectors of the last questions: a router asks one of several sources, and users ask again."""
@@ -159,7 +157,6 @@ class RecallService:
     def forget(self, tenant_id: str) -> None:
         """Whatever this process keeps of a tenant's memories and questions goes: some of it was erased."""
         self._arms.forget(tenant_id)
-        self._vectors.forget(tenant_id)
         self._asked.drop(lambda key: key[0] == tenant_id)
 
     async def warm(self) -> None:
@@ -195,16 +192,13 @@ class RecallService:
         found = await self._arms.find(tx, asked)
         weights = token_weights(query.words if query is not None else (), request.query, found)
         now = self._clock()
-        model, sent = self._arms.model, not self._vectors.are_likely(tx)
-        rows = await store.candidates(tx, found.spots(), {*found.keys, *found.graph}, selection, model, sent=sent)
-        rows = await self._vectors.of(tx, rows, model, sent=sent)
+        rows = await store.candidates(tx, found.spots(), {*found.keys, *found.graph}, selection, self._arms.model)
         read = await _meant(rows, asked, weights)
         best = [each for each in best_alone(rows, read, asked, found) if rows.sessions[each] is not None][:EXPANDED]
         turns: Turns = {}
         if best:
             ids = [rows.ids[each] for each in best]
-            others, turns = await store.around(tx, ids, rows.ids, selection, model, sent=sent)
-            others = await self._vectors.of(tx, others, model, sent=sent)
+            others, turns = await store.around(tx, ids, rows.ids, selection, self._arms.model)
             rows, read = rows.and_those(others), read.and_those(await _meant(others, asked, weights))
         past: dict[UUID, Memory] = {}
         here = selection.current(rows)
@@ -262,7 +256,9 @@ class _Ranked:
     weights: npt.NDArray[np.float32]
 
     def tier(self, request: RecallRequest, position: int) -> Tier:
-        return "indexed" if request.scope != "persistent" and self.rows.sentences[position] else "persistent"
+        return (
+            "indexed" if request.scope != "persistent" and self.rows.numbers["sentence"][position] > 0 else "persistent"
+        )
 
     def explanation(self, position: int) -> Explanation:
         parts: list[Explanation.Part] = []
@@ -287,7 +283,7 @@ def _said(score: float) -> float | None:
 
 
 async def _meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
-    if rows.token_sizes.sum() > MANY_TOKEN_BYTES:
+    if rows.numbers["tokens"].sum() > MANY_TOKEN_BYTES:
         return await asyncio.to_thread(meant, rows, asked, weights)
     return meant(rows, asked, weights)
 

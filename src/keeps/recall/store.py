@@ -15,7 +15,7 @@ from keeps.db.statements import Condition, Statements
 from keeps.memories.store import memory_from_row
 from keeps.memories.types import MEMORY
 from keeps.recall.conditions import Selection
-from keeps.recall.rows import Rows, Turns, Vectors, read_rows, read_turns
+from keeps.recall.rows import Rows, Turns, read_rows, read_turns
 from keeps.recall.words import Postings, Spot
 from keeps_client.models import Memory
 
@@ -96,29 +96,19 @@ async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
 
 
 async def candidates(
-    tx: Tx, spots: Sequence[Spot], memory_ids: Collection[UUID], selection: Selection, model: str, *, sent: bool
+    tx: Tx, spots: Sequence[Spot], memory_ids: Collection[UUID], selection: Selection, model: str
 ) -> Rows:
-    """Memories at some places, and by their ids: those that are selected. `sent`: with their vectors, not only which
-    version those are."""
-    row = await _candidates(tx, spots, memory_ids, (), (), selection, model, sent)
+    """Memories at some places, and by their ids: those that are selected."""
+    row = await _candidates(tx, spots, memory_ids, (), (), selection, model)
     return Rows() if row is None else read_rows(row)
 
 
 async def around(
-    tx: Tx, turns: Sequence[bytes], known: Sequence[bytes], selection: Selection, model: str, *, sent: bool
+    tx: Tx, turns: Sequence[bytes], known: Sequence[bytes], selection: Selection, model: str
 ) -> tuple[Rows, Turns]:
     """The turns before and after some others, without those that are known; and which those are of each."""
-    row = await _candidates(tx, (), (), turns, known, selection, model, sent)
+    row = await _candidates(tx, (), (), turns, known, selection, model)
     return (Rows(), {}) if row is None else (read_rows(row), read_turns(row["turns"]))
-
-
-async def vectors(tx: Tx, memory_ids: Sequence[bytes], model: str) -> dict[bytes, Vectors]:
-    """Of some memories, by their ids."""
-    ids = [UUID(bytes=each) for each in memory_ids]
-    return {
-        row["memory_id"].bytes: Vectors(row["version"], row["sentence"], row["tokens"] or b"")
-        for row in await tx.fetch(QUERIES["recall_vectors"], tx.scope.tenant_id, ids, model)
-    }
 
 
 async def _candidates(
@@ -129,9 +119,8 @@ async def _candidates(
     known: Sequence[bytes],
     selection: Selection,
     model: str,
-    sent: bool,
 ) -> dict[str, Any] | None:
-    condition = selection.condition(11) or Condition("true")
+    condition = selection.condition(10) or Condition("true")
     row = await tx.fetch_row(
         QUERIES["recall_candidates"].where(condition),
         tx.scope.tenant_id,
@@ -141,7 +130,6 @@ async def _candidates(
         [UUID(bytes=each) for each in known],
         list(selection.lives),
         model,
-        sent,
         *condition.values,
     )
     return None if row is None else dict(row)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,8 @@ ENTRY = np.dtype([("place", ">i4"), ("session", ">i4"), ("length", ">u2"), ("cou
 Positions = npt.NDArray[np.int64]
 
 
-class Spot(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Spot:
     """Where a memory is: whose words it belongs to, in which part of its life, and its place there."""
 
     audience: str
@@ -81,7 +81,12 @@ class Layout:
         """-1 where there is none."""
         start = dict(zip(self._held, self._starts.tolist(), strict=True))
         return np.array(
-            [-1 if each is None or (begin := start.get(each[:2])) is None else begin + each.place for each in spots],
+            [
+                start[each.audience, each.life] + each.place
+                if each is not None and (each.audience, each.life) in start
+                else -1
+                for each in spots
+            ],
             dtype=np.int64,
         )
 
