@@ -350,6 +350,21 @@ async def test_a_move_that_waits_for_another_s_transaction_can_be_given_up(two: 
     assert [each.content for each in (await alice.list()).items] == ["One."]
 
 
+async def test_a_transaction_that_does_not_end_is_named(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    await two.cells.set_weight("second", 0)
+    alice = two.keeps.memory(Scope("acme", "alice"))
+    await alice.remember("One.")
+    monkeypatch.setattr("keeps.cells.moving.WAIT_FOR_TRANSACTIONS", "300")
+    async with admin(two.server, two.databases["main"]) as other, other.transaction():
+        await other.fetchval("SELECT pg_current_xact_id()")
+        pid = await other.fetchval("SELECT pg_backend_pid()")
+        with pytest.raises(UnavailableError, match=f"process {pid} of postgres in {two.databases['main']} goes on"):
+            await two.cells.move("acme", "second", nobody)
+    assert await two.objects() == []
+    assert (await two.cells.move("acme", "second", nobody)).left == {}
+    assert [each.content for each in (await alice.list()).items] == ["One."]
+
+
 async def test_a_move_that_cannot_be_done_says_why_and_changes_nothing(two: Two, server: EmbeddedPostgres) -> None:
     await two.cells.set_weight("second", 0)
     alice = two.keeps.memory(Scope("acme", "alice"))

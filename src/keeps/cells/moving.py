@@ -42,6 +42,8 @@ NEAR_BYTES = 1 << 20
 """What may be left to send when writers are held."""
 HOLD_SECONDS, WAIT_FOR_WRITERS = 5.0, "3000"
 """So long writers are held at most; so many milliseconds the move waits for the one at work."""
+WAIT_FOR_TRANSACTIONS = "60000"
+"""So many milliseconds a move waits at its beginning for those that began before it."""
 HOLDS = 20
 READERS_SECONDS = 60.0
 POLL_SECONDS = 0.01
@@ -175,7 +177,7 @@ class Mover:
         await ends.target.execute(QUERIES["place"].text, self._tenant_id, self._places["source"].name, ARRIVING)
         self._did("marked")
         await _made(ends.source, "publish_statement", self._tenant_id, self._name)
-        await ends.source.fetch(QUERIES["slot_make"].text, self._name)
+        await self._make_slot(ends)
         same = await self._same_version(ends)
         await ends.target.fetch(QUERIES["quiet"].text)  # the statement holds a password
         await _made(ends.target, "subscribe_statement", self._name, self._places["source"].url, same)
@@ -183,6 +185,23 @@ class Mover:
         self._did("copied")
         await _until(lambda: self._is_near(ends), math.inf)
         self._did("caught up")
+
+    async def _make_slot(self, ends: _Ends) -> None:
+        """It is made when every transaction on the server of the source that began before has ended. Raises
+        UnavailableError, which names the one that does not."""
+        try:
+            async with at_once(ends.source):
+                await ends.source.fetch(QUERIES["patience"].text, WAIT_FOR_TRANSACTIONS)
+                await ends.source.fetch(QUERIES["slot_make"].text, self._name)
+        except Exception as error:
+            if getattr(error, "sqlstate", None) != _LOCKED:
+                raise
+            row = await ends.source.fetchrow(QUERIES["longest"].text)
+            which = "one" if row is None else f"process {row['pid']} of {row['who']} in {row['place']}"
+            raise UnavailableError(
+                f"a move begins when all transactions on the server of cell {self._places['source'].name} that began"
+                f" before it have ended, and {which} goes on; nothing was moved. Try again when it has ended"
+            ) from None
 
     async def _copied(self, ends: _Ends) -> bool:
         found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)

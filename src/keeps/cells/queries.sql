@@ -114,6 +114,11 @@ FROM pg_subscription WHERE subname = $1::text AND subdbid = (SELECT oid FROM pg_
 -- name: slot_make
 SELECT pg_create_logical_replication_slot($1, 'pgoutput')
 
+-- name: longest
+-- The transaction that a new slot waits for longest.
+SELECT pid, COALESCE(usename, backend_type)::text AS who, COALESCE(datname, 'all databases')::text AS place
+FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT 1
+
 -- name: slots_of
 -- The slot of a move, and those of its tables that were being copied ($2: how their names begin and end).
 SELECT slot_name::text AS name, active_pid FROM pg_replication_slots
