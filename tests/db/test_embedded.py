@@ -177,11 +177,11 @@ async def test_when_all_users_were_killed_nothing_is_left_but_the_rows(new_home:
     assert len([each for each in processes_of(home) if "guard.py" in " ".join(each)]) == 1
     assert inspect_home(home).running_pid == pid
     kill(owners[2])
-    await until(lambda: not processes_of(home), "server and guard end", seconds=10)
+    await until(lambda: not processes_of(home), "server and guard end")
     opened = await EmbeddedPostgres.open(home)
     assert await marks(opened) == 3
     await opened.close()
-    await until(lambda: not processes_of(home), "the next guard ends, too", seconds=10)
+    await until(lambda: not processes_of(home), "the next guard ends, too")
 
 
 async def test_a_guard_that_was_killed_is_replaced_by_the_next_user(new_home: Callable[..., Path]) -> None:
@@ -193,7 +193,7 @@ async def test_a_guard_that_was_killed_is_replaced_by_the_next_user(new_home: Ca
         owner = opener(home)
         await asyncio.to_thread(ready, owner)
     kill(owner)
-    await until(lambda: inspect_home(home).running_pid is None, "the server stops", seconds=10)
+    await until(lambda: inspect_home(home).running_pid is None, "the server stops")
 
 
 def is_guard(process: psutil.Process, home: Path) -> bool:
