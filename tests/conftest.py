@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import functools
 import inspect
 import os
@@ -40,6 +41,7 @@ collect_ignore = [] if find_spec("google") and find_spec("google.adk") else ["in
 """Frameworks have an environment of their own: `make test-integrations`."""
 SECRET_KEY = "a key for tests that is long enough and no secret"
 HELD = pytest.StashKey[bool]()
+END_SECONDS = 120
 watchdog.install()
 # How long an example takes on a busy machine says nothing.
 settings.register_profile("keeps", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -63,10 +65,17 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.excinfo is not None and "from pytest-timeout" in str(call.excinfo.value):
         # The loop of all fixtures may be waiting for what was torn out of it: nothing after this would tell anything.
         item.session.shouldfail = f"{item.nodeid} hung, and could not be ended by its loop"
-        last = threading.Timer(60, os._exit, (1,))
-        last.daemon = True
-        last.start()
     return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish() -> Generator[None]:
+    """What hung may be waited for once more, when fixtures end, and when threads do: not for ever."""
+    faulthandler.dump_traceback_later(END_SECONDS, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+    # Before those of executors, which wait for their threads.
+    threading._register_atexit(faulthandler.dump_traceback_later, END_SECONDS, exit=True)  # noqa: SLF001  # type: ignore
 
 
 @pytest.hookimpl(tryfirst=True)
