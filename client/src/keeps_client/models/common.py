@@ -132,7 +132,6 @@ class Wire(BaseModel):
 
     model_config = ConfigDict(
         frozen=True,
-        defer_build=True,
         extra="forbid",
         alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
     )
