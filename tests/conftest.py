@@ -42,6 +42,7 @@ collect_ignore = [] if find_spec("google") and find_spec("google.adk") else ["in
 SECRET_KEY = "a key for tests that is long enough and no secret"
 HELD = pytest.StashKey[bool]()
 END_SECONDS = 120
+"""What the end of a run may take: its fixtures, and the threads that they leave."""
 watchdog.install()
 # How long an example takes on a busy machine says nothing.
 settings.register_profile("keeps", deadline=None, suppress_health_check=[HealthCheck.too_slow])
