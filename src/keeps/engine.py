@@ -8,50 +8,52 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from keeps.access.keys import KeyService
-from keeps.cache.redis import RedisCache
-from keeps.context.router import ContextRouter
-from keeps.context.sources import SourceService
-from keeps.conversations.service import ConversationService
-from keeps.databases.service import DatabaseService
-from keeps.db.session import Database
-from keeps.documents.service import DocumentService
-from keeps.events.service import EventService
-from keeps.forgetting import Forgetting
-from keeps.graph.reading import Reader
-from keeps.graph.service import GraphService
-from keeps.indexing.service import Indexer, IndexStatus
-from keeps.insights.service import InsightService
-from keeps.items.service import ItemService
-from keeps.jobs.worker import JobQueue, Worker
-from keeps.knowledge.service import KnowledgeService
-from keeps.lifecycle.service import Lifecycle
-from keeps.memories.census import Census
-from keeps.memories.keys import MemoryKeys
-from keeps.memories.service import MemoryService
-from keeps.operations.service import OperationService
-from keeps.plans.service import PlanService
-from keeps.providers.contract import MemoryProvider
-from keeps.providers.service import ProviderService
-from keeps.recall.access import AccessBuffer
-from keeps.recall.service import RecallService
 from keeps.scope import Scope
-from keeps.sessions.service import SessionService
-from keeps.tasks.service import TaskService
-from keeps.telemetry.metrics import Metrics
-from keeps.tools.service import ToolService
-from keeps.transcripts.service import TranscriptService
-from keeps.transfer.erasure import TenantService
-from keeps.transfer.service import TransferService
-from keeps.webhooks.service import WebhookService
-from keeps.working.service import WorkingService
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.whole import Memory
-from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 from keeps_client.validation import event_types, memory_kinds, named, named_session, position_of
+
+if TYPE_CHECKING:
+    from keeps.access.keys import KeyService
+    from keeps.cache.redis import RedisCache
+    from keeps.context.router import ContextRouter
+    from keeps.context.sources import SourceService
+    from keeps.conversations.service import ConversationService
+    from keeps.databases.service import DatabaseService
+    from keeps.db.session import Database
+    from keeps.documents.service import DocumentService
+    from keeps.events.service import EventService
+    from keeps.forgetting import Forgetting
+    from keeps.graph.reading import Reader
+    from keeps.graph.service import GraphService
+    from keeps.indexing.service import Indexer, IndexStatus
+    from keeps.insights.service import InsightService
+    from keeps.items.service import ItemService
+    from keeps.jobs.worker import JobQueue, Worker
+    from keeps.knowledge.service import KnowledgeService
+    from keeps.lifecycle.service import Lifecycle
+    from keeps.memories.census import Census
+    from keeps.memories.keys import MemoryKeys
+    from keeps.memories.service import MemoryService
+    from keeps.operations.service import OperationService
+    from keeps.plans.service import PlanService
+    from keeps.providers.contract import MemoryProvider
+    from keeps.providers.service import ProviderService
+    from keeps.recall.access import AccessBuffer
+    from keeps.recall.service import RecallService
+    from keeps.sessions.service import SessionService
+    from keeps.tasks.service import TaskService
+    from keeps.telemetry.metrics import Metrics
+    from keeps.tools.service import ToolService
+    from keeps.transcripts.service import TranscriptService
+    from keeps.transfer.erasure import TenantService
+    from keeps.transfer.service import TransferService
+    from keeps.webhooks.service import WebhookService
+    from keeps.working.service import WorkingService
+    from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 
 Handler = Callable[[Scope, Any, Any], Awaitable[Any]]
 """Does an operation. Takes who asks, the parameters and the body, both valid."""

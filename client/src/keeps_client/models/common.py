@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -127,14 +128,27 @@ Cursor = Annotated[Text | None, Field(max_length=2_000)]
 AsOf = Annotated[UtcTime | None, Field(description="As it was known then")]
 
 
+_BUILDING = threading.RLock()
+
+
 class Wire(BaseModel):
-    """Base of all wire models: frozen, nothing unknown accepted, snake_case out, camelCase accepted too."""
+    """Base of all wire models: frozen, nothing unknown accepted, snake_case out, camelCase accepted too.
+
+    A model makes its validator when it is first used: all of them take longer than the rest of the import.
+    """
 
     model_config = ConfigDict(
         frozen=True,
+        defer_build=True,
         extra="forbid",
         alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, to_camel(name))),
     )
+
+    @classmethod
+    def model_rebuild(cls, **how: Any) -> bool | None:
+        """One thread makes a validator, others wait for it: pydantic sees to that only from 2.14 on."""
+        with _BUILDING:
+            return super().model_rebuild(**how)
 
     @model_validator(mode="before")
     @classmethod
@@ -144,6 +158,15 @@ class Wire(BaseModel):
             return given
         left_out = _optional_names(cls)
         return {name: value for name, value in given.items() if value is not None or name not in left_out}
+
+
+def build_models(base: type[Wire] = Wire) -> None:
+    """Make the validators of `base` and all models under it, and of those to come at once: for frameworks that derive
+    validators of their own from them."""
+    base.model_config["defer_build"] = False
+    base.model_rebuild()
+    for model in base.__subclasses__():
+        build_models(model)
 
 
 @cache
