@@ -71,6 +71,7 @@ check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
 	$(BIN)/python tools/make_sync.py --check
 	$(BIN)/python tools/make_reference.py --check
 	$(BIN)/python tools/make_pictures.py --check
+	$(BIN)/python tools/make_int8.py --check
 	$(BIN)/basedpyright
 	$(BIN)/basedpyright -p tests
 	$(BIN)/lint-imports
@@ -80,6 +81,7 @@ format: $(DEV_STAMP)  ## put the code into shape
 	$(BIN)/python tools/make_sync.py
 	$(BIN)/python tools/make_reference.py
 	$(BIN)/python tools/make_pictures.py
+	$(BIN)/python tools/make_int8.py
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 

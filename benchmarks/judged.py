@@ -35,7 +35,7 @@ def load(name: str, *, held_out: bool = False) -> Any:
 
 
 async def pairs(*, held_out: bool = False) -> dict[str, Any]:
-    """Different facts that would be merged, by consolidation (.92) and by upsert (.95); same facts that would not."""
+    """Different facts that would be merged, by consolidation (.9) and by upsert (.95); same facts that would not."""
     model = MiniLM()
     wrong: list[str] = []
     found = Counter[str]()

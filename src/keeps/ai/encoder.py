@@ -83,7 +83,9 @@ class Encoder:
         windows = self._windows(read, max_windows)
         by_text: list[list[Answer]] = [[] for _ in texts]
         answers: dict[int, Answer] = {}
-        for batch in _batches([len(window.ids) + 2 for _, window in windows]):
+        lengths = [len(window.ids) + 2 for _, window in windows]
+        together = [[n] for n in range(len(lengths))] if self.model.graph is not None else _batches(lengths)
+        for batch in together:
             outputs = self._forward([windows[position][1].ids for position in batch])
             for position, vectors in zip(batch, outputs, strict=True):
                 index, window = windows[position]
@@ -226,8 +228,14 @@ def _opened(model: Model, threads: int) -> Callable[[Ids, Ids], Floats]:
     # Threads that wait for work sleep: spinning, they take the processors from everybody else.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.intra_op_num_threads = threads
+    if model.graph is not None:
+        options.add_session_config_entry(
+            "session.model_external_initializers_file_folder_path", str(model.weights.parent)
+        )
     try:
-        session: Any = onnxruntime.InferenceSession(str(model.weights), options, providers=["CPUExecutionProvider"])
+        # As bytes, a graph looks for its numbers in the folder that was named, and not beside itself.
+        graph = str(model.weights) if model.graph is None else model.graph.read_bytes()
+        session: Any = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise NotConfiguredError(f"{model.weights} cannot be read: {error}") from None
     wanted = {each.name for each in session.get_inputs()}

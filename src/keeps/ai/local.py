@@ -11,7 +11,7 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-from keeps.ai.artifacts import DATA, find_model, read_tokenizer
+from keeps.ai.artifacts import DATA, find_model, int8_graph, read_tokenizer
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.ai.encoder import Encoder
 from keeps.ai.lanes import Lane, Runtime
@@ -90,7 +90,13 @@ def _encoders(load: Callable[[], Model]) -> tuple[Callable[[], Runtime], Callabl
 
 
 def _minilm(model_dir: Path | None) -> Model:
-    projection = Path(str(files("keeps.ai").joinpath(f"{DATA}/projection.npz")))
+    weights = find_model(model_dir)
     return Model(
-        MINILM, find_model(model_dir), read_tokenizer(), projection, centred=False, scripts=frozenset({"LATIN"})
+        MINILM,
+        weights,
+        read_tokenizer(),
+        Path(str(files("keeps.ai").joinpath(f"{DATA}/projection.npz"))),
+        centred=False,
+        scripts=frozenset({"LATIN"}),
+        graph=int8_graph(weights),
     )

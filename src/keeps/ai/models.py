@@ -42,7 +42,9 @@ class Model:
     `name`: for people · `weights`: an ONNX or safetensors file · `tokenizer`: its JSON · `window`: how many word pieces
     are read at once · `projection`: the file of the matrix that makes token vectors smaller, made where it is not there
     · `centred`: whether its vectors are taken without what all have in common
-    · `scripts`: those that it knows, by Unicode's names; None: found out by its vocabulary
+    · `scripts`: those that it knows, by Unicode's names; None: found out by its vocabulary · `graph`: an ONNX graph
+    that computes with the numbers in `weights`, in whole numbers: then a text is read alone, since its inputs are
+    rounded with those beside it
     """
 
     name: str
@@ -57,6 +59,7 @@ class Model:
     centred: bool = True
     scripts: frozenset[str] | None = None
     config: dict[str, Any] | None = None
+    graph: Path | None = None
 
     @cached_property
     def tag(self) -> str:

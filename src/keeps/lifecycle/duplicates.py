@@ -14,7 +14,7 @@ import unicodedata
 
 from keeps.text.words import without_piles
 
-LEAST_SIMILARITY = 0.92
+LEAST_SIMILARITY = 0.9
 MOST_CHARACTERS = 2_000
 _OPENING = re.compile(
     r"^(?:(?:well|so|um+|uh+|oh|hey|ok|okay|actually|basically|by the way|as i (?:said|mentioned)|just so you know|you"
