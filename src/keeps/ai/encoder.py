@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +33,7 @@ from keeps.text.words import MAX_WORD_CHARACTERS, is_spaceless
 from keeps_client.errors import NotConfiguredError
 
 _BATCH_TOKENS = 512
+MOST_THREADS = 8
 _FITTED_ON = 8_000
 """Of so many pieces of its vocabulary, spread evenly, a model's projection is made."""
 _KNOWN_PIECES, _KNOWN_HAN = 300, 2_000
@@ -58,9 +59,12 @@ class Encoder:
 
         self.model = load()
         self._prefix = self.model.question_prefix if prefix == "question" else self.model.text_prefix
-        self._gentle = ThreadPoolExecutor(1, "keeps-embedder-gentle", initializer=_behind_others) if gently else None
-        # Its own threads are as gentle as the one that makes it.
-        self._run = self._when_idle(partial(_opened, self.model, threads))
+        # Of texts that are read alone, each has a thread; of others, the model's own threads are as gentle as the one
+        # that makes it.
+        at_once, own_threads = (_processors(), 1) if self.model.graph is not None else (1, threads)
+        behind = partial(ThreadPoolExecutor, thread_name_prefix="keeps-embedder-gentle", initializer=_behind_others)
+        self._gentle = behind(at_once) if gently else None
+        self._run = self._when_idle(partial(_opened, self.model, own_threads))
         try:
             self._tokenizer: Any = Tokenizer.from_str(self.model.tokenizer)
         except Exception as error:
@@ -76,7 +80,8 @@ class Encoder:
         if self.model.centred:
             both = [prefix + text for prefix in (self.model.question_prefix, self.model.text_prefix) for text in COMMON]
             said = [each.ids for each in self._tokenizer.encode_batch(both, add_special_tokens=False)]
-            self._common = np.mean([self._sentence(each) for each in self._forward(said)], axis=0)
+            (read,) = self._forward([said])
+            self._common = np.mean([self._sentence(each) for each in read], axis=0)
 
     def embed(self, texts: list[str], max_windows: int) -> list[Answer]:
         read = [self._prefix + text[:MOST_READ] for text in texts]
@@ -85,8 +90,8 @@ class Encoder:
         answers: dict[int, Answer] = {}
         lengths = [len(window.ids) + 2 for _, window in windows]
         together = [[n] for n in range(len(lengths))] if self.model.graph is not None else _batches(lengths)
-        for batch in together:
-            outputs = self._forward([windows[position][1].ids for position in batch])
+        batches = [[windows[position][1].ids for position in batch] for batch in together]
+        for batch, outputs in zip(together, self._forward(batches), strict=True):
             for position, vectors in zip(batch, outputs, strict=True):
                 index, window = windows[position]
                 answers[position] = self._read(read[index], window, vectors)
@@ -131,18 +136,28 @@ class Encoder:
     def _when_idle(self, work: Callable[[], FoundT]) -> FoundT:
         return work() if self._gentle is None else self._gentle.submit(work).result()
 
-    def _forward(self, batch: list[list[int]]) -> list[Floats]:
+    def _forward(self, batches: list[list[list[int]]]) -> Iterator[list[Floats]]:
         """Of each window the vectors of its pieces with both ends; one vector alone where the model gives no more."""
+        padded = [self._padded(batch) for batch in batches]
+        around = len(self._start) + len(self._end)
+        run = map if self._gentle is None else self._gentle.map
+        for batch, output in zip(batches, run(self._computed, padded), strict=True):
+            if output.ndim == 2:
+                yield list(output[:, None, :])
+            else:
+                yield [output[row, : len(each) + around] for row, each in enumerate(batch)]
+
+    def _computed(self, padded: tuple[Ids, Ids]) -> Floats:
+        return self._run(*padded)
+
+    def _padded(self, batch: list[list[int]]) -> tuple[Ids, Ids]:
         around = len(self._start) + len(self._end)
         ids = np.full((len(batch), max(len(each) for each in batch) + around), self._padding, dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, each in enumerate(batch):
             ids[row, : len(each) + around] = [*self._start, *each, *self._end]
             mask[row, : len(each) + around] = 1
-        output = self._when_idle(partial(self._run, ids, mask))
-        if output.ndim == 2:
-            return list(output[:, None, :])
-        return [output[row, : len(each) + around] for row, each in enumerate(batch)]
+        return ids, mask
 
     def _read(self, text: str, window: _Window, vectors: Floats) -> Answer:
         """Of one window: the sentence vector, and the reduced vectors of its word pieces, punctuation left out."""
@@ -191,8 +206,8 @@ class Encoder:
         chosen = pieces[:: max(1, len(pieces) // _FITTED_ON)]
         products: Any = 0.0
         for start in range(0, len(chosen), 128):
-            batch = self._forward([[number] for number in chosen[start : start + 128]])
-            vectors = _unit_rows(np.array([each[len(self._start)] for each in batch])).astype(np.float64)
+            (read,) = self._forward([[[number] for number in chosen[start : start + 128]]])
+            vectors = _unit_rows(np.array([each[len(self._start)] for each in read])).astype(np.float64)
             products = products + vectors.T @ vectors
         _, directions = np.linalg.eigh(products)
         best = directions[:, ::-1][:, :DIMENSIONS]
@@ -255,6 +270,12 @@ def _behind_others() -> None:
     """Let this thread run when nothing else wants to; where a thread cannot be told so, it goes on as it is."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
+def _processors() -> int:
+    """So many texts are read at once: one on each processor that is ours."""
+    ours = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return min(ours, MOST_THREADS)
 
 
 def _batches(lengths: list[int]) -> list[list[int]]:
