@@ -3,7 +3,7 @@
     keeps bench quality --data ../shared/bench [--only locomo,beam,prefeval,scifact] [--arms]
 
 No data is copied: items are loaded by the scorers, stored in a database of their own, and asked. `--arms` repeats it
-with parts of recall switched off: what each arm and stage is worth.
+with parts of recall switched off: what each arm and stage is worth, with 95 % of bootstraps by question.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -47,8 +48,8 @@ TARGETS = {
 }
 VARIANTS: dict[str, dict[str, float]] = {
     "whole": {},
-    "without neighbours": {"NEXT_TURN_WEIGHT": 0, "SECOND_TURN_WEIGHT": 0},
-    "without session": {"SESSION_WEIGHT": 0},
+    "without neighbours": {"NEXT_TURN_WEIGHT": 0, "SECOND_TURN_WEIGHT": 0, "ASKED_WEIGHT": 0},
+    "without session": {"SESSION_WEIGHT": 0, "SESSION_TOKENS_WEIGHT": 0},
     "without speaker and date": {"SPEAKER_WEIGHT": 0, "DATE_WEIGHT": 0},
     "without length penalty": {"LENGTH_PENALTY": 0},
     "without newer first": {"NEWER_FIRST_MARGIN": -1},
@@ -59,7 +60,9 @@ VARIANTS: dict[str, dict[str, float]] = {
         "TEXT_WEIGHT": 0,
         "NEXT_TURN_WEIGHT": 0,
         "SECOND_TURN_WEIGHT": 0,
+        "ASKED_WEIGHT": 0,
         "SESSION_WEIGHT": 0,
+        "SESSION_TOKENS_WEIGHT": 0,
         "SPEAKER_WEIGHT": 0,
         "DATE_WEIGHT": 0,
         "IMPORTANCE_WEIGHT": 0,
@@ -72,7 +75,9 @@ VARIANTS: dict[str, dict[str, float]] = {
         "TEXT_WEIGHT": 0,
         "NEXT_TURN_WEIGHT": 0,
         "SECOND_TURN_WEIGHT": 0,
+        "ASKED_WEIGHT": 0,
         "SESSION_WEIGHT": 0,
+        "SESSION_TOKENS_WEIGHT": 0,
         "SPEAKER_WEIGHT": 0,
         "DATE_WEIGHT": 0,
         "IMPORTANCE_WEIGHT": 0,
@@ -85,7 +90,9 @@ VARIANTS: dict[str, dict[str, float]] = {
         "TEXT_WEIGHT": 1,
         "NEXT_TURN_WEIGHT": 0,
         "SECOND_TURN_WEIGHT": 0,
+        "ASKED_WEIGHT": 0,
         "SESSION_WEIGHT": 0,
+        "SESSION_TOKENS_WEIGHT": 0,
         "SPEAKER_WEIGHT": 0,
         "DATE_WEIGHT": 0,
         "IMPORTANCE_WEIGHT": 0,
@@ -116,9 +123,14 @@ def run(data: Path, only: list[str], *, arms: bool, as_json: bool, home: Path | 
                     "seconds": time.perf_counter() - started,
                 }
             )
+            whole: list[dict[str, Any]] = []
             for variant, weights in VARIANTS.items() if arms else [("whole", {})]:
                 with _weights(weights):
-                    rows.extend(_score(name, variant, bench, search))
+                    for row, questions in _score(name, variant, bench, search):
+                        whole = whole if row["bench"] != name or variant != "whole" else questions
+                        if variant != "whole":
+                            row["against whole"] = against(questions, whole)
+                        rows.append(row)
                 if not as_json:
                     _print_table(rows[-2:])
     if as_json:
@@ -155,7 +167,21 @@ def _load(name: str) -> Any:
             )
 
 
-def _score(name: str, variant: str, bench: Any, search: Callable[..., list[str]]) -> Iterator[dict[str, Any]]:
+def against(
+    questions: Sequence[dict[str, Any]], whole: Sequence[dict[str, Any]], measure: str = "recall@5", times: int = 1_000
+) -> tuple[float, float, float]:
+    """How much better than the whole this does, question by question: the mean, and 95 % of bootstraps (low, high)."""
+    differences = np.array([one[measure] - other[measure] for one, other in zip(questions, whole, strict=True)])
+    drawn = np.random.default_rng(0).integers(0, len(differences), (times, len(differences)))
+    low, high = np.percentile(differences[drawn].mean(axis=1), (2.5, 97.5))
+    return float(differences.mean()), float(low), float(high)
+
+
+def _score(
+    name: str, variant: str, bench: Any, search: Callable[..., list[str]]
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """A row of the table, and what each question scored. Whole conversations are looked at once, not for each
+    variant."""
     benchlib = importlib.import_module("benchlib")
     result = benchlib.evaluate(
         bench, search, ks=(1, 5, 10), depth=50, level="session" if name == "prefeval" else "item"
@@ -165,10 +191,11 @@ def _score(name: str, variant: str, bench: Any, search: Callable[..., list[str]]
         row["latest_wins@10"] = importlib.import_module("beam_bench").latest_wins(bench, search)[0]
     if name.startswith("facts"):
         row |= importlib.import_module("factconsolidation_bench").latest_first(bench, search)
-    yield row
-    if name == "locomo":
+    yield row, result["rows"]
+    if name == "locomo" and variant == "whole":
         sessions = benchlib.evaluate(bench, search, ks=(1, 5, 10), depth=200, level="session")
-        yield {"bench": "locomo sessions", "variant": variant, "queries": sessions["n"], **sessions["overall"]}
+        found = {"bench": "locomo sessions", "variant": variant, "queries": sessions["n"], **sessions["overall"]}
+        yield found, sessions["rows"]
 
 
 class Engine:
@@ -298,6 +325,8 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
             table.add_row(row["bench"], "stored", str(row["items"]), *[""] * len(columns), f"{row['seconds']:.0f} s")
             continue
         further = " ".join(f"{name} {value}" for name, value in row.items() if name.startswith("latest"))
+        if "against whole" in row:
+            further = "@5 {:+.3f} [{:+.3f}, {:+.3f}] ".format(*row["against whole"]) + further
         table.add_row(
             row["bench"],
             row["variant"],
