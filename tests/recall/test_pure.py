@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 import Stemmer
+from benchmarks.quality import against
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -495,3 +496,12 @@ def test_cues_take_any_text(query: str, text: str) -> None:
     cues.preferences_behind(query)
     cues.states_preference(text, None)
     cues.named_in(frozenset(words_of(query)), text)
+
+
+def test_arms_are_compared_question_by_question() -> None:
+    whole = [{"recall@5": share} for share in (0.0, 0.5, 1.0, 0.0)]
+    assert against(whole, whole) == (0.0, 0.0, 0.0)
+    assert against([{"recall@5": each["recall@5"] - 0.5} for each in whole], whole) == (-0.5, -0.5, -0.5)
+    mean, low, high = against([{"recall@5": share} for share in (1.0, 0.5, 1.0, 0.0)], whole)
+    assert (mean, low) == (0.25, 0.0)
+    assert 0.5 <= high <= 1.0

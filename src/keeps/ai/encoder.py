@@ -34,6 +34,7 @@ from keeps_client.errors import NotConfiguredError
 
 _BATCH_TOKENS = 512
 MOST_THREADS = 8
+"""So many texts are read at once, where each is read alone."""
 _FITTED_ON = 8_000
 """Of so many pieces of its vocabulary, spread evenly, a model's projection is made."""
 _KNOWN_PIECES, _KNOWN_HAN = 300, 2_000
@@ -273,7 +274,7 @@ def _behind_others() -> None:
 
 
 def _processors() -> int:
-    """So many texts are read at once: one on each processor that is ours."""
+    """How many processors are ours, up to MOST_THREADS."""
     ours = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     return min(ours, MOST_THREADS)
 
