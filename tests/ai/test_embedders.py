@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import shutil
 import socket
 import subprocess
 import sys
@@ -95,18 +96,36 @@ async def test_a_text_has_the_same_vectors_whatever_it_is_read_with(
     await chosen.close()
 
 
-async def test_whole_numbers_give_nearly_the_vectors_of_the_weights(
-    embedder: MiniLM, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_whole_numbers_give_nearly_the_vectors_of_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(artifacts, "_processor", lambda: "flags : avx2")
     weights = artifacts.find_model()
     assert artifacts.int8_graph(weights) is None, "without VNNI sums of products would be cut off"
-    original = await MiniLM().embed(TEXTS)
+    by_weights = MiniLM()
+    original = await by_weights.embed(TEXTS)
+    await by_weights.close()
     monkeypatch.setattr(artifacts, "_processor", lambda: "flags : avx512_vnni")
     assert artifacts.int8_graph(weights) is not None
-    for one, other in zip(original, await MiniLM().embed(TEXTS), strict=True):
+    in_whole_numbers = MiniLM()
+    for one, other in zip(original, await in_whole_numbers.embed(TEXTS), strict=True):
         assert one.sentence @ other.sentence > 0.97
+    await in_whole_numbers.close()
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "8199be6f"])
+async def test_weights_behind_a_link_are_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As package managers and the hub's cache keep them: under their own name, or under a hash."""
+    monkeypatch.setattr(artifacts, "_processor", lambda: "flags : avx512_vnni")
+    kept, linked = tmp_path / "kept", tmp_path / "linked"
+    kept.mkdir()
+    linked.mkdir()
+    shutil.copy(artifacts.find_model(), kept / name)
+    (linked / "model.onnx").symlink_to(kept / name)
+    assert (artifacts.int8_graph(linked / "model.onnx") is not None) == (name == "model.onnx")
+    chosen = MiniLM(linked)
+    (found,) = await chosen.embed(["She moved to Lisbon."])
+    assert found.tokens is not None
+    await chosen.close()
 
 
 def test_other_weights_are_not_read_by_the_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,9 @@ REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 INT8_WEIGHTS = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 INT8_GRAPH = "int8.onnx"
 """What computes with them in whole numbers; made by tools/make_int8.py. The cosine of its vectors with the original's
-is .99, and they find as much (docs/adr/0043)."""
+is .99, and they find about as much (docs/adr/0043)."""
+_NAMED = "model.onnx"
+"""How the graph names the file of the weights."""
 MODEL_SHA256 = {
     INT8_WEIGHTS: "int8 weights, as the package carries them",
     "6fd5d72fe4589f189f8ebc006442dbb529bb7ce38f8082112682524616046452": "the original's float weights, onnx/model.onnx",
@@ -49,10 +51,11 @@ def find_model(model_dir: Path | None = None) -> Path:
 
 
 def int8_graph(weights: Path) -> Path | None:
-    """The graph that computes with these weights in whole numbers; None where they are others, or the processor would
-    cut off sums of 8-bit products, as those of x86 do that have no VNNI."""
+    """The graph that computes with these weights in whole numbers; None where they are others or lie under another name
+    (links are followed), or the processor would cut off sums of 8-bit products, as those of x86 do that have no
+    VNNI."""
     exact = platform.machine().lower() in ("arm64", "aarch64") or "vnni" in _processor()
-    if not exact or sha256_of(weights) != INT8_WEIGHTS:
+    if not exact or weights.resolve().name != _NAMED or sha256_of(weights) != INT8_WEIGHTS:
         return None
     return Path(str(files("keeps.ai").joinpath(f"{DATA}/{INT8_GRAPH}")))
 

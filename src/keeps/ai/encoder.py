@@ -245,9 +245,9 @@ def _opened(model: Model, threads: int) -> Callable[[Ids, Ids], Floats]:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.intra_op_num_threads = threads
     if model.graph is not None:
-        options.add_session_config_entry(
-            "session.model_external_initializers_file_folder_path", str(model.weights.parent)
-        )
+        # Where they really are: of a link, onnxruntime says that it leads out of the folder.
+        folder = str(model.weights.resolve().parent)
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     try:
         # As bytes, a graph looks for its numbers in the folder that was named, and not beside itself.
         graph = str(model.weights) if model.graph is None else model.graph.read_bytes()
