@@ -46,3 +46,8 @@ class Scope:
             check_id("session_id", self.session_id)
         if self.agent_bound and self.agent_id is None:
             raise ValidationFailedError("agent_bound needs an agent_id")
+
+    @property
+    def bound_agent(self) -> str:
+        """The agent whose token this is; empty where the user acts, or any agent of theirs."""
+        return (self.agent_id or "") if self.agent_bound else ""

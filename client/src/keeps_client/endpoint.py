@@ -120,5 +120,10 @@ def _taken(model: type[BaseModel]) -> _Taken:
 
 def is_default(model: type[BaseModel], name: str, value: object) -> bool:
     """Whether a value says no more than leaving it out."""
-    default: object = model.model_fields[name].get_default(call_default_factory=True)
+    default = _defaults(model)[name]
     return value is None or (type(value) is type(default) and value == default)
+
+
+@cache
+def _defaults(model: type[BaseModel]) -> dict[str, object]:
+    return {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}

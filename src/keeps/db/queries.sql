@@ -57,6 +57,24 @@ ON CONFLICT (tenant_id, user_id, idempotency_key)
     DO UPDATE SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, about = EXCLUDED.about,
         created_at = now()
 
+-- name: answers_keep_each
+-- The same of several users, each row kept as its own (ADR 44): how many are, without those that were answered before.
+-- $2: user, key, hash, answer and about of each
+WITH kept AS (
+    INSERT INTO keeps.idempotency_keys (tenant_id, user_id, idempotency_key, request_hash, answer, about)
+    SELECT $1, user_id, key, decode(hash, 'hex'), answer, about
+    FROM (SELECT item.*, set_config('app.current_user', user_id, true) AS is_user
+          FROM jsonb_to_recordset($2::jsonb) AS item(user_id text, key text, hash text, answer jsonb, about text[]))
+        AS told
+    ON CONFLICT DO NOTHING
+    RETURNING user_id
+)
+SELECT count(*) AS kept FROM kept
+
+-- name: answers_drop_overdue
+DELETE FROM keeps.idempotency_keys
+WHERE tenant_id = $1 AND user_id = $2 AND created_at < now() - interval '24 hours'
+
 -- name: backend_process
 -- The server's own process id, which a pooler does not know.
 SELECT pg_backend_pid()

@@ -16,6 +16,7 @@ from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 
 if TYPE_CHECKING:
     from keeps.db.session import Row, Tx
+    from keeps.scope import Scope
 
 ResultT = TypeVar("ResultT")
 QUERIES = Statements("keeps.db")
@@ -104,10 +105,7 @@ async def once_each(
     for place in new:
         request, outcome = requests[place], outcomes[place]
         if request is not None and not isinstance(outcome, KeepsError):
-            told = answer.keep(outcome)
-            kept.append(
-                {"key": request.key, "hash": request.hash.hex(), "answer": told.answer, "about": list(told.about)}
-            )
+            kept.append(_kept(request, outcome, answer))
     if kept:
         await tx.execute(QUERIES["answers_keep"], tx.scope.tenant_id, tx.scope.user_id, json.dumps(kept))
     for place, request in enumerate(requests):  # sent twice at once: the second gets what the first does
@@ -117,6 +115,24 @@ async def once_each(
                 outcomes[first[request.key]] if same is not None and same.hash == request.hash else _another()
             )
     return [outcomes[place] for place in range(len(requests))]
+
+
+async def keep_each(tx: Tx, done: Sequence[tuple[Scope, Request, ResultT]], answer: Answer[ResultT]) -> bool:
+    """Keep what requests of several users did; False where one of them was answered before. The transaction is
+    nobody's afterwards."""
+    kept = [{"user_id": scope.user_id, **_kept(request, outcome, answer)} for scope, request, outcome in done]
+    (row,) = await tx.fetch_for_many(QUERIES["answers_keep_each"], tx.scope.tenant_id, json.dumps(kept))
+    return row["kept"] == len(kept)
+
+
+async def drop_overdue(tx: Tx) -> None:
+    """The answers of this user that are over go."""
+    await tx.execute(QUERIES["answers_drop_overdue"], tx.scope.tenant_id, tx.scope.user_id)
+
+
+def _kept(request: Request, outcome: ResultT, answer: Answer[ResultT]) -> dict[str, Any]:
+    told = answer.keep(outcome)
+    return {"key": request.key, "hash": request.hash.hex(), "answer": told.answer, "about": list(told.about)}
 
 
 async def _find(tx: Tx, requests: Sequence[Request]) -> dict[str, Row]:

@@ -78,7 +78,7 @@ class LeaderGoneError(UnavailableError):
 class Tx:
     """A transaction of one tenant. Made by the door only; store functions take it first."""
 
-    __slots__ = ("_connection", "_patience", "_pool", "_writes", "cell", "reached", "scope")
+    __slots__ = ("_connection", "_patience", "_pool", "_user", "_writes", "cell", "reached", "scope")
 
     def __init__(self, connection: asyncpg.Connection, pool: Pool, scope: Scope, cell: str, *, reads: bool) -> None:
         """`reads`: and takes no longer than reading may."""
@@ -86,6 +86,8 @@ class Tx:
         self._pool = pool
         self._patience = READ_SECONDS + PATIENCE_SECONDS if reads else None
         self.scope = scope
+        self._user: tuple[str, str] | None = None
+        """The user and the bound agent that PostgreSQL was told; None before, and where each row named its own."""
         self.cell = cell
         """The name of the cell that it runs on."""
         self._writes = False
@@ -94,27 +96,42 @@ class Tx:
 
     async def fetch(self, statement: Statement, *values: object, timeout_seconds: float | None = None) -> list[Row]:
         """`timeout_seconds`: for what may take longer than other statements."""
+        self._check_user()
         return await self._connection.fetch(statement.text, *values, timeout=timeout_seconds or self._patience)
 
     async def fetch_row(self, statement: Statement, *values: object) -> Row | None:
+        self._check_user()
         return await self._connection.fetchrow(statement.text, *values, timeout=self._patience)
 
     async def execute(self, statement: Statement, *values: object) -> None:
+        self._check_user()
         await self._connection.execute(statement.text, *values, timeout=self._patience)
+
+    async def fetch_for_many(self, statement: Statement, *values: object) -> list[Row]:
+        """A statement that acts for several users of the tenant, each row as its own (ADR 44). The transaction is
+        nobody's afterwards: whoever goes on must `become` somebody first."""
+        self._user = None
+        return await self._connection.fetch(statement.text, *values, timeout=self._patience)
+
+    def _check_user(self) -> None:
+        if self._user is None:
+            raise AssertionError("this transaction acts as nobody: become somebody first")
 
     async def become(self, scope: Scope) -> None:
         """Go on as another user of the same tenant."""
         if scope.tenant_id != self.scope.tenant_id:
             raise AssertionError("a transaction belongs to one tenant")
-        if (scope.user_id, _bound_agent(scope)) != (self.scope.user_id, _bound_agent(self.scope)):
-            await self.execute(_ENTER_USER, scope.user_id, _bound_agent(scope))
+        if (scope.user_id, scope.bound_agent) != self._user:
+            self._user = scope.user_id, scope.bound_agent
+            await self.execute(_ENTER_USER, *self._user)
         self.scope = scope
 
     async def enter(self, statement: Statement) -> str | None:
         """Say who asks. Where the tenant is in another cell the transaction is over, and its name comes back."""
         more = _traceparent.get() if statement is ENTER_WRITE else "0" if _long.get() else f"{READ_SECONDS}s"
         self._writes = statement is ENTER_WRITE
-        who = (self.scope.tenant_id, self.scope.user_id, _bound_agent(self.scope), more)
+        self._user = self.scope.user_id, self.scope.bound_agent
+        who = (self.scope.tenant_id, *self._user, more)
         try:
             await self._connection.execute("BEGIN" if self._writes else "BEGIN READ ONLY", timeout=self._patience)
             row = await self.fetch_row(statement, *who)
@@ -191,8 +208,3 @@ def translating() -> Generator[None]:
         if known is None:
             raise
         raise known from error
-
-
-def _bound_agent(scope: Scope) -> str:
-    """The agent whose token this is; empty where the user acts, or any agent of theirs."""
-    return scope.agent_id or "" if scope.agent_bound else ""

@@ -16,6 +16,7 @@ from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, r
 from keeps.memories.store import Written, written
 from keeps.memories.types import MemoryRow
 from keeps.memories.writer import Write
+from keeps.scope import Scope
 from keeps.stepwise import stepwise
 from keeps_client.errors import ConflictError, KeepsError
 from keeps_client.models import Receipt
@@ -37,21 +38,29 @@ class Changes:
 
         Where one expects a version, all go one by one, so that each meets what those before it left.
         """
-        inserted: set[UUID] = set()
+        created: dict[UUID, Receipt] = {}
         if all(write.if_version is None for write in writes):
-            inserted = await store.insert_many(tx, [write.new for write in writes], self._model)
-        new = [write.new for write in writes if write.new.row.memory_id in inserted]
-        created = iter(await stepwise(_created, new))
+            created = await self._insert(tx, [write.new for write in writes])
         answers: list[Receipt | KeepsError] = []
         for write in writes:
-            if write.new.row.memory_id in inserted:
-                answers.append(next(created))
+            if (receipt := created.get(write.new.row.memory_id)) is not None:
+                answers.append(receipt)
                 continue
             try:
                 answers.append(await self._meet(tx, write))
             except ConflictError as error:
                 answers.append(error)
         return answers
+
+    async def create(self, tx: Tx, writes: Sequence[Write]) -> dict[UUID, Receipt]:
+        """Store in one statement what is new of writes of several users of a tenant; the receipts of that, by memory
+        id. The transaction is nobody's afterwards."""
+        return await self._insert(tx, [write.new for write in writes], [write.scope for write in writes])
+
+    async def _insert(self, tx: Tx, news: Sequence[Written], asking: Sequence[Scope] = ()) -> dict[UUID, Receipt]:
+        inserted = await store.insert_many(tx, news, self._model, asking)
+        receipts = await stepwise(_created, [each for each in news if each.row.memory_id in inserted])
+        return {each.memory_id: each for each in receipts}
 
     async def _meet(self, tx: Tx, write: Write) -> Receipt:
         """Store one write whose key or content is there already, or that expects a version."""

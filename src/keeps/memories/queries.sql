@@ -1,23 +1,27 @@
 -- Statements on memories and the rows derived from them. A row image ($1) carries every column, as JSON.
 
 -- name: memories_insert
--- Store many memories of one owner with their events, words and vectors; rows whose key or content is there already are
--- left out and not returned, and nothing of them is written.
--- $1: row images with event_id, words, word_count · $2: how often each word, in the same order · $3, $4, $5: memory id,
--- sentence vector and token vectors where there are any · $6: the embedding model
+-- Store many memories with their events, words and vectors; rows whose key or content is there already are left out and
+-- not returned, and nothing of them is written. Each row is written as the user who asks for it, and the policies hold
+-- it against that user: `set_config` stands where the row is made, right before PostgreSQL checks it (ADR 44).
+-- $1: row images with event_id, words, word_count · $2: how often each word · $3, $4: who asks for each, and the agent
+-- that is bound, in the same order · $5, $6, $7: memory id, sentence vector and token vectors where there are any ·
+-- $8: the embedding model
 WITH item AS (
     SELECT item.*
     FROM ROWS FROM (
         jsonb_to_recordset($1::jsonb) AS (
             /*:memory types*/, event_id uuid, words text, word_count integer),
-        unnest($2::bytea[])
-    ) WITH ORDINALITY AS item(/*:memory*/, event_id, words, word_count, counts, position)
+        unnest($2::bytea[]), unnest($3::text[]), unnest($4::text[])
+    ) WITH ORDINALITY AS item(/*:memory*/, event_id, words, word_count, counts, asking, bound, position)
 ), inserted AS (
     INSERT INTO keeps.memories (
         /*:memory*/)
     SELECT
         /*:memory item*/
-    FROM item ORDER BY item.position
+    FROM (SELECT item.*, set_config('app.current_user', asking, true) AS is_user,
+                 set_config('app.bound_agent', bound, true) AS is_agent
+          FROM item ORDER BY position) AS item
     ON CONFLICT DO NOTHING
     RETURNING *
 ), counter AS (
@@ -28,45 +32,57 @@ WITH item AS (
 ), logged AS (
     INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
         data)
-    SELECT inserted.tenant_id, counter.base + row_number() OVER (ORDER BY item.position), item.event_id,
-           CASE WHEN inserted.superseded_by IS NULL THEN 'memory.written'
-               ELSE 'memory.superseded' END, 'keeps', inserted.memory_id::text, inserted.updated_at, inserted.user_id,
-               inserted.agent_id, inserted.visibility,
-           jsonb_build_object('key', COALESCE(inserted.namespace || '/' || inserted.key, inserted.memory_id::text),
-               'value', COALESCE(inserted.value, to_jsonb(inserted.content)),
-               'value_type', CASE WHEN inserted.value IS NULL THEN 'text'
-                   ELSE 'json' END, 'content_type', inserted.content_type,
-               'provider_id', 'postgres', 'memory', to_jsonb(inserted))
-    FROM inserted JOIN item USING (memory_id) CROSS JOIN counter
+    SELECT tenant_id, sequence, event_id, type, 'keeps', subject, time, user_id, agent_id, visibility, data
+    FROM (SELECT inserted.tenant_id, counter.base + row_number() OVER (ORDER BY item.position) AS sequence,
+                 item.event_id, CASE WHEN inserted.superseded_by IS NULL THEN 'memory.written'
+                     ELSE 'memory.superseded' END AS type, inserted.memory_id::text AS subject,
+                 inserted.updated_at AS time, inserted.user_id, inserted.agent_id, inserted.visibility,
+                 jsonb_build_object('key', COALESCE(inserted.namespace || '/' || inserted.key,
+                         inserted.memory_id::text),
+                     'value', COALESCE(inserted.value, to_jsonb(inserted.content)),
+                     'value_type', CASE WHEN inserted.value IS NULL THEN 'text'
+                         ELSE 'json' END, 'content_type', inserted.content_type,
+                     'provider_id', 'postgres', 'memory', to_jsonb(inserted)) AS data,
+                 set_config('app.current_user', item.asking, true) AS is_user,
+                 set_config('app.bound_agent', item.bound, true) AS is_agent
+          FROM inserted JOIN item USING (memory_id) CROSS JOIN counter) AS told
 ), worded AS (
     SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id,
            keeps.words_audience(inserted.visibility, inserted.deleted_at, inserted.user_id) AS audience,
            keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at) AS life,
            keeps.words_agent(inserted.kind, inserted.agent_id) AS agent,
            COALESCE(hashtext(inserted.session_id), 0) AS session, item.word_count, item.words, item.counts,
-           item.position
+           item.asking, item.bound, item.position
     FROM inserted JOIN item USING (memory_id)
 ), taken AS MATERIALIZED (
-    SELECT audience, life, keeps.take_places(audience, life, count(*)::integer, sum(word_count)) AS place
+    SELECT audience, life, CASE WHEN set_config('app.current_user', min(asking), true) = min(asking)
+               THEN keeps.take_places(audience, life, count(*)::integer, sum(word_count)) END AS place
     FROM worded GROUP BY audience, life
 ), found_by AS (
     INSERT INTO keeps.memory_words (tenant_id, memory_id, user_id, audience, life, agent, place, session, word_count,
         words, counts)
-    SELECT tenant_id, memory_id, user_id, audience, life, agent,
-           taken.place + row_number() OVER (PARTITION BY audience, life ORDER BY position) - 1, session, word_count,
-           words, counts
-    FROM worded JOIN taken USING (audience, life)
+    SELECT tenant_id, memory_id, user_id, audience, life, agent, place, session, word_count, words, counts
+    FROM (SELECT worded.*,
+                 taken.place + row_number() OVER (PARTITION BY audience, life ORDER BY position) - 1 AS place,
+                 set_config('app.current_user', asking, true) AS is_user,
+                 set_config('app.bound_agent', bound, true) AS is_agent
+          FROM worded JOIN taken USING (audience, life)) AS numbered
 ), vectored AS (
     INSERT INTO keeps.memory_vectors (tenant_id, memory_id, model, user_id, audience, life, embedding, tokens)
-    SELECT inserted.tenant_id, inserted.memory_id, $6, inserted.user_id, CASE inserted.visibility WHEN 'tenant'
-        THEN '' ELSE inserted.user_id END,
-           keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at), vector.embedding, vector.tokens
-    FROM unnest($3::uuid[], $4::halfvec[], $5::bytea[]) AS vector(memory_id, embedding, tokens) JOIN inserted
-        USING (memory_id)
+    SELECT tenant_id, memory_id, model, user_id, audience, life, embedding, tokens
+    FROM (SELECT inserted.tenant_id, inserted.memory_id, $8 AS model, inserted.user_id,
+                 CASE inserted.visibility WHEN 'tenant' THEN '' ELSE inserted.user_id END AS audience,
+                 keeps.memory_life(inserted.deleted_at, inserted.superseded_by, inserted.archived_at) AS life,
+                 vector.embedding, vector.tokens, set_config('app.current_user', item.asking, true) AS is_user
+          FROM unnest($5::uuid[], $6::halfvec[], $7::bytea[]) AS vector(memory_id, embedding, tokens)
+              JOIN inserted USING (memory_id) JOIN item USING (memory_id)) AS meant
 ), pending AS (
     INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id)
-    SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id FROM inserted
-    WHERE inserted.memory_id <> ALL ($3::uuid[]) AND inserted.deleted_at IS NULL
+    SELECT tenant_id, memory_id, user_id
+    FROM (SELECT inserted.tenant_id, inserted.memory_id, inserted.user_id,
+                 set_config('app.current_user', item.asking, true) AS is_user
+          FROM inserted JOIN item USING (memory_id)
+          WHERE inserted.memory_id <> ALL ($5::uuid[]) AND inserted.deleted_at IS NULL) AS waiting
 )
 SELECT memory_id FROM inserted
 

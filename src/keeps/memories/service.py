@@ -68,7 +68,7 @@ class MemoryService:
         self._changes = Changes(self.model, clock)
         self._max_content_characters = max_content_characters
         self._default_ttl_days = default_ttl_days
-        self._writer = Writer(database, self._changes.apply)
+        self._writer = Writer(database, self._changes.apply, self._changes.create)
         self._texts = TextWorker()
 
     @property

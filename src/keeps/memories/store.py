@@ -18,6 +18,7 @@ from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.retention import fades_at, retention
 from keeps.memories.types import MEMORY, MemoryRow
+from keeps.scope import Scope
 from keeps.stepwise import stepwise
 from keeps.text.packing import NO_WORDS, Packed, pack
 from keeps.text.searched import searched_words
@@ -48,16 +49,22 @@ def written(row: MemoryRow, embedding: Embedding | None = None) -> Written:
     return Written(row, new_id(), pack(words), embedding)
 
 
-async def insert_many(tx: Tx, rows: Sequence[Written], model: str) -> set[UUID]:
-    """Store rows with events, words and vectors; returns the ids of those whose key and content were free."""
+async def insert_many(tx: Tx, rows: Sequence[Written], model: str, asking: Sequence[Scope] = ()) -> set[UUID]:
+    """Store rows with events, words and vectors; returns the ids of those whose key and content were free.
+
+    `asking`: who asks for each, where they are several; the transaction is nobody's afterwards.
+    """
     vectors = [(each.row.memory_id, each.embedding) for each in rows if each.embedding is not None]
     encoded = f"[{','.join(await stepwise(_inserted, rows))}]"
     if len(encoded) > MAX_BATCH_CHARACTERS:
         raise PayloadTooLargeError(f"a batch holds at most {MAX_BATCH_CHARACTERS >> 20} MiB of JSON; split it")
-    found = await tx.fetch(
+    fetch = tx.fetch_for_many if asking else tx.fetch
+    found = await fetch(
         QUERIES["memories_insert"],
         encoded,
         [each.words.counts for each in rows],
+        [each.user_id for each in asking or [tx.scope] * len(rows)],
+        [each.bound_agent for each in asking or [tx.scope] * len(rows)],
         [memory_id for memory_id, _ in vectors],
         [HalfVector(embedding.sentence) for _, embedding in vectors],
         [embedding.tokens for _, embedding in vectors],

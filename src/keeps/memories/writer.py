@@ -1,19 +1,22 @@
 """Writes of one process, gathered: many callers, one multi-row statement, one commit.
 
 Each tenant has a lane. While one transaction of a lane runs, further writes wait in it and go together in the next;
-nobody ever waits for company. A write that may be sent again is no exception: its answer is kept in the same commit.
-Every caller gets the receipt or the error of its own write: one that conflicts fails
-alone, and when a whole transaction fails, its writes are tried one by one.
+nobody ever waits for company. What several users write goes together, too: each row is written as its own user, and
+PostgreSQL holds it against that one (ADR 44). A write that may be sent again is no exception: its answer is kept in the
+same commit. Every caller gets the receipt or the error of its own write: one that conflicts fails alone, and when a
+whole transaction fails, its writes are tried one by one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from uuid import UUID
 
-from keeps.db.repeats import Request, current_request, once_each
+from keeps.db.repeats import Request, current_request, drop_overdue, keep_each, once_each
 from keeps.db.session import Database, Tx, current_trace, traced
 from keeps.memories.answers import RECEIPT
 from keeps.memories.store import Written
@@ -35,8 +38,17 @@ class Write:
     traceparent: str = field(default_factory=current_trace)
     request: Request | None = field(default_factory=current_request)
 
+    @property
+    def memory_id(self) -> UUID:
+        return self.new.row.memory_id
+
 
 Apply = Callable[[Tx, list[Write]], Awaitable[list[Receipt | KeepsError]]]
+Create = Callable[[Tx, list[Write]], Awaitable[dict[UUID, Receipt]]]
+
+
+class _AnsweredBeforeError(Exception):
+    """Among what was stored together is a request that had its answer already: nothing is to be stored for it."""
 
 
 @dataclass(slots=True)
@@ -48,11 +60,13 @@ class _Lane:
 
 
 class Writer:
-    """Gathers single writes. `apply` stores writes of one user and answers each with a receipt or an error."""
+    """Gathers single writes. `apply` stores writes of one user and answers each with a receipt or an error; `create`
+    stores what is new of writes of several, and gives the receipts of that by memory id."""
 
-    def __init__(self, database: Database, apply: Apply) -> None:
+    def __init__(self, database: Database, apply: Apply, create: Create) -> None:
         self._database = database
         self._apply = apply
+        self._create = create
         self._lanes: dict[str, _Lane] = {}
 
     async def write(self, write: Write) -> Receipt:
@@ -86,9 +100,7 @@ class Writer:
         try:
             # One transaction says one trace: where several requests share it, none is named.
             with traced(traces.pop() if len(traces) == 1 else ""):
-                answers = await self._database.write(
-                    batch[0][0].scope, lambda tx: self._apply_all(tx, [write for write, _ in batch])
-                )
+                answers = await self._stored([write for write, _ in batch])
         except KeepsError as error:
             if len(batch) == 1 or error.code == "unavailable":
                 _settle(batch, [error] * len(batch))
@@ -105,7 +117,36 @@ class Writer:
             return
         _settle(batch, answers)
 
-    async def _apply_all(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
+    async def _stored(self, writes: list[Write]) -> list[Receipt | KeepsError]:
+        scope = writes[0].scope
+        if len({_who(write) for write in writes}) > 1:
+            try:
+                return await self._database.write(scope, lambda tx: self._together(tx, writes))
+            except _AnsweredBeforeError:
+                pass
+        return await self._database.write(scope, lambda tx: self._by_user(tx, writes))
+
+    async def _together(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
+        """What is new of all users in one statement, then the rest by user. Of who expects a version nothing is stored
+        ahead."""
+        careful = {_who(write) for write in writes if write.if_version is not None}
+        ahead = [write for write in writes if _who(write) not in careful]
+        created = await self._create(tx, ahead) if ahead else {}
+        done = [
+            (write.scope, write.request, created[write.memory_id])
+            for write in ahead
+            if write.request is not None and write.memory_id in created
+        ]
+        if done:
+            if not await keep_each(tx, done, RECEIPT):
+                raise _AnsweredBeforeError
+            await tx.become(random.choice(done)[0])  # noqa: S311  each user's turn comes
+            await drop_overdue(tx)
+        rest = await self._by_user(tx, [write for write in writes if write.memory_id not in created])
+        later = iter(rest)
+        return [created.get(write.memory_id) or next(later) for write in writes]
+
+    async def _by_user(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
         answers: list[Receipt | KeepsError] = []
         for _, group in groupby(writes, key=_who):
             same_user = list(group)
@@ -119,7 +160,7 @@ class Writer:
 
 
 def _who(write: Write) -> tuple[str, str]:
-    return write.scope.user_id, (write.scope.agent_id or "") if write.scope.agent_bound else ""
+    return write.scope.user_id, write.scope.bound_agent
 
 
 def _settle(batch: list[tuple[Write, asyncio.Future[Receipt]]], answers: Sequence[Receipt | BaseException]) -> None:

@@ -78,8 +78,7 @@ class KeptWords:
         self._kept: Brief[tuple[str, ...], tuple[int, Vocabulary]] = Brief(WORDS_BYTES, KEPT_SECONDS, renewed=False)
 
     async def of(self, tx: Tx, held: Postings, beginnings: Sequence[str]) -> Vocabulary:
-        agent = (tx.scope.agent_id or "") if tx.scope.agent_bound else ""
-        key = tx.scope.tenant_id, held.audience, held.life, agent, *beginnings
+        key = tx.scope.tenant_id, held.audience, held.life, tx.scope.bound_agent, *beginnings
         known = self._kept.get(key)
         if known is not None and known[0] == held.folded_to:
             return known[1]

@@ -151,4 +151,4 @@ async def made_of(tx: Tx, memory_id: UUID, session_id: str | None) -> list[UUID]
 
 def notes_owner(scope: Scope) -> str:
     """The agent whose own token asks: it has notes of its own, of what it may see; empty for the user's."""
-    return scope.agent_id or "" if scope.agent_bound else ""
+    return scope.bound_agent

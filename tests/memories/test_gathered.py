@@ -1,0 +1,252 @@
+"""What several users of a tenant write at once goes in one statement, and each row is held against its own user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+
+import pytest
+
+from keeps.clock import new_id, utc_now
+from keeps.db.repeats import Request, keep_each, repeatable
+from keeps.db.statements import Statement
+from keeps.db.transaction import Tx
+from keeps.engine import Keeps, LocalMemory
+from keeps.memories import store
+from keeps.memories.answers import RECEIPT
+from keeps.memories.types import new_row
+from keeps.scope import Scope
+from keeps_client.errors import ConflictError, KeepsError, NotFoundError
+from keeps_client.models import NewMemory, Receipt
+from tests.conftest import admin
+
+USERS = ("alice", "bob", "carol", "dan")
+
+
+@pytest.fixture
+async def users(keeps: Keeps, tenant: str) -> list[LocalMemory]:
+    """Memories of several users, who are known already."""
+    found = [keeps.memory(Scope(tenant, user)) for user in USERS]
+    for each in found:
+        await each.remember("Hello.", index="later")
+    return found
+
+
+@pytest.fixture
+def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each statement brings that acts for several users."""
+    seen: list[int] = []
+    inner = Tx.fetch_for_many
+
+    async def counted(self: Tx, statement: Statement, *values: object) -> list[Any]:
+        if statement.name == "memories_insert":
+            seen.append(len(cast("Sequence[object]", values[1])))
+        return await inner(self, statement, *values)
+
+    monkeypatch.setattr(Tx, "fetch_for_many", counted)
+    return seen
+
+
+def sent(key: str, body: str, work: Callable[[], Awaitable[Receipt]]) -> Awaitable[Receipt]:
+    async def send() -> Receipt:
+        with repeatable(Request(key, body.encode())):
+            return await work()
+
+    return send()
+
+
+async def test_what_many_users_write_at_once_is_of_each(
+    users: list[LocalMemory], commits: list[int], keeps: Keeps, tenant: str, server: Any
+) -> None:
+    receipts = await asyncio.gather(
+        *(users[n % 4].remember(f"{USERS[n % 4]} keeps note {n}.") for n in range(120)),
+        users[1].remember("Everybody may read this.", visibility="tenant"),
+        users[2].remember("A skill.", kind="procedural", agent_id="a"),
+    )
+    assert max(commits) > 30, "they go together"
+    assert {each.status for each in receipts} == {"created"}
+    assert [each.memory.user_id for each in receipts[:4]] == list(USERS)
+    for number, memory in enumerate(users):
+        own = {each.memory_id for each in receipts[number:120:4]}
+        listed = {each.memory_id for each in (await memory.list(limit=100)).items if "keeps note" in each.content}
+        assert listed == own
+        hits = (await memory.recall("keeps note 7", limit=50)).hits
+        assert {hit.memory.user_id for hit in hits} <= {USERS[number], "bob"}
+        assert (await memory.recall("everybody may read", limit=1)).hits[0].memory_id == receipts[120].memory_id
+    async with admin(server, "keeps_test") as connection:
+        counted = await connection.fetchrow(
+            "SELECT count(*) = max(sequence) AS gapless, count(*) FILTER (WHERE type = 'memory.written') AS written,"
+            " count(*) = count(DISTINCT event_id) AS different, bool_and(data #>> '{memory,user_id}' = user_id"
+            " AND subject = data #>> '{memory,memory_id}')"
+            " FILTER (WHERE type = 'memory.written') AS own FROM keeps.events WHERE tenant_id = $1",
+            tenant,
+        )
+        assert counted is not None
+        assert tuple(counted) == (True, 126, True, True), "numbers without gaps, each event its user's"
+        places = await connection.fetch(
+            "SELECT audience, array_agg(place ORDER BY place) AS places, min(next_place) AS next"
+            " FROM keeps.memory_words JOIN keeps.audience_words USING (tenant_id, audience, life)"
+            " WHERE tenant_id = $1 GROUP BY audience",
+            tenant,
+        )
+        for row in places:
+            assert row["places"] == list(range(row["next"])), row["audience"]
+
+
+async def test_a_row_is_held_against_the_user_who_asks(keeps: Keeps, users: list[LocalMemory], tenant: str) -> None:
+    """Also in a batch, and whichever row it is: as `keeps_app`, by the policies."""
+    alice, bob = users[0].scope, users[1].scope
+    rows = {
+        each: store.written(new_row(NewMemory(content="Mine."), each, new_id(), utc_now())) for each in (alice, bob)
+    }
+    for place in range(3):
+        asking = [bob] * place + [alice] + [bob] * (2 - place)
+        asked = [
+            store.written(new_row(NewMemory(content=f"Row {number}."), bob, new_id(), utc_now())) for number in range(3)
+        ]
+
+        async def stored(tx: Tx, asked: Any = asked, asking: Any = asking) -> set[Any]:
+            return await store.insert_many(tx, asked, "", asking)
+
+        with pytest.raises(KeepsError, match="somebody else"):
+            await keeps.database.write(bob, stored)
+
+    async def swapped(tx: Tx) -> set[Any]:
+        return await store.insert_many(tx, [rows[alice], rows[bob]], "", [bob, alice])
+
+    with pytest.raises(KeepsError, match="somebody else"):
+        await keeps.database.write(alice, swapped)
+    for memory in users[:2]:
+        assert [each.content for each in (await memory.list()).items] == ["Hello."]
+
+
+async def test_a_bound_agent_is_held_in_a_batch_too(keeps: Keeps, users: list[LocalMemory], tenant: str) -> None:
+    mine = Scope(tenant, "alice", agent_id="mine", agent_bound=True)
+    skills = [
+        store.written(
+            new_row(NewMemory(content="A skill.", kind="procedural", agent_id="other"), mine, new_id(), utc_now())
+        ),
+        store.written(new_row(NewMemory(content="A fact."), users[1].scope, new_id(), utc_now())),
+    ]
+
+    async def stored(tx: Tx) -> set[Any]:
+        return await store.insert_many(tx, skills, "", [mine, users[1].scope])
+
+    with pytest.raises(KeepsError, match="somebody else"):
+        await keeps.database.write(users[0].scope, stored)
+    assert len((await users[1].list()).items) == 1
+
+
+async def test_nothing_goes_on_as_whoever_came_last(keeps: Keeps, users: list[LocalMemory]) -> None:
+    alice, bob = users[0].scope, users[1].scope
+    new = store.written(new_row(NewMemory(content="Bob's."), bob, new_id(), utc_now()))
+
+    async def work(tx: Tx) -> int:
+        await store.insert_many(tx, [new], "", [bob])
+        with pytest.raises(AssertionError, match="become somebody"):
+            await store.get(tx, new.row.memory_id)
+        await tx.become(alice)
+        return len(await store.get_many(tx, [new.row.memory_id]))
+
+    assert await keeps.database.write(alice, work) == 0, "it is alice's transaction again"
+
+
+async def test_those_that_meet_something_or_expect_a_version_get_their_own_answers(
+    users: list[LocalMemory], commits: list[int]
+) -> None:
+    first = await users[0].remember("old", namespace="n", key="k", index="later")
+    answers = await asyncio.gather(
+        *(memory.remember(f"new of {name}", index="later") for memory, name in zip(users, USERS, strict=True)),
+        users[0].remember("newer", namespace="n", key="k", index="later"),
+        users[1].remember("Hello.", index="later"),
+        users[2].remember("v", namespace="n", key="k", if_version=0, index="later"),
+        users[2].remember("w", namespace="n", key="k", if_version=5, index="later"),
+        users[3].remember("The same.", index="later"),
+        users[3].remember("The same.", index="later"),
+        return_exceptions=True,
+    )
+    assert commits, "they go together"
+    *created, newer, again, expected, refused, one, two = answers
+    assert [cast("Receipt", each).status for each in created] == ["created"] * 4
+    assert isinstance(newer, Receipt)
+    assert (newer.status, newer.memory_id, newer.memory.version) == ("updated", first.memory_id, 2)
+    assert isinstance(again, Receipt)
+    assert again.status == "unchanged"
+    assert isinstance(expected, Receipt)
+    assert expected.status == "created"
+    assert isinstance(refused, ConflictError)
+    assert isinstance(one, Receipt)
+    assert isinstance(two, Receipt)
+    assert ({one.status, two.status}, one.memory_id) == ({"created", "unchanged"}, two.memory_id)
+
+
+async def test_requests_that_are_sent_again_are_done_once(users: list[LocalMemory], commits: list[int]) -> None:
+    def send(number: int, key: str, content: str) -> Awaitable[Receipt]:
+        return sent(key, content, lambda: users[number].remember(content, index="later"))
+
+    before = await asyncio.gather(*(send(number, "same", f"Said by {USERS[number]}.") for number in range(4)))
+    assert commits, "they go together"
+    assert len({each.memory_id for each in before}) == 4, "a key is of one user"
+    again, other, new, twice, once_more = await asyncio.gather(
+        send(0, "same", "Said by alice."),
+        send(1, "same", "Something else."),
+        send(2, "next", "New."),
+        send(3, "twice", "Sent twice."),
+        send(3, "twice", "Sent twice."),
+        return_exceptions=True,
+    )
+    assert isinstance(again, Receipt)
+    assert (again.memory_id, again.status) == (before[0].memory_id, "created")
+    assert isinstance(other, ConflictError), "one that conflicts fails alone"
+    assert isinstance(new, Receipt)
+    assert isinstance(twice, Receipt)
+    assert isinstance(once_more, Receipt)
+    assert twice.memory_id == once_more.memory_id
+    assert [each.content for each in (await users[1].list()).items] == ["Said by bob.", "Hello."]
+    await users[0].forget(before[0].memory_id, hard=True)
+    gone, fine = await asyncio.gather(
+        send(0, "same", "Said by alice."), send(1, "later", "Later."), return_exceptions=True
+    )
+    assert isinstance(gone, NotFoundError), "what was erased does not come back by a request that is sent again"
+    assert isinstance(fine, Receipt)
+    assert [each.content for each in (await users[0].list()).items] == ["Hello."]
+
+
+async def test_answers_that_are_over_go(
+    users: list[LocalMemory], tenant: str, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keeps.memories.writer.random.choice", lambda done: done[0])
+
+    def send(number: int, key: str) -> Awaitable[Receipt]:
+        return sent(key, key, lambda: users[number].remember(f"{key} {number}", index="later"))
+
+    await asyncio.gather(send(0, "old"), send(1, "old"), send(2, "old"))
+    async with admin(server, "keeps_test") as connection:
+        await connection.execute(
+            "UPDATE keeps.idempotency_keys SET created_at = now() - interval '25 hours' WHERE tenant_id = $1", tenant
+        )
+        await asyncio.gather(*(send(number, f"new {number}") for number in range(4)))
+        left = await connection.fetch(
+            "SELECT user_id, idempotency_key FROM keeps.idempotency_keys WHERE tenant_id = $1", tenant
+        )
+    kept = {(row["user_id"], row["idempotency_key"]) for row in left}
+    assert {(name, f"new {number}") for number, name in enumerate(USERS)} <= kept
+    assert sum(key == "old" for _, key in kept) < 3, "of one user each time"
+
+
+async def test_an_answer_is_kept_for_the_user_who_asks(keeps: Keeps, users: list[LocalMemory]) -> None:
+    receipt = await users[1].remember("Bob's.", index="later")
+
+    async def kept(tx: Tx) -> bool:
+        return await keep_each(tx, [(users[1].scope, Request("k", b"h"), receipt)], RECEIPT)
+
+    assert await keeps.database.write(users[0].scope, kept)
+    assert not await keeps.database.write(users[0].scope, kept), "it was answered before"
+
+    async def seen(tx: Tx) -> int:
+        rows = await tx.fetch(Statement("kept", "SELECT user_id FROM keeps.idempotency_keys"))
+        return len(rows)
+
+    assert await keeps.database.write(users[0].scope, seen) == 0
+    assert await keeps.database.write(users[1].scope, seen) == 1
