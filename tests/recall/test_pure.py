@@ -19,7 +19,7 @@ from keeps.recall.bm25 import TextMatches, inverse_frequencies, score, score_ses
 from keeps.recall.misspelt import Vocabulary, alike, first_letters
 from keeps.recall.passages import best_passage
 from keeps.recall.signs import Nearest, joined, read_signs
-from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, read_matches
+from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, common_to_most, read_matches
 from keeps.text.languages import FUNCTION_WORDS
 from keeps.text.names import SENTENCE_END
 from keeps.text.packing import pack
@@ -171,11 +171,12 @@ HELD = st.lists(
 )
 
 
-@given(HELD, st.integers(0, 30), st.booleans())
+@given(HELD, st.integers(0, 30), st.booleans(), st.sets(st.sampled_from(WORDS)))
 def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
-    memories: list[tuple[tuple[str, str], int, int, dict[str, int]]], folded: int, sparse: bool
+    memories: list[tuple[tuple[str, str], int, int, dict[str, int]]], folded: int, sparse: bool, common: set[str]
 ) -> None:
-    """`folded`: how many of each audience are in lists. `sparse`: whether places were left behind by others."""
+    """`folded`: how many of each audience are in lists. `sparse`: whether places were left behind by others. `common`:
+    words of which only the sizes of lists are known."""
     groups: dict[tuple[str, str], list[tuple[int, int, int, dict[str, int]]]] = {}
     for who, session, length, counts in memories:
         held = groups.setdefault(who, [])
@@ -202,9 +203,11 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
                 0,
                 held[-1][0] + 1,
                 0,
-                list(lists),
-                [len(each) for each in lists.values()],
-                b"".join(lists.values()),
+                [word for word in lists if word not in common],
+                [len(each) for word, each in lists.items() if word not in common],
+                b"".join(each for word, each in lists.items() if word not in common),
+                list(common),
+                [len(lists[word]) for word in common],
                 [each[0] for each in new],
                 [each[1] for each in new],
                 [each[2] for each in new],
@@ -215,11 +218,19 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
     positions, matches = read_matches(read, WORDS)
     layout = Layout(read)
     expected = {
-        Spot(*who, place): ([counts.get(word, 0) for word in WORDS], min(length, 32_767), session)
+        Spot(*who, place): (
+            [counts.get(word, 0) if word not in common else 0 for word in WORDS],
+            min(length, 32_767),
+            session,
+        )
         for who, held in groups.items()
         for place, session, length, counts in held
-        if counts
+        if counts.keys() - common
     }
+    assert common_to_most(read, WORDS).tolist() == [
+        sum(word in counts for held in groups.values() for *_, counts in held[:folded]) if word in common else 0
+        for word in WORDS
+    ]
     spots = layout.spots(positions)
     frequencies = np.zeros((len(positions), len(WORDS)))
     frequencies[matches.rows, matches.columns] = matches.counts

@@ -16,6 +16,8 @@ import pytest
 
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
+from keeps.recall import arms, store
+from keeps.recall.words import Postings
 from keeps.schema.files import read_sql_file
 from keeps.schema.migrate import migrate
 from keeps.scope import Scope
@@ -180,6 +182,39 @@ async def test_scores_are_those_of_bm25_over_all_memories(keeps: Keeps, tenant: 
             assert score == pytest.approx(expected[said.index(text)]), (question, text)
         best = sorted(zip(expected, said, strict=True), key=lambda each: -each[0])[:30]
         assert {text for score, text in best if score > best[-1][0] + 1e-9} <= got.keys()
+
+
+async def test_words_that_most_memories_hold_are_not_read_beside_rarer_ones(
+    keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    said = [f"harbour {'report ' * (number % 3 > 0)}{number % 7} w{number}" for number in range(600)]
+    await memory.remember_many([{"content": text} for text in said], index="later")
+    read: list[set[str]] = []
+    inner = arms.read_matches
+
+    def seen(held: Sequence[Postings], terms: Sequence[str]) -> Any:
+        read.append({word for each in held for word in each.list_words})
+        return inner(held, terms)
+
+    monkeypatch.setattr(arms, "read_matches", seen)
+
+    async def found(question: str) -> dict[str, Any]:
+        asked = RecallRequest(query=question, scope="persistent", limit=60, explain=True)
+        hits = (await keeps.recall.recall(memory.scope, asked)).hits
+        return {hit.memory.content: hit.explanation.matched_terms for hit in hits if hit.explanation}
+
+    whole = await found("harbour report w17")
+    assert read[-1] == {"harbour", "report", "w17"}, "of lists of up to 2,500 memories none is left out"
+    monkeypatch.setattr(store, "COMMON_FROM", 100)
+    short = await found("harbour report w17")
+    assert read[-1] == {"w17"}
+    assert next(iter(short)) == next(iter(whole)) == said[17]
+    assert short[said[17]] == whole[said[17]] == ["harbour", "report", "w17"], "they are known all the same"
+    assert len(await found("harbour report")) == 60, "where no word is rarer, all are read"
+    assert read[-1] == {"harbour", "report"}
+    assert next(iter(await found("harbour report w173x"))) is not None
+    assert read[-1] <= {"harbour", "report", *(f"w17{n}" for n in range(10))}, "what nobody wrote is no rarer word"
 
 
 def _parts(hit: Any) -> list[Any]:

@@ -26,7 +26,7 @@ from keeps.recall.conditions import Selection
 from keeps.recall.kept import MANY_WORDS, KeptSigns, KeptWords, vocabulary_of
 from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
 from keeps.recall.signs import Near, Nearest, read_signs
-from keeps.recall.words import Layout, Postings, Scored, Spot, read_matches
+from keeps.recall.words import Layout, Postings, Scored, Spot, common_to_most, read_matches
 from keeps.text.words import count_terms, is_spaceless, terms_by_word, terms_of
 from keeps_client.models import RecallRequest
 
@@ -200,7 +200,7 @@ class Arms:
             compared_with = partial(_likest, terms[-1], [newest, *listed])
             similar = await asyncio.to_thread(compared_with) if many else compared_with()
             if similar:
-                holding = await store.postings(tx, list(similar), asked.selection)
+                holding = await store.postings(tx, list(similar), asked.selection, whole=True)
                 if Layout(holding).same(found.scored.layout):
                     positions, matches = read_matches(holding, list(similar))
                     likeness = np.array(list(similar.values()))[matches.columns]
@@ -246,11 +246,12 @@ def names_in(text: str) -> list[str]:
 
 def _score_text(found: Found, held: Sequence[Postings], counts: Counter[str], terms: Sequence[str]) -> None:
     positions, matches = read_matches(held, terms)
-    idf = bm25.inverse_frequencies(matches.held_by(), found.total)
+    common = common_to_most(held, terms)
+    idf = bm25.inverse_frequencies(matches.held_by() + common, found.total)
     found.idf = dict(zip(terms, idf.tolist(), strict=True))
     found.idf[""] = float(bm25.inverse_frequencies(np.zeros(1), found.total)[0])
     query_counts = np.array([counts[term] for term in terms], dtype=np.float64)
-    found.all_words = float(idf @ query_counts)
+    found.all_words = float(np.where(common > 0, 0.0, idf) @ query_counts)
     average_length = sum(each.words for each in held) / max(found.total, 1)
     found.scored.positions = positions
     found.scored.text = bm25.score(matches, idf, average_length, query_counts)

@@ -3,17 +3,28 @@
 -- name: recall_words
 -- What each audience has of some words: its counts, the lists of postings one after the other, and those of the newest
 -- memories, which are in no list yet, that hold one; the signs of its newest vectors, and which rows hold those of the
--- others: the first place of each, and what tells this version of the row from any other. $2 audiences · $3 lives ·
--- $4 words · $5 model · $6 bytes of an entry of signs: others are of another model of the same name
+-- others: the first place of each, and what tells this version of the row from any other. Of a word that more than half
+-- of an audience holds there is only how long its list is, where another word is rarer: it tells next to nothing.
+-- $2 audiences · $3 lives · $4 words · $5 model · $6 bytes of an entry of signs: others are of another model of the same
+-- name · $7 bytes of an entry of a list · $8 how many entries no list is left out for
 SELECT held.audience, held.life, held.memories, held.words, held.next_place, held.folded_to,
-       lists.list_words, lists.list_sizes, lists.packed, newest.new_places, newest.new_sessions, newest.new_lengths,
+       lists.list_words, lists.list_sizes, lists.packed, told.common_words, told.common_sizes, newest.new_places, newest.new_sessions, newest.new_lengths,
        newest.new_words, newest.new_counts,
        meant.sign_size, meant.signs, meant.part_firsts, meant.part_versions
 FROM keeps.audience_words AS held
 CROSS JOIN LATERAL (
+    SELECT array_agg(word) FILTER (WHERE common) AS common_words, array_agg(size) FILTER (WHERE common) AS common_sizes,
+           array_agg(word) FILTER (WHERE NOT common) AS rarer
+    FROM (SELECT word, size, many AND bool_or(NOT many) OVER () AS common
+          FROM (SELECT word, sum(octet_length(packed)) AS size,
+                       sum(octet_length(packed)) > $7::integer * GREATEST($8::integer, held.memories / 2) AS many
+                FROM keeps.postings
+                WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND word = ANY ($4::text[])
+                GROUP BY word) AS counted) AS weighed) AS told
+CROSS JOIN LATERAL (
     SELECT array_agg(word) AS list_words, array_agg(octet_length(packed)) AS list_sizes, string_agg(packed, '') AS packed
     FROM keeps.postings
-    WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND word = ANY ($4::text[])) AS lists
+    WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND word = ANY (told.rarer)) AS lists
 CROSS JOIN LATERAL (
     SELECT array_agg(place) AS new_places, array_agg(session) AS new_sessions, array_agg(word_count) AS new_lengths,
            array_agg(words) AS new_words, array_agg(counts) AS new_counts

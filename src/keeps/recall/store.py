@@ -16,26 +16,43 @@ from keeps.memories.store import memory_from_row
 from keeps.memories.types import MEMORY
 from keeps.recall.conditions import Selection
 from keeps.recall.rows import Rows, Turns, read_rows, read_turns
-from keeps.recall.words import Postings, Spot
+from keeps.recall.words import ENTRY, Postings, Spot
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
 PLACE_BYTES = 4
 """Before the signs of each vector is the place of its memory."""
+COMMON_FROM, MOST_ENTRIES = 2_500, (1 << 31) - 1
+"""Of a word that more than half of an audience holds, a list of so many memories is read all the same."""
 PARTS_AT_ONCE = 64
 """So many rows of signs are read at once: 3.4 MB of 384 dimensions."""
 
 
 async def postings(
-    tx: Tx, words: Sequence[str], selection: Selection, model: str | None = None, dimensions: int = 0
+    tx: Tx,
+    words: Sequence[str],
+    selection: Selection,
+    model: str | None = None,
+    dimensions: int = 0,
+    *,
+    whole: bool = False,
 ) -> list[Postings]:
     """What the audiences of this scope have of some words, and how many memories they have; of a model the signs of the
-    newest vectors, too, and where those of the others are."""
+    newest vectors, too, and where those of the others are. `whole`: with long lists of words that most memories
+    hold."""
     size = PLACE_BYTES + -(-dimensions // 8)
     who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
     return [
         Postings(**{name: value for name, value in row.items() if value is not None})
-        for row in await tx.fetch(QUERIES["recall_words"], *who, list(words), model, size)
+        for row in await tx.fetch(
+            QUERIES["recall_words"],
+            *who,
+            list(words),
+            model,
+            size,
+            ENTRY.itemsize,
+            MOST_ENTRIES if whole else COMMON_FROM,
+        )
     ]
 
 

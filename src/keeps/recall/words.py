@@ -29,10 +29,10 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """What one audience has of some words, in one part of its life. Lists lie in `packed`, one after the other; the
-    newest memories, from the place `folded_to` on, are not in lists yet, so they come with all their words. `signs`: of
-    the newest vectors, `sign_size` bytes each with its place; `part_firsts`, `part_versions`: the rows that hold those
-    of the others."""
+    """What one audience has of some words, in one part of its life. Lists lie in `packed`, one after the other; of
+    words that most memories hold there are only the sizes, in `common_sizes`. The newest memories, from the place
+    `folded_to` on, are not in lists yet, so they come with all their words. `signs`: of the newest vectors, `sign_size`
+    bytes each with its place; `part_firsts`, `part_versions`: the rows that hold those of the others."""
 
     audience: str
     life: str
@@ -43,6 +43,8 @@ class Postings:
     list_words: Sequence[str] = ()
     list_sizes: Sequence[int] = ()
     packed: bytes = b""
+    common_words: Sequence[str] = ()
+    common_sizes: Sequence[int] = ()
     new_places: Sequence[int] = ()
     new_sessions: Sequence[int] = ()
     new_lengths: Sequence[int] = ()
@@ -127,7 +129,8 @@ class Scored:
 
 
 def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
-    """The memories that hold one of the words, and how often each holds which. Row i belongs to position i."""
+    """The memories that hold one of the words, and how often each holds which, without those that are common to most of
+    an audience. Row i belongs to position i."""
     column = {term: number for number, term in enumerate(terms)}
     parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]] = []
     starts: list[int] = []
@@ -136,7 +139,8 @@ def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positi
         lists = np.frombuffer(each.packed, dtype=ENTRY)
         sizes = np.array(each.list_sizes, dtype=np.int64) // ENTRY.itemsize
         of = np.repeat(np.array([column[word] for word in each.list_words], dtype=np.int64), sizes)
-        for part in ((of, lists), _new_entries(each, column)):
+        rarer = {word: number for word, number in column.items() if word not in each.common_words}
+        for part in ((of, lists), _new_entries(each, rarer)):
             if len(part[0]):
                 parts.append(part)
                 starts.append(start)
@@ -153,6 +157,15 @@ def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positi
     sessions[row] = np.concatenate([some["session"] for _, some in parts])
     counts = np.concatenate([some["count"] for _, some in parts]).astype(np.float64)
     return unique, TextMatches(len(terms), row, which, counts, lengths, sessions)
+
+
+def common_to_most(held: Sequence[Postings], terms: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Of each word, how many memories hold it of those audiences where most do."""
+    entries = dict.fromkeys(terms, 0)
+    for each in held:
+        for word, size in zip(each.common_words, each.common_sizes, strict=True):
+            entries[word] += size // ENTRY.itemsize
+    return np.array(list(entries.values()), dtype=np.float64)
 
 
 def _new_entries(held: Postings, column: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
