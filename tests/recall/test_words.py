@@ -213,8 +213,8 @@ async def test_words_that_most_memories_hold_are_not_read_beside_rarer_ones(
     assert short[said[17]] == whole[said[17]] == ["harbour", "report", "w17"], "they are known all the same"
     assert len(await found("harbour report")) == 60, "where no word is rarer, all are read"
     assert read[-1] == {"harbour", "report"}
-    assert next(iter(await found("harbour report w173x"))) is not None
-    assert read[-1] <= {"harbour", "report", *(f"w17{n}" for n in range(10))}, "what nobody wrote is no rarer word"
+    assert len(await found("harbourr")) == 60, "a misspelt word is looked for in the whole list"
+    assert read[-1] == {"harbour"}
 
 
 def _parts(hit: Any) -> list[Any]:

@@ -17,7 +17,7 @@ CROSS JOIN LATERAL (
            array_agg(word) FILTER (WHERE NOT common) AS rarer
     FROM (SELECT word, size, many AND bool_or(NOT many) OVER () AS common
           FROM (SELECT word, sum(octet_length(packed)) AS size,
-                       sum(octet_length(packed)) > $7::integer * GREATEST($8::integer, held.memories / 2) AS many
+                       sum(octet_length(packed)) > $7::bigint * GREATEST($8::integer, held.memories / 2) AS many
                 FROM keeps.postings
                 WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND word = ANY ($4::text[])
                 GROUP BY word) AS counted) AS weighed) AS told
