@@ -16,7 +16,7 @@ import pytest
 
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
-from keeps.recall import arms, store
+from keeps.recall import store, words
 from keeps.recall.words import Postings
 from keeps.schema.files import read_sql_file
 from keeps.schema.migrate import migrate
@@ -191,13 +191,12 @@ async def test_words_that_most_memories_hold_are_not_read_beside_rarer_ones(
     said = [f"harbour {'report ' * (number % 3 > 0)}{number % 7} w{number}" for number in range(600)]
     await memory.remember_many([{"content": text} for text in said], index="later")
     read: list[set[str]] = []
-    inner = arms.read_matches
 
     def seen(held: Sequence[Postings], terms: Sequence[str]) -> Any:
         read.append({word for each in held for word in each.list_words})
-        return inner(held, terms)
+        return words.read_matches(held, terms)
 
-    monkeypatch.setattr(arms, "read_matches", seen)
+    monkeypatch.setattr("keeps.recall.arms.read_matches", seen)
 
     async def found(question: str) -> dict[str, Any]:
         asked = RecallRequest(query=question, scope="persistent", limit=60, explain=True)
