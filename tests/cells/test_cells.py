@@ -21,7 +21,9 @@ from keeps.access.keys import hash_of
 from keeps.bootstrap import open_keeps
 from keeps.cells.moving import Progress, Step
 from keeps.cells.service import CellService
+from keeps.cells.store import QUERIES
 from keeps.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.db.embedded.server import SETTINGS
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.settings import load_settings
@@ -34,7 +36,7 @@ from keeps_client.errors import (
     ValidationFailedError,
 )
 from tests.cli.test_cli import Cli
-from tests.conftest import SECRET_KEY, admin, until
+from tests.conftest import SECRET_KEY, admin, thrown_away, until
 
 MOVER = Path(__file__).with_name("mover.py")
 pytestmark = pytest.mark.timeout(90)
@@ -687,3 +689,19 @@ def test_the_commands_make_a_cell_move_a_tenant_and_take_the_cell_out(made_home:
     cli("cells", "remove", "eu")
     assert [each["name"] for each in cli.json("cells", "list")] == ["main"]
     assert "Leeds" in cli("recall", "Leeds", "--tenant", "acme").stdout
+
+
+async def test_a_move_that_was_killed_does_not_keep_the_log_for_ever(
+    new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where what it needs is gone, whoever asks how far it is learns that there is nothing to wait for."""
+    assert SETTINGS["max_slot_wal_keep_size"] == "16GB"
+    monkeypatch.setitem(SETTINGS, "max_slot_wal_keep_size", "1MB")
+    async with thrown_away(new_home("slots")) as server, admin(server, "keeps") as connection:
+        await connection.execute("SELECT pg_create_logical_replication_slot('left', 'pgoutput')")
+        assert await connection.fetchval(QUERIES["behind"].text, "left", None) is not None
+        for _ in range(4):
+            await connection.execute("SELECT pg_logical_emit_message(true, 'x', 'x'), pg_switch_wal()")
+        await connection.execute("CHECKPOINT")
+        assert await connection.fetchval("SELECT wal_status FROM pg_replication_slots") == "lost"
+        assert await connection.fetchrow(QUERIES["behind"].text, "left", None) is None

@@ -144,9 +144,9 @@ FROM pg_subscription WHERE subname = $1::text AND subdbid = (SELECT oid FROM pg_
 SELECT pg_current_wal_insert_lsn()::text AS lsn
 
 -- name: behind
--- How many bytes the other server has yet to confirm, up to $2 or to now.
+-- How many bytes the other server has yet to confirm, up to $2 or to now; nothing where log that it needs is gone.
 SELECT pg_wal_lsn_diff(COALESCE($2::text::pg_lsn, pg_current_wal_lsn()), confirmed_flush_lsn)::bigint AS bytes
-FROM pg_replication_slots WHERE slot_name = $1
+FROM pg_replication_slots WHERE slot_name = $1 AND wal_status <> 'lost'
 
 -- name: reached
 -- How far a tenant has come.

@@ -39,8 +39,9 @@ SETTINGS = {
     "maintenance_work_mem": "256MB",
     "random_page_cost": "1.1",
     "max_wal_size": "2GB",
-    # A tenant may move to another cell by logical replication.
+    # A tenant may move to another cell by logical replication; a move that was killed must not fill the disk with log.
     "wal_level": "logical",
+    "max_slot_wal_keep_size": "16GB",
     # The first change of a page after a checkpoint logs all of it: a third of the bytes, compressed.
     "wal_compression": "pglz",
     "min_wal_size": "128MB",
