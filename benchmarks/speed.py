@@ -270,7 +270,7 @@ async def _recalls(size: int, keeps: Keeps, url: str, embedder: VectorTable) -> 
         async def arm(number: int, scope: Scope = scope, queries: list[str] = queries) -> list[UUID]:
             selection = select(RecallRequest(query="x"), scope, utc_now())
             async with database.scoped(scope) as tx:
-                held = await recall_store.postings(tx, [], selection, "synthetic")
+                held = await recall_store.postings(tx, [], selection, (embedder.model, DIMENSIONS))
                 return list(await arms.nearest(tx, held, embedder.vector(queries[number % 40]), selection, 10))
 
         async def floor(number: int, sql: str, scope: Scope = scope, queries: list[str] = queries) -> list[Any]:

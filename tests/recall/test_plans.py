@@ -267,7 +267,7 @@ async def test_at_size_all_rows_come_and_they_are_the_right_ones(
             near, far = matrix[number * 50], matrix[number * 50 + 1]
             query = ((near + 0.7 * far) / np.linalg.norm(near + 0.7 * far)).astype(np.float32)
             truth = {rows[n]["memory_id"] for n in np.argsort(-(matrix @ query))[:10]}
-            held = await store.postings(tx, [], selection, "x", 384)
+            held = await store.postings(tx, [], selection, ("x", 384))
             found = await Arms("x", utc_now).nearest(tx, held, query, selection, 100)
             assert len(found) == 100
             hits += len(truth & set(list(found)[:10]))

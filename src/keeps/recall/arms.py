@@ -97,8 +97,8 @@ class Arms:
     async def find(self, tx: Tx, asked: Asked) -> Found:
         counts = count_terms(asked.request.query) if asked.request.scope != "indexed" else Counter[str]()
         terms = list(counts)[:MAX_TERMS]
-        model = (None, 0) if asked.query is None else (self.model, asked.query.sentence.shape[0])
-        held = await store.postings(tx, terms, asked.selection, *model)
+        vectors = None if asked.query is None else (self.model, asked.query.sentence.shape[0])
+        held = await store.postings(tx, terms, asked.selection, vectors)
         found = Found(sum(each.memories for each in held), Scored(Layout(held)))
         if terms:
             _score_text(found, held, counts, terms)
@@ -115,7 +115,7 @@ class Arms:
 
     async def most_similar(self, tx: Tx, sentence: Floats, selection: Selection) -> tuple[UUID, float] | None:
         """The one memory whose meaning is nearest, with its cosine similarity."""
-        held = await store.postings(tx, [], selection, self.model, sentence.shape[0])
+        held = await store.postings(tx, [], selection, (self.model, sentence.shape[0]))
         found = await self.nearest(tx, held, sentence, selection, 1)
         return next(iter(found.items()), None)
 

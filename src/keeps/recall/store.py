@@ -32,14 +32,14 @@ async def postings(
     tx: Tx,
     words: Sequence[str],
     selection: Selection,
-    model: str | None = None,
-    dimensions: int = 0,
+    vectors: tuple[str, int] | None = None,
     *,
     whole: bool = False,
 ) -> list[Postings]:
-    """What the audiences of this scope have of some words, and how many memories they have; of a model the signs of the
-    newest vectors, too, and where those of the others are. `whole`: with long lists of words that most memories
-    hold."""
+    """What the audiences of this scope have of some words, and how many memories they have; of `vectors` (their model
+    and dimensions) the signs of the newest, too, and where those of the others are. `whole`: with long lists of words
+    that most memories hold."""
+    model, dimensions = vectors or (None, 0)
     size = PLACE_BYTES + -(-dimensions // 8)
     who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
     return [
