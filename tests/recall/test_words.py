@@ -198,8 +198,8 @@ async def test_words_that_most_memories_hold_are_not_read_beside_rarer_ones(
 
     monkeypatch.setattr("keeps.recall.arms.read_matches", seen)
 
-    async def found(question: str) -> dict[str, Any]:
-        asked = RecallRequest(query=question, scope="persistent", limit=60, explain=True)
+    async def found(question: str, **more: Any) -> dict[str, Any]:
+        asked = RecallRequest(query=question, limit=60, explain=True, **more)
         hits = (await keeps.recall.recall(memory.scope, asked)).hits
         return {hit.memory.content: hit.explanation.matched_terms for hit in hits if hit.explanation}
 
@@ -212,6 +212,9 @@ async def test_words_that_most_memories_hold_are_not_read_beside_rarer_ones(
     assert short[said[17]] == whole[said[17]] == ["harbour", "report", "w17"], "they are known all the same"
     assert len(await found("harbour report")) == 60, "where no word is rarer, all are read"
     assert read[-1] == {"harbour", "report"}
+    for more in ({"scope": "persistent"}, {"kinds": ("semantic",)}):
+        assert len(await found("harbour report w17", **more)) == 60, "they may be all that there is to find"
+        assert read[-1] == {"harbour", "report", "w17"}
     assert len(await found("harbourr")) == 60, "a misspelt word is looked for in the whole list"
     assert read[-1] == {"harbour"}
 

@@ -98,7 +98,9 @@ class Arms:
         counts = count_terms(asked.request.query) if asked.request.scope != "indexed" else Counter[str]()
         terms = list(counts)[:MAX_TERMS]
         vectors = None if asked.query is None else (self.model, asked.query.sentence.shape[0])
-        held = await store.postings(tx, terms, asked.selection, vectors)
+        # Of words alone, or under a filter, whoever holds only a common one may be all that there is to find.
+        whole = asked.query is None or asked.selection.condition(1) is not None
+        held = await store.postings(tx, terms, asked.selection, vectors, whole=whole)
         found = Found(sum(each.memories for each in held), Scored(Layout(held)))
         if terms:
             _score_text(found, held, counts, terms)

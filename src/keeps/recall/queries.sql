@@ -8,8 +8,8 @@
 -- $2 audiences · $3 lives · $4 words · $5 model · $6 bytes of an entry of signs: others are of another model of the same
 -- name · $7 bytes of an entry of a list · $8 how many entries no list is left out for
 SELECT held.audience, held.life, held.memories, held.words, held.next_place, held.folded_to,
-       lists.list_words, lists.list_sizes, lists.packed, told.common_words, told.common_sizes, newest.new_places, newest.new_sessions, newest.new_lengths,
-       newest.new_words, newest.new_counts,
+       lists.list_words, lists.list_sizes, lists.packed, told.common_words, told.common_sizes, newest.new_places,
+       newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts,
        meant.sign_size, meant.signs, meant.part_firsts, meant.part_versions
 FROM keeps.audience_words AS held
 CROSS JOIN LATERAL (
