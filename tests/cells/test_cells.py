@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
@@ -23,7 +24,9 @@ from keeps.cells.moving import Progress, Step
 from keeps.cells.service import CellService
 from keeps.cells.store import QUERIES
 from keeps.db.embedded import EmbeddedPostgres, inspect_home
+from keeps.db.embedded.binaries import installed_binaries
 from keeps.db.embedded.server import SETTINGS
+from keeps.db.statements import Statement
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.settings import load_settings
@@ -350,6 +353,46 @@ async def test_a_move_that_waits_for_another_s_transaction_can_be_given_up(two: 
             await two.cells.give_up("acme", "second")
     assert await two.objects() == []
     assert [each.content for each in (await alice.list()).items] == ["One."]
+
+
+async def test_a_slot_that_is_taken_right_when_it_is_dropped_is_dropped_later(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed move left may still connect: the slot was free when it was looked at, and is not when dropped."""
+    await two.cells.set_weight("second", 0)
+    alice = two.keeps.memory(Scope("acme", "alice"))
+    await alice.remember("One.")
+    slot = "keeps_move_" + hashlib.sha256(b"acme").hexdigest()[:24]
+    looks = 0
+
+    class Late:
+        """At its first look it sees a free slot."""
+
+        def __getitem__(self, name: str) -> Statement:
+            nonlocal looks
+            looks += name == "slots_of"
+            found = QUERIES[name]
+            if name == "slots_of" and looks == 1:
+                return replace(found, text=found.text.replace("active_pid", "NULL::integer AS active_pid"))
+            return found
+
+    async with admin(two.server, two.databases["main"]) as looking:
+        await looking.fetch("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", slot)
+        receiver = await asyncio.create_subprocess_exec(
+            installed_binaries() / "bin" / "pg_recvlogical",
+            *("--start", "--no-loop", "--file", os.devnull, "--slot", slot),
+            *("--option", "proto_version=1", "--option", "publication_names=none"),
+            *("--dbname", two.admin_url("main")),
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        async with asyncio.timeout(30):
+            while not await looking.fetch("SELECT FROM pg_replication_slots WHERE active_pid IS NOT NULL"):
+                await asyncio.sleep(0.02)
+        monkeypatch.setattr("keeps.cells.moving.QUERIES", Late())
+        await two.cells.give_up("acme", "second")
+        assert await receiver.wait() == 1
+    assert looks > 1
+    assert await two.objects() == []
 
 
 async def test_a_transaction_that_does_not_end_is_named(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ WAIT_FOR_TRANSACTIONS = "60000"
 HOLDS = 20
 READERS_SECONDS = 60.0
 POLL_SECONDS = 0.01
-_LOCKED = "55P03"
+_LOCKED, _IN_USE, _GONE = "55P03", "55006", "42704"
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +363,11 @@ class Mover:
             if slot["active_pid"] is not None:
                 await ends.source.fetch(QUERIES["slot_end"].text, slot["active_pid"])
             else:
-                await ends.source.fetch(QUERIES["slot_drop"].text, slot["name"])
+                try:
+                    await ends.source.fetch(QUERIES["slot_drop"].text, slot["name"])
+                except Exception as error:  # a sender that a killed move left may take it, or drop it, right then
+                    if getattr(error, "sqlstate", None) not in (_IN_USE, _GONE):
+                        raise
         return stopped and not held
 
     async def _erase(self, connection: Connection) -> None:
