@@ -34,6 +34,7 @@ DEAD_SECONDS = 1.0
 """So long one that could not be started is not started again, however many ask."""
 REVIVE_SECONDS = 60.0
 """So long callers wait for one that is started again; what it recovers may take longer."""
+_FULL = "the database's disk is full; make room and try again"
 
 
 class Server(Protocol):
@@ -97,12 +98,12 @@ class Cell:
             ) from None
         except (asyncpg.PostgresError, *LOST) as error:
             if self.server is None or self._closed:
-                raise _unreachable(error) from error
+                raise self._unreachable(error) from error
         await self._revive(self.server)
         try:
             return await pool.acquire(seconds, tenant_id)
         except (asyncpg.PostgresError, *LOST) as error:
-            raise _unreachable(error) from error
+            raise self._unreachable(error) from error
 
     async def _revive(self, server: Server) -> None:
         """Start the server again, once for all who wait. Where that fails, nobody tries for a moment. Why is in the
@@ -120,11 +121,7 @@ class Cell:
                 pass
             else:
                 return
-        raise UnavailableError(
-            "the database's disk is full; make room and try again"
-            if server.is_full()
-            else "the database does not start again; the log says why"
-        )
+        raise UnavailableError(_FULL if server.is_full() else "the database does not start again; the log says why")
 
     def _revived(self, done: asyncio.Task[None]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
@@ -146,7 +143,7 @@ class Cell:
         except AttributeError as error:  # asyncpg's, of a connection that was ended meanwhile
             if not connection.is_closed():
                 raise
-            raise _unreachable(error) from error
+            raise self._unreachable(error) from error
         finally:
             self.pool.release(connection)
 
@@ -155,7 +152,7 @@ class Cell:
             async with asyncio.timeout(seconds):
                 return await self._acquire(self.pool)
         except TimeoutError as error:
-            raise _unreachable(error) from error
+            raise self._unreachable(error) from error
 
     @asynccontextmanager
     async def dedicated_connection(self) -> AsyncGenerator[asyncpg.Connection]:
@@ -168,7 +165,7 @@ class Cell:
         try:
             connection = await self._direct.connect_apart()
         except (asyncpg.PostgresError, *LOST) as error:
-            raise _unreachable(error) from error
+            raise self._unreachable(error) from error
         try:
             yield connection
         finally:
@@ -182,6 +179,8 @@ class Cell:
             except (TimeoutError, *LOST):
                 pool.terminate()
 
-
-def _unreachable(error: BaseException) -> UnavailableError:
-    return UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again")
+    def _unreachable(self, error: BaseException) -> UnavailableError:
+        """A server whose disk is full ends, starts, and ends again: whoever meets it in between learns why, too."""
+        if self.server is not None and self.server.is_full():
+            return UnavailableError(_FULL)
+        return UnavailableError(f"the database cannot be reached ({type(error).__name__}); try again")
