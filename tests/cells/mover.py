@@ -5,7 +5,8 @@ import os
 import signal
 import sys
 
-from keeps.cells.moving import Mover, Place, Progress
+from keeps.cells.copying import Place
+from keeps.cells.moving import Mover, Progress
 
 
 async def main() -> None:

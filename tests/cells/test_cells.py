@@ -388,7 +388,7 @@ async def test_a_slot_that_is_taken_right_when_it_is_dropped_is_dropped_later(
         async with asyncio.timeout(30):
             while not await looking.fetch("SELECT FROM pg_replication_slots WHERE active_pid IS NOT NULL"):
                 await asyncio.sleep(0.02)
-        monkeypatch.setattr("keeps.cells.moving.QUERIES", Late())
+        monkeypatch.setattr("keeps.cells.copying.QUERIES", Late())
         await two.cells.give_up("acme", "second")
         assert await receiver.wait() == 1
     assert looks > 1
@@ -399,7 +399,7 @@ async def test_a_transaction_that_does_not_end_is_named(two: Two, monkeypatch: p
     await two.cells.set_weight("second", 0)
     alice = two.keeps.memory(Scope("acme", "alice"))
     await alice.remember("One.")
-    monkeypatch.setattr("keeps.cells.moving.WAIT_FOR_TRANSACTIONS", "300")
+    monkeypatch.setattr("keeps.cells.copying.WAIT_FOR_TRANSACTIONS", "300")
     async with admin(two.server, two.databases["main"]) as other, other.transaction():
         await other.fetchval("SELECT pg_current_xact_id()")
         pid = await other.fetchval("SELECT pg_backend_pid()")

@@ -10,14 +10,14 @@ the end. Nothing is erased at the source before it is decided and nobody reads t
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from keeps.cells.copying import LOCKED, Copy, Ends, Place, made, until
 from keeps.cells.store import ARRIVING, QUERIES, SETTLED
 from keeps.db.provision import administered, at_once
 from keeps.db.session import Connection
@@ -42,20 +42,8 @@ NEAR_BYTES = 1 << 20
 """What may be left to send when writers are held."""
 HOLD_SECONDS, WAIT_FOR_WRITERS = 5.0, "3000"
 """So long writers are held at most; so many milliseconds the move waits for the one at work."""
-WAIT_FOR_TRANSACTIONS = "60000"
-"""So many milliseconds a move waits at its beginning for those that began before it."""
 HOLDS = 20
 READERS_SECONDS = 60.0
-POLL_SECONDS = 0.01
-_LOCKED, _IN_USE, _GONE = "55P03", "55006", "42704"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A cell, and its URL as administrator."""
-
-    name: str
-    url: str
 
 
 @dataclass(slots=True)
@@ -81,12 +69,12 @@ class Mover:
     ) -> None:
         self._tenant_id = tenant_id
         self._places = {"source": source, "target": target, "main": main}
-        self._name = "keeps_move_" + hashlib.sha256(tenant_id.encode()).hexdigest()[:24]
+        self._rows = Copy(tenant_id, source, target)
         self.progress = Progress("checked", tenant_id, source.name, target.name)
         self._told = told
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncGenerator[_Ends]:
+    async def _connected(self) -> AsyncGenerator[Ends]:
         async with AsyncExitStack() as stack:
             opened = {}
             for end, place in self._places.items():
@@ -94,7 +82,7 @@ class Mover:
             (row,) = await opened["main"].fetch(QUERIES["one_mover"].text, self._tenant_id)
             if not row["held"]:
                 raise ConflictError(f"tenant {self._tenant_id} is being moved already; wait for that")
-            yield _Ends(**opened)
+            yield Ends(**opened)
 
     async def look(self) -> Progress:
         """Whether it can be done, and how much there is. Raises ValidationFailedError, which says what is missing."""
@@ -133,7 +121,7 @@ class Mover:
         self.progress.step = step
         self._told(self.progress)
 
-    async def _check(self, ends: _Ends) -> None:
+    async def _check(self, ends: Ends) -> None:
         asked = {
             "source": await ends.source.fetchrow(QUERIES["server"].text),
             "target": await ends.target.fetchrow(QUERIES["server"].text),
@@ -173,65 +161,26 @@ class Mover:
                 " move; look at both before you erase one"
             )
 
-    async def _copy(self, ends: _Ends) -> None:
+    async def _copy(self, ends: Ends) -> None:
         await ends.target.execute(QUERIES["place"].text, self._tenant_id, self._places["source"].name, ARRIVING)
         self._did("marked")
-        await _made(ends.source, "publish_statement", self._tenant_id, self._name)
-        await self._make_slot(ends)
-        same = await self._same_version(ends)
-        await ends.target.fetch(QUERIES["quiet"].text)  # the statement holds a password
-        await _made(ends.target, "subscribe_statement", self._name, self._places["source"].url, same)
-        await _until(lambda: self._copied(ends), math.inf)
+        await self._rows.begin(ends)
+        await until(lambda: self._copied(ends), math.inf)
         self._did("copied")
-        await _until(lambda: self._is_near(ends), math.inf)
+        await until(lambda: self._is_near(ends), math.inf)
         self._did("caught up")
 
-    async def _make_slot(self, ends: _Ends) -> None:
-        """It is made when every transaction on the server of the source that began before has ended. Raises
-        UnavailableError, which names the one that does not."""
-        try:
-            async with at_once(ends.source):
-                await ends.source.fetch(QUERIES["patience"].text, WAIT_FOR_TRANSACTIONS)
-                await ends.source.fetch(QUERIES["slot_make"].text, self._name)
-        except Exception as error:
-            if getattr(error, "sqlstate", None) != _LOCKED:
-                raise
-            row = await ends.source.fetchrow(QUERIES["longest"].text)
-            which = "one" if row is None else f"process {row['pid']} of {row['who']} in {row['place']}"
-            raise UnavailableError(
-                f"a move begins when all transactions on the server of cell {self._places['source'].name} that began"
-                f" before it have ended, and {which} goes on; nothing was moved. Try again when it has ended"
-            ) from None
-
-    async def _copied(self, ends: _Ends) -> bool:
-        found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
-        if found is None or not found["runs"]:
-            raise UnavailableError(
-                f"the copy was stopped by an error, which the log of the cell {self._places['target'].name} tells;"
-                " nothing was moved"
-            )
-        if found["ready"] != self.progress.tables_ready or not self.progress.tables:
-            self.progress.tables, self.progress.tables_ready = found["tables"], found["ready"]
+    async def _copied(self, ends: Ends) -> bool:
+        ready, tables = await self._rows.tables(ends)
+        if ready != self.progress.tables_ready or not self.progress.tables:
+            self.progress.tables, self.progress.tables_ready = tables, ready
             self._did("copying")
-        return found["ready"] == found["tables"]
+        return ready == tables
 
-    async def _is_near(self, ends: _Ends) -> bool:
-        return await self._copied(ends) and await self._behind(ends, None) <= NEAR_BYTES
+    async def _is_near(self, ends: Ends) -> bool:
+        return await self._copied(ends) and await self._rows.behind(ends, None) <= NEAR_BYTES
 
-    async def _is_cut_off(self, ends: _Ends) -> bool:
-        found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
-        return found is None or not found["works"]
-
-    async def _behind(self, ends: _Ends, position: str | None) -> int:
-        found = await ends.source.fetchrow(QUERIES["behind"].text, self._name, position)
-        if found is None or found["bytes"] is None:
-            raise UnavailableError(
-                f"the replication slot {self._name} is gone from the cell {self._places['source'].name}; nothing was"
-                " moved"
-            )
-        return found["bytes"]
-
-    async def _decide(self, ends: _Ends) -> None:
+    async def _decide(self, ends: Ends) -> None:
         for _ in range(HOLDS):
             if await self._held(ends):
                 break
@@ -242,7 +191,7 @@ class Mover:
                 " when less is written"
             )
 
-    async def _held(self, ends: _Ends) -> bool:
+    async def _held(self, ends: Ends) -> bool:
         """In one writer's turn. False: the last of what was written took too long to arrive."""
         loop = asyncio.get_running_loop()
         async with administered(self._places["source"].url) as holder, at_once(holder):
@@ -250,49 +199,46 @@ class Mover:
             try:
                 await holder.fetch(QUERIES["write_lock"].text, self._tenant_id)
             except Exception as error:
-                if getattr(error, "sqlstate", None) == _LOCKED:
+                if getattr(error, "sqlstate", None) == LOCKED:
                     return False
                 raise
             began = loop.time()
             self._did("held")
             position = str(await ends.source.fetchval(QUERIES["position"].text))
-            if not await _until(lambda: self._has_all(ends, position), HOLD_SECONDS):
+            if not await until(lambda: self._has_all(ends, position), HOLD_SECONDS):
                 return False
-            await _made(ends.target, "pause_statement", self._name)
-            if not await _until(lambda: self._is_cut_off(ends), HOLD_SECONDS):
-                raise UnavailableError("the copy could not be cut off; nothing was moved")
+            await self._rows.cut_off(ends)
             self._did("cut off")
             # This mover is still the only one: or another may have begun the copy anew.
             await ends.main.fetchval(QUERIES["now"].text)
-            copied = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
-            if copied is None or copied["ready"] != copied["tables"]:
+            if not await self._rows.is_whole(ends):
                 raise ConflictError("the copy was begun anew by another; nothing was moved")
             await holder.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
         self.progress.held_seconds = loop.time() - began
         self._did("decided")
         return True
 
-    async def _has_all(self, ends: _Ends, position: str) -> bool:
-        return await self._behind(ends, position) <= 0
+    async def _has_all(self, ends: Ends, position: str) -> bool:
+        return await self._rows.behind(ends, position) <= 0
 
-    async def _nobody_reads(self, ends: _Ends, moment: datetime) -> bool:
+    async def _nobody_reads(self, ends: Ends, moment: datetime) -> bool:
         return not await ends.source.fetchval(QUERIES["older"].text, moment)
 
-    async def _open(self, ends: _Ends) -> None:
+    async def _open(self, ends: Ends) -> None:
         """The source has said so: now the target does. Where it is the first cell, that is its directory, too."""
         await ends.target.execute(QUERIES["place_here"].text, self._tenant_id)
         self._did("opened")
 
-    async def _finish(self, ends: _Ends) -> None:
+    async def _finish(self, ends: Ends) -> None:
         """What is to be done after the decision, as far as it is not done yet."""
         await self._open(ends)
         if self._places["main"].name != self._places["target"].name:
             await ends.main.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
         self._did("listed")
         moment: Any = await ends.source.fetchval(QUERIES["now"].text)
-        await self._cut(ends)
+        await self._rows.remove(ends)
         self._did("cleaned")
-        if not await _until(lambda: self._nobody_reads(ends, moment), READERS_SECONDS):
+        if not await until(lambda: self._nobody_reads(ends, moment), READERS_SECONDS):
             raise UnavailableError(
                 f"tenant {self._tenant_id} is in the cell {self._places['target'].name}, but somebody still reads it in"
                 f" {self._places['source'].name}: repeat the command later, to erase it there"
@@ -305,7 +251,7 @@ class Mover:
         self.progress.left = {name: held for name, held in (await self._count(ends.source)).items() if held}
         self._did("erased")
 
-    async def _clean(self, ends: _Ends) -> None:
+    async def _clean(self, ends: Ends) -> None:
         """Back to the beginning: no copy, and nothing that copies; never once it is decided. What copies is cut inside
         a writer's turn, in which nobody else decides, and nobody can without it."""
         async with self._turn() as holder:
@@ -314,7 +260,7 @@ class Mover:
                 raise ConflictError(
                     f"tenant {self._tenant_id} has moved to the cell {decided['cell']}; repeat the command"
                 )
-            await self._cut(ends)
+            await self._rows.remove(ends)
         if await ends.target.fetchrow(QUERIES["placed"].text, self._tenant_id) is not None:
             await ends.main.fetchval(QUERIES["now"].text)  # this mover is still the only one
             await self._erase(ends.target)
@@ -329,22 +275,7 @@ class Mover:
             await holder.fetch(QUERIES["write_lock"].text, self._tenant_id)
             yield holder
 
-    async def _cut(self, ends: _Ends) -> None:
-        """Subscription, slots and publication, as far as they are there."""
-        found = await ends.target.fetchrow(QUERIES["copied"].text, self._name)
-        for row in await ends.target.fetch(QUERIES["stop_statements"].text, self._name):
-            await ends.target.execute(row["made"])
-        slots = found["slots"] if found is not None else ""
-        # Slots first: to drop a subscription drops those of its tables, and waits for one that is being made, which
-        # waits for every transaction on its server; where both databases are on one, for this one.
-        if not await _until(lambda: self._without_slots(ends, slots), READERS_SECONDS):
-            raise UnavailableError(
-                f"the replication slot {self._name} of the cell {self._places['source'].name} stays in use; try again"
-            )
-        await _made(ends.target, "unsubscribe_statement", self._name)
-        await _made(ends.source, "unpublish_statement", self._name)
-
-    async def _check_arrived(self, ends: _Ends) -> None:
+    async def _check_arrived(self, ends: Ends) -> None:
         """Nothing is erased at the source that the target has not. Raises ConflictError."""
         before, now = [
             await each.fetchval(QUERIES["reached"].text, self._tenant_id) for each in (ends.source, ends.target)
@@ -356,60 +287,12 @@ class Mover:
                 f" tenant {self._tenant_id}; nothing was erased. Was one of them restored? Look at both"
             )
 
-    async def _without_slots(self, ends: _Ends, beginning: str) -> bool:
-        stopped = await self._is_cut_off(ends)
-        held = await ends.source.fetch(QUERIES["slots_of"].text, self._name, beginning)
-        for slot in held:
-            if slot["active_pid"] is not None:
-                await ends.source.fetch(QUERIES["slot_end"].text, slot["active_pid"])
-            else:
-                try:
-                    await ends.source.fetch(QUERIES["slot_drop"].text, slot["name"])
-                except Exception as error:  # a sender that a killed move left may take it, or drop it, right then
-                    if getattr(error, "sqlstate", None) not in (_IN_USE, _GONE):
-                        raise
-        return stopped and not held
-
     async def _erase(self, connection: Connection) -> None:
         async with at_once(connection):
             await connection.fetch(QUERIES["write_lock"].text, self._tenant_id)
             await connection.fetch(QUERIES["without_triggers"].text)
-            await _made(connection, "erase_statement", self._tenant_id)
+            await made(connection, "erase_statement", self._tenant_id)
 
     async def _count(self, connection: Connection) -> dict[str, int]:
         made = await connection.fetchval(QUERIES["count_statement"].text, self._tenant_id)
         return {row["name"]: row["held"] for row in await connection.fetch(made)}
-
-    async def _same_version(self, ends: _Ends) -> bool:
-        versions = {
-            (await each.fetchrow(QUERIES["server"].text) or {"version": 0})["version"] // 10_000
-            for each in (ends.source, ends.target)
-        }
-        return len(versions) == 1 and min(versions) >= 16
-
-
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """A connection to each, as administrator."""
-
-    source: Connection
-    target: Connection
-    main: Connection
-
-
-async def _until(holds: Callable[[], Awaitable[bool]], seconds: float) -> bool:
-    """Ask until it holds; False where it does not in time. Nobody tells when a copy has arrived."""
-    loop = asyncio.get_running_loop()
-    ends_at = loop.time() + seconds
-    while not await holds():
-        if loop.time() > ends_at:
-            return False
-        await asyncio.sleep(POLL_SECONDS)
-    return True
-
-
-async def _made(connection: Connection, name: str, *values: Any) -> None:
-    """Run a statement that PostgreSQL itself put together, with its names and values quoted."""
-    made = await connection.fetchval(QUERIES[name].text, *values)
-    if made is not None:
-        await connection.execute(made)

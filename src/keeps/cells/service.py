@@ -10,7 +10,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keeps.cells.moving import Mover, Place, Progress
+from keeps.cells.copying import Place
+from keeps.cells.moving import Mover, Progress
 from keeps.cells.opening import bound_to
 from keeps.cells.store import QUERIES, SETTLED
 from keeps.databases.sealing import KeyRing, Sealed
