@@ -250,3 +250,21 @@ async def test_an_answer_is_kept_for_the_user_who_asks(keeps: Keeps, users: list
 
     assert await keeps.database.write(users[0].scope, seen) == 0
     assert await keeps.database.write(users[1].scope, seen) == 1
+
+
+async def test_of_two_requests_with_one_key_the_first_is_answered(users: list[LocalMemory]) -> None:
+    """Whoever else writes at the same moment."""
+
+    def send(content: str) -> Awaitable[Receipt]:
+        return sent("k", content, lambda: users[0].remember(content, index="later"))
+
+    _, first, second, *_ = await asyncio.gather(
+        users[3].remember("While it is written, the others gather.", index="later"),
+        send("Hello."),
+        send("Another."),
+        *(each.remember("At once.", index="later") for each in users),
+        return_exceptions=True,
+    )
+    assert isinstance(first, Receipt)
+    assert first.status == "unchanged"
+    assert isinstance(second, ConflictError)

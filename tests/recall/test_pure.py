@@ -19,7 +19,7 @@ from keeps.recall.bm25 import TextMatches, inverse_frequencies, score, score_ses
 from keeps.recall.misspelt import Vocabulary, alike, first_letters
 from keeps.recall.passages import best_passage
 from keeps.recall.signs import Nearest, joined, read_signs
-from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, common_to_most, read_matches
+from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, left_out_of, read_matches
 from keeps.text.languages import FUNCTION_WORDS
 from keeps.text.names import SENTENCE_END
 from keeps.text.packing import pack
@@ -171,12 +171,18 @@ HELD = st.lists(
 )
 
 
-@given(HELD, st.integers(0, 30), st.booleans(), st.sets(st.sampled_from(WORDS)))
+@given(
+    HELD, st.integers(0, 30), st.booleans(), st.sets(st.sampled_from(WORDS)), st.sets(st.sampled_from(["", "alice"]))
+)
 def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
-    memories: list[tuple[tuple[str, str], int, int, dict[str, int]]], folded: int, sparse: bool, common: set[str]
+    memories: list[tuple[tuple[str, str], int, int, dict[str, int]]],
+    folded: int,
+    sparse: bool,
+    common: set[str],
+    of: set[str],
 ) -> None:
     """`folded`: how many of each audience are in lists. `sparse`: whether places were left behind by others. `common`:
-    words of which only the sizes of lists are known."""
+    words of which only the sizes of lists are known, in the audiences `of`."""
     groups: dict[tuple[str, str], list[tuple[int, int, int, dict[str, int]]]] = {}
     for who, session, length, counts in memories:
         held = groups.setdefault(who, [])
@@ -184,6 +190,7 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
     read: list[Postings] = []
     for (audience, life), held in groups.items():
         new = [each for each in held[folded:] if each[3]]
+        left = common if audience in of else set[str]()
         lists = {
             word: np.array(
                 [
@@ -203,11 +210,11 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
                 0,
                 held[-1][0] + 1,
                 0,
-                [word for word in lists if word not in common],
-                [len(each) for word, each in lists.items() if word not in common],
-                b"".join(each for word, each in lists.items() if word not in common),
-                list(common),
-                [len(lists[word]) for word in common],
+                [word for word in lists if word not in left],
+                [len(each) for word, each in lists.items() if word not in left],
+                b"".join(each for word, each in lists.items() if word not in left),
+                list(left),
+                [len(lists[word]) for word in left],
                 [each[0] for each in new],
                 [each[1] for each in new],
                 [each[2] for each in new],
@@ -219,17 +226,24 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
     layout = Layout(read)
     expected = {
         Spot(*who, place): (
-            [counts.get(word, 0) if word not in common else 0 for word in WORDS],
+            [counts.get(word, 0) if word not in left else 0 for word in WORDS],
             min(length, 32_767),
             session,
         )
         for who, held in groups.items()
-        for place, session, length, counts in held
-        if counts.keys() - common
+        for number, (place, session, length, counts) in enumerate(held)
+        for left in [common if who[0] in of and number < folded else set[str]()]
+        if counts.keys() - left
     }
-    assert common_to_most(read, WORDS).tolist() == [
-        sum(word in counts for held in groups.values() for *_, counts in held[:folded]) if word in common else 0
+    left_out, read_nowhere = left_out_of(read, WORDS)
+    assert left_out.tolist() == [
+        sum(word in counts for who, held in groups.items() if who[0] in of for *_, counts in held[:folded])
+        * (word in common)
         for word in WORDS
+    ]
+    read_somewhere = {word for each in read for word in each.list_words}
+    assert read_nowhere.tolist() == [
+        size > 0 and word not in read_somewhere for word, size in zip(WORDS, left_out.tolist(), strict=True)
     ]
     spots = layout.spots(positions)
     frequencies = np.zeros((len(positions), len(WORDS)))

@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 
 from keeps.ai.embedder import Embedding, QueryEmbedding
+from keeps.clock import utc_now
 from keeps.engine import Keeps, LocalMemory
 from keeps.recall import store, words
-from keeps.recall.words import Postings
+from keeps.recall.arms import Found, score_text
+from keeps.recall.words import Layout, Postings, Scored
 from keeps.schema.files import read_sql_file
 from keeps.schema.migrate import migrate
 from keeps.scope import Scope
@@ -185,11 +187,16 @@ async def test_scores_are_those_of_bm25_over_all_memories(keeps: Keeps, tenant: 
 
 
 async def test_words_that_most_memories_hold_are_not_read_beside_rarer_ones(
-    keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+    app_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
+        await _most_hold(keeps, tenant, monkeypatch)
+
+
+async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     said = [f"harbour {'report ' * (number % 3 > 0)}{number % 7} w{number}" for number in range(600)]
-    await memory.remember_many([{"content": text} for text in said], index="later")
+    await memory.remember_many([{"content": text} for text in said], index="now")
     read: list[set[str]] = []
 
     def seen(held: Sequence[Postings], terms: Sequence[str]) -> Any:
@@ -203,20 +210,59 @@ async def test_words_that_most_memories_hold_are_not_read_beside_rarer_ones(
         hits = (await keeps.recall.recall(memory.scope, asked)).hits
         return {hit.memory.content: hit.explanation.matched_terms for hit in hits if hit.explanation}
 
-    whole = await found("harbour report w17")
-    assert read[-1] == {"harbour", "report", "w17"}, "of lists of up to 2,500 memories none is left out"
+    every, rare = {"harbour", "report", "w17"}, "harbour report w17"
+    whole = await found(rare)
+    assert read[-1] == every, "of lists of up to 2,500 memories none is left out"
     monkeypatch.setattr(store, "COMMON_FROM", 100)
-    short = await found("harbour report w17")
+    short = await found(rare)
     assert read[-1] == {"w17"}
-    assert next(iter(short)) == next(iter(whole)) == said[17]
+    assert said[17] in list(short)[:2], "its vectors say nothing"
     assert short[said[17]] == whole[said[17]] == ["harbour", "report", "w17"], "they are known all the same"
     assert len(await found("harbour report")) == 60, "where no word is rarer, all are read"
     assert read[-1] == {"harbour", "report"}
-    for more in ({"scope": "persistent"}, {"kinds": ("semantic",)}):
-        assert len(await found("harbour report w17", **more)) == 60, "they may be all that there is to find"
-        assert read[-1] == {"harbour", "report", "w17"}
+    for more in ({"scope": "persistent"}, {"kinds": ("semantic",)}, {"as_of": utc_now()}):
+        assert len(await found(rare, **more)) == 60, "they may be all that there is to find"
+        assert read[-1] == every
     assert len(await found("harbourr")) == 60, "a misspelt word is looked for in the whole list"
     assert read[-1] == {"harbour"}
+    await found(rare)
+    assert read[-1] == {"w17"}
+    monkeypatch.setattr("keeps.indexing.service.Indexer.notice", lambda *_: None)
+    await memory.remember("a harbour report, told last", index="later")
+    assert next(iter(await found(rare, min_relevance=None))) in (said[17], "a harbour report, told last")
+    assert read[-1] == every, "what has no vector is found by words alone"
+
+
+async def test_what_waits_for_its_vector_is_found_by_words_that_most_memories_hold(
+    keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keeps.indexing.service.Indexer.notice", lambda *_: None)
+    monkeypatch.setattr(store, "COMMON_FROM", 100)
+    memory = keeps.memory(Scope(tenant, "alice"))
+    four = ["customer", "invoice", "shipment", "warehouse"]
+    said = [" ".join(word for place, word in enumerate(four) if place != n % 4) + f" and more {n}" for n in range(700)]
+    await memory.remember("A zebra", index="now")
+    await memory.remember_many(
+        [{"content": text} for text in [*said[:300], " ".join(four), *said[300:]]], index="later"
+    )
+    found = (await memory.recall("customer invoice shipment warehouse zebra", limit=10)).hits
+    assert {hit.memory.content for hit in found[:2]} == {"A zebra", " ".join(four)}
+    assert len(found) == 10
+
+
+def test_a_word_that_is_read_in_one_of_two_audiences_counts() -> None:
+    """Of each of two words one audience has a short list, and the other a long one that was left out."""
+    entry = np.array([(1, 0, 3, 1)], dtype=words.ENTRY).tobytes()
+    long = 600 * len(entry)
+
+    def held(audience: str, rare: str, common: str) -> Postings:
+        return Postings(audience, "current", 601, 2_000, 601, 601, [rare], [len(entry)], entry, [common], [long])
+
+    found = Found(1_202, Scored(Layout(both := [held("", "harbour", "report"), held("alice", "report", "harbour")])))
+    score_text(found, both, Counter(("harbour", "report")), ["harbour", "report"])
+    assert found.all_words == pytest.approx(found.idf["harbour"] + found.idf["report"])
+    score_text(found, both[:1], Counter(("harbour", "report")), ["harbour", "report"])
+    assert found.all_words == pytest.approx(found.idf["harbour"]), "what is read nowhere is asked of nobody"
 
 
 def _parts(hit: Any) -> list[Any]:

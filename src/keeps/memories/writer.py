@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -127,9 +128,10 @@ class Writer:
         return await self._database.write(scope, lambda tx: self._by_user(tx, writes))
 
     async def _together(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
-        """What is new of all users in one statement, then the rest by user. Of who expects a version nothing is stored
-        ahead."""
-        careful = {_who(write) for write in writes if write.if_version is not None}
+        """What is new of all users in one statement, then the rest by user. Of who expects a version, or sends two
+        requests with one key, nothing is stored ahead: the first of them is answered first."""
+        keys = Counter(_key(write) for write in writes if write.request is not None)
+        careful = {_who(write) for write in writes if write.if_version is not None or keys[_key(write)] > 1}
         ahead = [write for write in writes if _who(write) not in careful]
         created = await self._create(tx, ahead) if ahead else {}
         done = [
@@ -161,6 +163,10 @@ class Writer:
 
 def _who(write: Write) -> tuple[str, str]:
     return write.scope.user_id, write.scope.bound_agent
+
+
+def _key(write: Write) -> tuple[str, str | None]:
+    return write.scope.user_id, None if write.request is None else write.request.key
 
 
 def _settle(batch: list[tuple[Write, asyncio.Future[Receipt]]], answers: Sequence[Receipt | BaseException]) -> None:

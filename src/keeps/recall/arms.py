@@ -26,7 +26,7 @@ from keeps.recall.conditions import Selection
 from keeps.recall.kept import MANY_WORDS, KeptSigns, KeptWords, vocabulary_of
 from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
 from keeps.recall.signs import Near, Nearest, read_signs
-from keeps.recall.words import Layout, Postings, Scored, Spot, common_to_most, read_matches
+from keeps.recall.words import Layout, Postings, Scored, Spot, left_out_of, read_matches
 from keeps.text.words import count_terms, is_spaceless, terms_by_word, terms_of
 from keeps_client.models import RecallRequest
 
@@ -98,12 +98,14 @@ class Arms:
         counts = count_terms(asked.request.query) if asked.request.scope != "indexed" else Counter[str]()
         terms = list(counts)[:MAX_TERMS]
         vectors = None if asked.query is None else (self.model, asked.query.sentence.shape[0])
-        # Of words alone, or under a filter, whoever holds only a common one may be all that there is to find.
-        whole = asked.query is None or asked.selection.condition(1) is not None
+        # Of words alone, under a filter, or in the past, whoever holds only a common one may be all that there is to
+        # find.
+        request = asked.request
+        whole = asked.query is None or request.as_of is not None or asked.selection.condition(1) is not None
         held = await store.postings(tx, terms, asked.selection, vectors, whole=whole)
         found = Found(sum(each.memories for each in held), Scored(Layout(held)))
         if terms:
-            _score_text(found, held, counts, terms)
+            score_text(found, held, counts, terms)
             await self._misspelt(tx, asked, held, found)
         near = Near()
         if asked.query is not None:
@@ -246,14 +248,15 @@ def names_in(text: str) -> list[str]:
     return [" ".join(words[start : start + length]) for start in range(len(words)) for length in range(1, 5)]
 
 
-def _score_text(found: Found, held: Sequence[Postings], counts: Counter[str], terms: Sequence[str]) -> None:
+def score_text(found: Found, held: Sequence[Postings], counts: Counter[str], terms: Sequence[str]) -> None:
+    """What each memory has of the words of a question. Of a list that was read nowhere nobody is asked the word."""
     positions, matches = read_matches(held, terms)
-    common = common_to_most(held, terms)
-    idf = bm25.inverse_frequencies(matches.held_by() + common, found.total)
+    left_out, read_nowhere = left_out_of(held, terms)
+    idf = bm25.inverse_frequencies(matches.held_by() + left_out, found.total)
     found.idf = dict(zip(terms, idf.tolist(), strict=True))
     found.idf[""] = float(bm25.inverse_frequencies(np.zeros(1), found.total)[0])
     query_counts = np.array([counts[term] for term in terms], dtype=np.float64)
-    found.all_words = float(np.where(common > 0, 0.0, idf) @ query_counts)
+    found.all_words = float(np.where(read_nowhere, 0.0, idf) @ query_counts)
     average_length = sum(each.words for each in held) / max(found.total, 1)
     found.scored.positions = positions
     found.scored.text = bm25.score(matches, idf, average_length, query_counts)

@@ -4,7 +4,8 @@
 -- What each audience has of some words: its counts, the lists of postings one after the other, and those of the newest
 -- memories, which are in no list yet, that hold one; the signs of its newest vectors, and which rows hold those of the
 -- others: the first place of each, and what tells this version of the row from any other. Of a word that more than half
--- of an audience holds there is only how long its list is, where another word is rarer: it tells next to nothing.
+-- of an audience holds there is only how long its list is, where another word is rarer: it tells next to nothing. But
+-- not while a memory has no vector of this model: it is found by words alone.
 -- $2 audiences · $3 lives · $4 words · $5 model · $6 bytes of an entry of signs: others are of another model of the same
 -- name · $7 bytes of an entry of a list · $8 how many entries no list is left out for
 SELECT held.audience, held.life, held.memories, held.words, held.next_place, held.folded_to,
@@ -13,11 +14,20 @@ SELECT held.audience, held.life, held.memories, held.words, held.next_place, hel
        meant.sign_size, meant.signs, meant.part_firsts, meant.part_versions
 FROM keeps.audience_words AS held
 CROSS JOIN LATERAL (
+    SELECT max(size) AS sign_size, COALESCE(sum(octet_length(packed)) / max(size), 0) AS vectors,
+           string_agg(packed, '') FILTER (WHERE NOT folded) AS signs,
+           array_agg(first) FILTER (WHERE folded) AS part_firsts,
+           array_agg(ctid::text || xmin::text) FILTER (WHERE folded) AS part_versions
+    FROM keeps.vector_bits
+    WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND folded = ANY (ARRAY[true, false])
+      AND model = $5 AND size = $6) AS meant
+CROSS JOIN LATERAL (
     SELECT array_agg(word) FILTER (WHERE common) AS common_words, array_agg(size) FILTER (WHERE common) AS common_sizes,
            array_agg(word) FILTER (WHERE NOT common) AS rarer
     FROM (SELECT word, size, many AND bool_or(NOT many) OVER () AS common
           FROM (SELECT word, sum(octet_length(packed)) AS size,
-                       sum(octet_length(packed)) > $7::bigint * GREATEST($8::integer, held.memories / 2) AS many
+                       sum(octet_length(packed)) > $7::bigint * GREATEST($8::integer, held.memories / 2)
+                           AND meant.vectors >= held.memories AS many
                 FROM keeps.postings
                 WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND word = ANY ($4::text[])
                 GROUP BY word) AS counted) AS weighed) AS told
@@ -31,13 +41,6 @@ CROSS JOIN LATERAL (
     FROM keeps.memory_words
     WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND place >= held.folded_to
       AND string_to_array(words, ' ') && $4::text[]) AS newest
-CROSS JOIN LATERAL (
-    SELECT max(size) AS sign_size, string_agg(packed, '') FILTER (WHERE NOT folded) AS signs,
-           array_agg(first) FILTER (WHERE folded) AS part_firsts,
-           array_agg(ctid::text || xmin::text) FILTER (WHERE folded) AS part_versions
-    FROM keeps.vector_bits
-    WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND folded = ANY (ARRAY[true, false])
-      AND model = $5 AND size = $6) AS meant
 WHERE held.tenant_id = $1 AND held.audience = ANY ($2::text[]) AND held.life = ANY ($3::text[])
 
 -- name: recall_vocabulary

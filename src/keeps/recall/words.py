@@ -129,8 +129,8 @@ class Scored:
 
 
 def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
-    """The memories that hold one of the words, and how often each holds which, without those that are common to most of
-    an audience. Row i belongs to position i."""
+    """The memories that hold one of the words, and how often each holds which, as far as lists were read. Row i belongs
+    to position i."""
     column = {term: number for number, term in enumerate(terms)}
     parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]] = []
     starts: list[int] = []
@@ -139,8 +139,7 @@ def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positi
         lists = np.frombuffer(each.packed, dtype=ENTRY)
         sizes = np.array(each.list_sizes, dtype=np.int64) // ENTRY.itemsize
         of = np.repeat(np.array([column[word] for word in each.list_words], dtype=np.int64), sizes)
-        rarer = {word: number for word, number in column.items() if word not in each.common_words}
-        for part in ((of, lists), _new_entries(each, rarer)):
+        for part in ((of, lists), _new_entries(each, column)):
             if len(part[0]):
                 parts.append(part)
                 starts.append(start)
@@ -159,13 +158,16 @@ def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positi
     return unique, TextMatches(len(terms), row, which, counts, lengths, sessions)
 
 
-def common_to_most(held: Sequence[Postings], terms: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Of each word, how many memories hold it of those audiences where most do."""
-    entries = dict.fromkeys(terms, 0)
+def left_out_of(
+    held: Sequence[Postings], terms: Sequence[str]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Of each word, how many memories are in lists that were left out, and whether no list of it was read."""
+    entries, read = dict.fromkeys(terms, 0), {word for each in held for word in each.list_words}
     for each in held:
         for word, size in zip(each.common_words, each.common_sizes, strict=True):
             entries[word] += size // ENTRY.itemsize
-    return np.array(list(entries.values()), dtype=np.float64)
+    left_out = np.array(list(entries.values()), dtype=np.float64)
+    return left_out, (left_out > 0) & np.array([word not in read for word in terms], dtype=bool)
 
 
 def _new_entries(held: Postings, column: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
