@@ -231,8 +231,8 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
             session,
         )
         for who, held in groups.items()
-        for number, (place, session, length, counts) in enumerate(held)
-        for left in [common if who[0] in of and number < folded else set[str]()]
+        for place, session, length, counts in held
+        for left in [common if who[0] in of else set[str]()]
         if counts.keys() - left
     }
     left_out, read_nowhere = left_out_of(read, WORDS)

@@ -252,17 +252,19 @@ async def test_what_waits_for_its_vector_is_found_by_words_that_most_memories_ho
 
 def test_a_word_that_is_read_in_one_of_two_audiences_counts() -> None:
     """Of each of two words one audience has a short list, and the other a long one that was left out."""
-    entry = np.array([(1, 0, 3, 1)], dtype=words.ENTRY).tobytes()
-    long = 600 * len(entry)
+    entries = np.array([(1, 1, 3, 1), (2, 2, 3, 9)], dtype=words.ENTRY).tobytes()
+    long = 600 * words.ENTRY.itemsize
 
     def held(audience: str, rare: str, common: str) -> Postings:
-        return Postings(audience, "current", 601, 2_000, 601, 601, [rare], [len(entry)], entry, [common], [long])
+        return Postings(audience, "current", 602, 2_000, 602, 602, [rare], [len(entries)], entries, [common], [long])
 
-    found = Found(1_202, Scored(Layout(both := [held("", "harbour", "report"), held("alice", "report", "harbour")])))
+    found = Found(1_204, Scored(Layout(both := [held("", "harbour", "report"), held("alice", "report", "harbour")])))
     score_text(found, both, Counter(("harbour", "report")), ["harbour", "report"])
     assert found.all_words == pytest.approx(found.idf["harbour"] + found.idf["report"])
+    assert found.scored.session.tolist() == [0] * 4, "nobody knows in how many conversations they are"
     score_text(found, both[:1], Counter(("harbour", "report")), ["harbour", "report"])
     assert found.all_words == pytest.approx(found.idf["harbour"]), "what is read nowhere is asked of nobody"
+    assert found.scored.session.tolist() == [0, 1]
 
 
 def _parts(hit: Any) -> list[Any]:

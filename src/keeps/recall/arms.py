@@ -260,4 +260,5 @@ def score_text(found: Found, held: Sequence[Postings], counts: Counter[str], ter
     average_length = sum(each.words for each in held) / max(found.total, 1)
     found.scored.positions = positions
     found.scored.text = bm25.score(matches, idf, average_length, query_counts)
-    found.scored.session = bm25.score_sessions(matches, query_counts)
+    # Of a word that some lists were left out of nobody knows in how many conversations it is.
+    found.scored.session = bm25.score_sessions(matches, np.where(left_out > 0, 0.0, query_counts))

@@ -129,8 +129,8 @@ class Scored:
 
 
 def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
-    """The memories that hold one of the words, and how often each holds which, as far as lists were read. Row i belongs
-    to position i."""
+    """The memories that hold one of the words, and how often each holds which, without those that are common to most of
+    an audience. Row i belongs to position i."""
     column = {term: number for number, term in enumerate(terms)}
     parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]] = []
     starts: list[int] = []
@@ -139,7 +139,8 @@ def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positi
         lists = np.frombuffer(each.packed, dtype=ENTRY)
         sizes = np.array(each.list_sizes, dtype=np.int64) // ENTRY.itemsize
         of = np.repeat(np.array([column[word] for word in each.list_words], dtype=np.int64), sizes)
-        for part in ((of, lists), _new_entries(each, column)):
+        rarer = {word: number for word, number in column.items() if word not in each.common_words}
+        for part in ((of, lists), _new_entries(each, rarer)):
             if len(part[0]):
                 parts.append(part)
                 starts.append(start)
