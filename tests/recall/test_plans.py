@@ -27,15 +27,21 @@ ROWS, USERS = 40_000, 20
 # words each.
 PLANT = """
 INSERT INTO keeps.tenants VALUES ('big'), ('other');
-INSERT INTO keeps.users SELECT tenant, 'user-' || n FROM unnest(ARRAY['big', 'other']) AS tenant, generate_series(0, {users}) AS n;
+INSERT INTO keeps.users SELECT tenant, 'user-' || n FROM unnest(ARRAY['big', 'other']) AS tenant,
+    generate_series(0, {users}) AS n;
 CREATE TEMP TABLE made AS
-SELECT CASE WHEN n % 4 = 0 THEN 'other' ELSE 'big' END AS tenant_id, gen_random_uuid() AS memory_id, 'user-' || n % {users} AS user_id, n FROM generate_series(1, {rows}) AS n;
-INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type, metadata, tags, importance, visibility, content_hash, valid_from, version, created_at, updated_at)
-SELECT tenant_id, memory_id, user_id, 'semantic', 'long_term', 'text ' || n, 'fact', '{{}}', '{{}}', 0.5, 'private', sha256(n::text::bytea), now() - n * interval '1 s', 1, now() - n * interval '1 s', now() FROM made;
+SELECT CASE WHEN n % 4 = 0 THEN 'other' ELSE 'big' END AS tenant_id, gen_random_uuid() AS memory_id,
+    'user-' || n % {users} AS user_id, n FROM generate_series(1, {rows}) AS n;
+INSERT INTO keeps.memories (tenant_id, memory_id, user_id, kind, layer, content, content_type, metadata,
+    tags, importance, visibility, content_hash, valid_from, version, created_at, updated_at)
+SELECT tenant_id, memory_id, user_id, 'semantic', 'long_term', 'text ' || n, 'fact', '{{}}',
+    '{{}}', 0.5, 'private', sha256(n::text::bytea), now() - n * interval '1 s', 1,
+    now() - n * interval '1 s', now() FROM made;
 """
 WORDS = """
 INSERT INTO keeps.audience_words SELECT DISTINCT tenant_id, user_id, 'current', 0, 0, 0, 0 FROM made;
-INSERT INTO keeps.memory_words SELECT tenant_id, memory_id, user_id, user_id, 'current', '', place, 0, 2, 'common w' || n % 300, '\\x0101'
+INSERT INTO keeps.memory_words SELECT tenant_id, memory_id, user_id, user_id, 'current', '', place, 0, 2,
+    'common w' || n % 300, '\\x0101'
 FROM (SELECT *, row_number() OVER (PARTITION BY tenant_id, user_id ORDER BY n) - 1 AS place FROM made) AS numbered;
 UPDATE keeps.audience_words AS held SET memories = counted, words = 2 * counted, next_place = counted
 FROM (SELECT tenant_id, user_id, count(*) AS counted FROM made GROUP BY 1, 2) AS made
@@ -67,8 +73,8 @@ async def big(server: Any, fresh_database: Any) -> AsyncGenerator[asyncpg.Connec
             [HalfVector(v) for v in vectors],
         )
     await admin.execute(
-        "VACUUM (ANALYZE) keeps.memory_vectors, keeps.memory_words, keeps.postings, keeps.audience_words, keeps.vector_bits,"
-        " keeps.memories"
+        "VACUUM (ANALYZE) keeps.memory_vectors, keeps.memory_words, keeps.postings, keeps.audience_words,"
+        " keeps.vector_bits, keeps.memories"
     )
     await admin.close()
     app = await asyncpg.connect(server.url("keeps_app", name))
@@ -137,7 +143,8 @@ async def test_without_statistics_each_candidate_is_looked_up(server: Any, fresh
     await admin.execute("ALTER TABLE keeps.memory_vectors SET (autovacuum_enabled = false)")
     await admin.execute(PLANT.format(users=1, rows=800))
     await admin.execute(
-        "INSERT INTO keeps.memory_vectors SELECT tenant_id, memory_id, 'x', user_id, user_id, 'current', v, NULL FROM made, CAST(array_fill(n, ARRAY[384])::vector AS halfvec) AS v"
+        "INSERT INTO keeps.memory_vectors SELECT tenant_id, memory_id, 'x', user_id, user_id, 'current', v,"
+        " NULL FROM made, CAST(array_fill(n, ARRAY[384])::vector AS halfvec) AS v"
     )
     ids = [row["memory_id"] for row in await admin.fetch("SELECT memory_id FROM made WHERE tenant_id = 'big' LIMIT 50")]
     await admin.close()

@@ -69,7 +69,7 @@ class Mover:
     ) -> None:
         self._tenant_id = tenant_id
         self._places = {"source": source, "target": target, "main": main}
-        self._rows = Copy(tenant_id, source, target)
+        self._replication = Copy(tenant_id, source, target)
         self.progress = Progress("checked", tenant_id, source.name, target.name)
         self._told = told
 
@@ -164,21 +164,21 @@ class Mover:
     async def _copy(self, ends: Ends) -> None:
         await ends.target.execute(QUERIES["place"].text, self._tenant_id, self._places["source"].name, ARRIVING)
         self._did("marked")
-        await self._rows.begin(ends)
+        await self._replication.begin(ends)
         await until(lambda: self._copied(ends), math.inf)
         self._did("copied")
         await until(lambda: self._is_near(ends), math.inf)
         self._did("caught up")
 
     async def _copied(self, ends: Ends) -> bool:
-        ready, tables = await self._rows.tables(ends)
+        ready, tables = await self._replication.tables(ends)
         if ready != self.progress.tables_ready or not self.progress.tables:
             self.progress.tables, self.progress.tables_ready = tables, ready
             self._did("copying")
         return ready == tables
 
     async def _is_near(self, ends: Ends) -> bool:
-        return await self._copied(ends) and await self._rows.behind(ends, None) <= NEAR_BYTES
+        return await self._copied(ends) and await self._replication.behind(ends, None) <= NEAR_BYTES
 
     async def _decide(self, ends: Ends) -> None:
         for _ in range(HOLDS):
@@ -207,11 +207,11 @@ class Mover:
             position = str(await ends.source.fetchval(QUERIES["position"].text))
             if not await until(lambda: self._has_all(ends, position), HOLD_SECONDS):
                 return False
-            await self._rows.cut_off(ends)
+            await self._replication.cut_off(ends)
             self._did("cut off")
             # This mover is still the only one: or another may have begun the copy anew.
             await ends.main.fetchval(QUERIES["now"].text)
-            if not await self._rows.is_whole(ends):
+            if not await self._replication.is_whole(ends):
                 raise ConflictError("the copy was begun anew by another; nothing was moved")
             await holder.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
         self.progress.held_seconds = loop.time() - began
@@ -219,7 +219,7 @@ class Mover:
         return True
 
     async def _has_all(self, ends: Ends, position: str) -> bool:
-        return await self._rows.behind(ends, position) <= 0
+        return await self._replication.behind(ends, position) <= 0
 
     async def _nobody_reads(self, ends: Ends, moment: datetime) -> bool:
         return not await ends.source.fetchval(QUERIES["older"].text, moment)
@@ -236,7 +236,7 @@ class Mover:
             await ends.main.execute(QUERIES["place"].text, self._tenant_id, self._places["target"].name, SETTLED)
         self._did("listed")
         moment: Any = await ends.source.fetchval(QUERIES["now"].text)
-        await self._rows.remove(ends)
+        await self._replication.remove(ends)
         self._did("cleaned")
         if not await until(lambda: self._nobody_reads(ends, moment), READERS_SECONDS):
             raise UnavailableError(
@@ -260,7 +260,7 @@ class Mover:
                 raise ConflictError(
                     f"tenant {self._tenant_id} has moved to the cell {decided['cell']}; repeat the command"
                 )
-            await self._rows.remove(ends)
+            await self._replication.remove(ends)
         if await ends.target.fetchrow(QUERIES["placed"].text, self._tenant_id) is not None:
             await ends.main.fetchval(QUERIES["now"].text)  # this mover is still the only one
             await self._erase(ends.target)

@@ -98,10 +98,8 @@ class Arms:
         counts = count_terms(asked.request.query) if asked.request.scope != "indexed" else Counter[str]()
         terms = list(counts)[:MAX_TERMS]
         vectors = None if asked.query is None else (self.model, asked.query.sentence.shape[0])
-        # Of words alone, under a filter, or in the past, whoever holds only a common one may be all that there is to
-        # find.
-        request = asked.request
-        whole = asked.query is None or request.as_of is not None or asked.selection.condition(1) is not None
+        # Of words alone, or where only some may answer, whoever holds a common one alone may be all there is to find.
+        whole = asked.query is None or asked.request.as_of is not None or asked.selection.condition(1) is not None
         held = await store.postings(tx, terms, asked.selection, vectors, whole=whole)
         found = Found(sum(each.memories for each in held), Scored(Layout(held)))
         if terms:
@@ -249,7 +247,7 @@ def names_in(text: str) -> list[str]:
 
 
 def score_text(found: Found, held: Sequence[Postings], counts: Counter[str], terms: Sequence[str]) -> None:
-    """What each memory has of the words of a question. Of a list that was read nowhere nobody is asked the word."""
+    """What each memory has of the words of a question. A word whose lists were all left out is asked of nobody."""
     positions, matches = read_matches(held, terms)
     left_out, read_nowhere = left_out_of(held, terms)
     idf = bm25.inverse_frequencies(matches.held_by() + left_out, found.total)

@@ -6,8 +6,8 @@
 -- others: the first place of each, and what tells this version of the row from any other. Of a word that more than half
 -- of an audience holds there is only how long its list is, where another word is rarer: it tells next to nothing. But
 -- not while a memory has no vector of this model: it is found by words alone.
--- $2 audiences · $3 lives · $4 words · $5 model · $6 bytes of an entry of signs: others are of another model of the same
--- name · $7 bytes of an entry of a list · $8 how many entries no list is left out for
+-- $2 audiences · $3 lives · $4 words · $5 model · $6 bytes of an entry of signs: others are of another model of the
+-- same name · $7 bytes of an entry of a list · $8 how many entries no list is left out for
 SELECT held.audience, held.life, held.memories, held.words, held.next_place, held.folded_to,
        lists.list_words, lists.list_sizes, lists.packed, told.common_words, told.common_sizes, newest.new_places,
        newest.new_sessions, newest.new_lengths, newest.new_words, newest.new_counts,
@@ -32,7 +32,8 @@ CROSS JOIN LATERAL (
                 WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND word = ANY ($4::text[])
                 GROUP BY word) AS counted) AS weighed) AS told
 CROSS JOIN LATERAL (
-    SELECT array_agg(word) AS list_words, array_agg(octet_length(packed)) AS list_sizes, string_agg(packed, '') AS packed
+    SELECT array_agg(word) AS list_words, array_agg(octet_length(packed)) AS list_sizes,
+           string_agg(packed, '') AS packed
     FROM keeps.postings
     WHERE tenant_id = $1 AND audience = held.audience AND life = held.life AND word = ANY (told.rarer)) AS lists
 CROSS JOIN LATERAL (
@@ -108,12 +109,12 @@ WHERE tenant_id = $1 AND namespace = $2 AND key = $3 AND deleted_at IS NULL AND 
 LIMIT 10
 
 -- name: recall_candidates
--- What scoring needs of each candidate: of those at some places, of some memories by their ids ($5), and of the two turns
--- before and after each of some others ($6) in their conversations, without those that are known ($7). All are of the
+-- What scoring needs of each candidate: of those at some places, of some memories by their ids ($5), and of the two
+-- turns before and after each of some others ($6) in their conversations, without those that are known ($7). All are of the
 -- lives that are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no
--- statistics yet would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL sends
--- as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 places · $8 the lives
--- that are asked for · $9 model
+-- statistics yet would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL
+-- sends as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 places · $8 the
+-- lives that are asked for · $9 model
 WITH around AS MATERIALIZED (
     SELECT turn.memory_id,
            ARRAY(SELECT other.memory_id FROM keeps.memories AS other
@@ -151,7 +152,8 @@ WITH around AS MATERIALIZED (
     ORDER BY memory_id, place
 )
 SELECT string_agg(uuid_send(wanted.memory_id) || timestamptz_send(valid_from)
-                  || timestamptz_send(COALESCE(valid_to, 'infinity')) || timestamptz_send(COALESCE(expires_at, 'infinity'))
+                  || timestamptz_send(COALESCE(valid_to, 'infinity'))
+                  || timestamptz_send(COALESCE(expires_at, 'infinity'))
                   || timestamptz_send(GREATEST(updated_at, last_accessed_at)) || float8send(importance)
                   || int8send(COALESCE(access_count, 0)) || int4send(COALESCE(octet_length(sentence), 0))
                   || int4send(COALESCE(octet_length(tokens), 0)), '') AS numbers,
