@@ -110,11 +110,11 @@ LIMIT 10
 
 -- name: recall_candidates
 -- What scoring needs of each candidate: of those at some places, of some memories by their ids ($5), and of the two
--- turns before and after each of some others ($6) in their conversations, without those that are known ($7). All are of the
--- lives that are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no
+-- turns before and after each of some others ($6) in their conversations, without those that are known ($7). All are of
+-- the lives that are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no
 -- statistics yet would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL
--- sends as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 places · $8 the
--- lives that are asked for · $9 model
+-- sends as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 places · $8
+-- the lives that are asked for · $9 model
 WITH around AS MATERIALIZED (
     SELECT turn.memory_id,
            ARRAY(SELECT other.memory_id FROM keeps.memories AS other
