@@ -31,7 +31,7 @@ $(STAMP): $(BIN)/python pyproject.toml client/pyproject.toml constraints.txt
 	@touch $@
 
 $(DEV_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable '.[dev,documents,hub,multilingual,openai,redis,otel]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable '.[dev,documents,hub,multilingual,openai,redis,reranker,otel]'
 	@touch $@
 
 demo: $(STAMP)  ## three months of conversations: remember, recall, explain, correct, forget, the wall

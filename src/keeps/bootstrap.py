@@ -11,8 +11,9 @@ from typing import Protocol, TypeVar
 
 from keeps.access.keys import KeyService
 from keeps.ai.chat import ChatModel
-from keeps.ai.counted import CountedChat, CountedEmbedder
+from keeps.ai.counted import CountedChat, CountedEmbedder, CountedReranker
 from keeps.ai.embedder import Embedder
+from keeps.ai.reranker import Reranker
 from keeps.ai.tokens import choose_counter
 from keeps.backups.making import Shipper
 from keeps.cache.redis import RedisCache
@@ -85,14 +86,15 @@ async def open_keeps(
     *,
     clock: Clock = utc_now,
     embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
     chat: ChatModel | None = None,
     providers: Mapping[str, ProviderFactory] | None = None,
     provider_timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> Keeps:
     """Open the database, refuse it unless it keeps tenants apart, and put the engine together.
 
-    `embedder` and `chat` replace those that the settings name. `providers` come beside those of installed packages;
-    each answers a recall within `provider_timeout_seconds`, or is left out.
+    `embedder`, `reranker` and `chat` replace those that the settings name. `providers` come beside those of installed
+    packages; each answers a recall within `provider_timeout_seconds`, or is left out.
     """
     async with AsyncExitStack() as stack:
 
@@ -115,6 +117,8 @@ async def open_keeps(
         cache = opened(RedisCache(settings.redis_url, metrics)) if settings.redis_url else None
         model = embedder or choose_embedder(settings)
         chosen = None if model is None else opened(CountedEmbedder(model, metrics))
+        second = reranker or choose_reranker(settings)
+        reading = None if second is None else opened(CountedReranker(second, metrics))
         chat = chat or choose_chat(settings)
         if chat is not None:
             opened(chat)
@@ -137,7 +141,7 @@ async def open_keeps(
                 default_ttl_days=settings.default_ttl_days,
             )
         )
-        recall = RecallService(database, chosen, access, clock)
+        recall = RecallService(database, chosen, access, clock, reading)
         graph = GraphService(database, introducer, clock)
         builtin: dict[str, BuiltIn] = {
             "postgres": lambda scope: PostgresProvider(scope, memories, recall, indexer),
@@ -277,3 +281,12 @@ def choose_embedder(settings: Settings) -> Embedder | None:
             from keeps.ai.local import embedder_of
 
             return embedder_of(named, settings.home / "models")
+
+
+def choose_reranker(settings: Settings) -> Reranker | None:
+    """The reranker that the settings name; None without one."""
+    if settings.reranker == "none":
+        return None
+    from keeps.ai.cross_encoder import reranker_of
+
+    return reranker_of(settings.reranker)

@@ -18,6 +18,7 @@ from keeps_client.errors import ValidationFailedError
 from keeps_client.models.common import MAX_CONTENT_CHARACTERS
 
 EMBEDDERS = ("local", "multilingual", "openai", "none", "onnx:FOLDER", "hub:NAME")
+RERANKERS = ("none", "local", "onnx:FOLDER", "hub:NAME")
 AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 OTHER_VARIABLES = frozenset(
@@ -32,6 +33,8 @@ ABOUT = {
     "worker_database_url": "the same database past a pooler such as PgBouncer, for the worker, which listens",
     "pool_size": "connections to the database",
     "embedder": "the [model](../models.md): `local`, `multilingual`, `onnx:FOLDER`, `hub:NAME`, `openai`, or `none`",
+    "reranker": "a model that reads the best hits [together with the question](../models.md#a-reranker): `local`,"
+    " `onnx:FOLDER`, `hub:NAME`, or `none`",
     "model_dir": "a folder with the pinned `model.onnx`",
     "embedding_model": "for `openai`: the name of the model",
     "embedding_base_url": "for `openai`: any server that speaks OpenAI's API",
@@ -87,6 +90,7 @@ class Settings:
     worker_database_url: str | None = None
     pool_size: int = 10
     embedder: str = "local"
+    reranker: str = "none"
     embedding_model: str = "text-embedding-3-small"
     embedding_dimensions: int | None = None
     embedding_base_url: str | None = None
@@ -154,9 +158,6 @@ def load_settings(
 
     # A key of its own goes only with an address of its own.
     own_embedding = setting("embedding_base_url") is not None
-    embedder = setting("embedder") or "local"
-    if embedder not in EMBEDDERS[:4] and not (embedder.startswith(("onnx:", "hub:")) and embedder.partition(":")[2]):
-        raise ValidationFailedError(f"KEEPS_EMBEDDER is {embedder!r}; it must be one of {', '.join(EMBEDDERS)}")
     dimensions = setting("embedding_dimensions")
     url = database_url or setting("database_url")
     read_urls, worker_url = tuple((setting("read_database_url") or "").split()), setting("worker_database_url")
@@ -182,7 +183,8 @@ def load_settings(
         read_database_url=read_urls,
         worker_database_url=worker_url,
         pool_size=_whole("KEEPS_POOL_SIZE", setting("pool_size") or "10"),
-        embedder=embedder,
+        embedder=_model("KEEPS_EMBEDDER", setting("embedder") or "local", EMBEDDERS),
+        reranker=_model("KEEPS_RERANKER", setting("reranker") or "none", RERANKERS),
         embedding_model=setting("embedding_model") or "text-embedding-3-small",
         embedding_dimensions=_whole("KEEPS_EMBEDDING_DIMENSIONS", dimensions) if dimensions else None,
         embedding_base_url=setting("embedding_base_url") or setting("llm_base_url"),
@@ -226,6 +228,13 @@ def load_settings(
         log_level=_one_of("KEEPS_LOG_LEVEL", (setting("log_level") or "info").lower(), LogLevel) or "info",
         otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
     )
+
+
+def _model(variable: str, named: str, known: tuple[str, ...]) -> str:
+    where, _, which = named.partition(":")
+    if named not in known[:-2] and not (where in ("onnx", "hub") and which):
+        raise ValidationFailedError(f"{variable} is {named!r}; it must be one of {', '.join(known)}")
+    return named
 
 
 def _check_names(environment: Mapping[str, str], file: Mapping[str, object], path: Path) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from keeps.ai.chat import ChatModel, ModelT, Spend
 from keeps.ai.embedder import Embedder, Embedding, QueryEmbedding, ReadsInPieces
+from keeps.ai.reranker import Reranker
 from keeps.scope import Scope
 from keeps.telemetry.metrics import Metrics
 
@@ -55,6 +56,25 @@ class CountedEmbedder:
         finally:
             waiting.dec(texts)
             self._metrics.embedding_seconds.labels(kind).observe(time.perf_counter() - started)
+
+
+class CountedReranker:
+    """A reranker whose times are in the metrics."""
+
+    def __init__(self, inner: Reranker, metrics: Metrics) -> None:
+        self._inner = inner
+        self._metrics = metrics
+
+    @property
+    def model(self) -> str:
+        return self._inner.model
+
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        with self._metrics.reranking_seconds.time():
+            return await self._inner.scores(question, texts)
+
+    async def close(self) -> None:
+        await self._inner.close()
 
 
 class CountedChat:

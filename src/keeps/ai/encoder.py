@@ -6,8 +6,6 @@ all.
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -28,13 +26,12 @@ from keeps.ai.common import COMMON, apart, unit
 from keeps.ai.embedder import Floats
 from keeps.ai.lanes import MOST_READ, Answer
 from keeps.ai.models import Model
+from keeps.ai.onnx import behind_others, open_onnx, processors
 from keeps.ai.token_vectors import DIMENSIONS
 from keeps.text.words import MAX_WORD_CHARACTERS, is_spaceless
 from keeps_client.errors import NotConfiguredError
 
 _BATCH_TOKENS = 512
-MOST_THREADS = 8
-"""So many texts are read at once, where each is read alone."""
 _FITTED_ON = 8_000
 """Of so many pieces of its vocabulary, spread evenly, a model's projection is made."""
 _KNOWN_PIECES, _KNOWN_HAN = 300, 2_000
@@ -62,8 +59,8 @@ class Encoder:
         self._prefix = self.model.question_prefix if prefix == "question" else self.model.text_prefix
         # Of texts that are read alone, each has a thread; of others, the model's own threads are as gentle as the one
         # that makes it.
-        at_once, own_threads = (_processors(), 1) if self.model.graph is not None else (1, threads)
-        behind = partial(ThreadPoolExecutor, thread_name_prefix="keeps-embedder-gentle", initializer=_behind_others)
+        at_once, own_threads = (processors(), 1) if self.model.graph is not None else (1, threads)
+        behind = partial(ThreadPoolExecutor, thread_name_prefix="keeps-embedder-gentle", initializer=behind_others)
         self._gentle = behind(at_once) if gently else None
         self._run = self._when_idle(partial(_opened, self.model, own_threads))
         try:
@@ -234,49 +231,8 @@ def _projection_in(path: Path) -> Floats | None:
 def _opened(model: Model, threads: int) -> Callable[[Ids, Ids], Floats]:
     if model.weights.suffix == ".safetensors":
         return Bert(model.weights, model.config or {}).run
-    # Read at the import: without it, onnxruntime writes an id into the home and tells Microsoft what it runs.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.enable_cpu_mem_arena = True
-    # Threads that wait for work sleep: spinning, they take the processors from everybody else.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.intra_op_num_threads = threads
-    if model.graph is not None:
-        # Where they really are: of a link, onnxruntime says that it leads out of the folder.
-        folder = str(model.weights.resolve().parent)
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-    try:
-        # As bytes, a graph looks for its numbers in the folder that was named, and not beside itself.
-        graph = str(model.weights) if model.graph is None else model.graph.read_bytes()
-        session: Any = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise NotConfiguredError(f"{model.weights} cannot be read: {error}") from None
-    wanted = {each.name for each in session.get_inputs()}
-    outputs = session.get_outputs()
-    output = next((each for each in outputs if len(each.shape) == 3), outputs[0]).name
-    if unknown := wanted - {"input_ids", "attention_mask", "token_type_ids"}:
-        raise NotConfiguredError(f"{model.weights} wants {', '.join(sorted(unknown))}, which no sentence encoder does")
-
-    def run(ids: Ids, mask: Ids) -> Floats:
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        return session.run([output], {name: feed[name] for name in wanted})[0]
-
-    return run
-
-
-def _behind_others() -> None:
-    """Let this thread run when nothing else wants to; where a thread cannot be told so, it goes on as it is."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-
-
-def _processors() -> int:
-    """How many processors are ours, up to MOST_THREADS."""
-    ours = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return min(ours, MOST_THREADS)
+    computed = open_onnx(model.weights, model.graph, threads)
+    return lambda ids, mask: computed(ids, mask, np.zeros_like(ids))
 
 
 def _batches(lengths: list[int]) -> list[list[int]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from keeps.ai.artifacts import DATA, find_model, int8_graph, read_tokenizer
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.ai.encoder import Encoder
-from keeps.ai.lanes import Lane, Runtime
+from keeps.ai.lanes import MOST_READ, Answer, Lane, Runtime
 from keeps.ai.models import Model, fetch_model, read_model
 from keeps.ai.token_vectors import pack_tokens
 from keeps.db.session import forbid_inside_transaction
@@ -36,8 +36,8 @@ class LocalEmbedder:
     ) -> None:
         self.model = model
         self.dimensions = dimensions
-        self._questions = Lane("questions", questions, 1, QUESTION_CHARACTERS)
-        self._stored = Lane("stored", stored, MAX_WINDOWS, CHARACTERS_AT_ONCE)
+        self._questions = _lane("questions", questions, 1, QUESTION_CHARACTERS)
+        self._stored = _lane("stored", stored, MAX_WINDOWS, CHARACTERS_AT_ONCE)
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         forbid_inside_transaction("the embedding model")
@@ -51,8 +51,12 @@ class LocalEmbedder:
         return QueryEmbedding(answer.sentence, answer.tokens, tuple(answer.words), answer.reads)
 
     async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Of each text, the characters of each word piece that `embed` gives a vector of, in their order."""
-        return await self._questions.spans(texts, MAX_WINDOWS)
+        """Of each text, the characters of each word piece that `embed` gives a vector of, in their order; none, before
+        the model is loaded. In a thread apart: nobody who asks the model waits for it."""
+        loaded = self._questions.runtime
+        if loaded is None:
+            return [[] for _ in texts]
+        return await asyncio.to_thread(loaded.spans, list(texts), MAX_WINDOWS)
 
     async def close(self) -> None:
         await asyncio.gather(self._questions.close(), self._stored.close())
@@ -82,6 +86,16 @@ def embedder_of(named: str, kept: Path) -> LocalEmbedder:
     where, _, name = named.partition(":")
     model = read_model(fetch_model(name) if where == "hub" else Path(name).expanduser(), kept)
     return LocalEmbedder(model.tag, int((model.config or {}).get("hidden_size", 0)), *_encoders(lambda: model))
+
+
+def _lane(name: str, load: Callable[[], Runtime], max_windows: int, characters: int) -> Lane[Runtime, str, Answer]:
+    return Lane(
+        name,
+        load,
+        lambda model, texts: model.embed(texts, max_windows),
+        lambda text: min(len(text), MOST_READ),
+        characters,
+    )
 
 
 def _encoders(load: Callable[[], Model]) -> tuple[Callable[[], Runtime], Callable[[], Runtime]]:

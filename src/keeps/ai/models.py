@@ -1,4 +1,5 @@
-"""Which sentence encoder reads the texts, and how it is to be used: as its folder says, or `keeps-model.toml` there."""
+"""Models in folders: what these hold, and how a sentence encoder is to be used, as its folder or its `keeps-model.toml`
+says."""
 
 from __future__ import annotations
 
@@ -72,45 +73,67 @@ class Model:
         return f"{self.name}@{hashlib.sha256(used.encode()).hexdigest()[:12]}"
 
 
-def read_model(folder: Path, kept: Path) -> Model:
-    """The model in a folder, as sentence-transformers and the Hugging Face hub lay it out. `kept`: the folder for what
-    is made once.
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What a model's folder holds. `tokenizer`: its JSON · `config`: what it says of itself · `longest`: the most word
+    pieces that it reads, with those at both ends"""
+
+    name: str
+    weights: Path
+    tokenizer: str
+    config: dict[str, Any]
+    longest: int
+
+
+def read_files(folder: Path, setting: str, *, safetensors: bool) -> Files:
+    """The model in a folder, as the Hugging Face hub lays it out. `setting`: what names it.
 
     Raises NotConfiguredError that says what is missing.
     """
     if not folder.is_dir():
-        raise NotConfiguredError(f"KEEPS_EMBEDDER names {folder}, which is no folder")
-    weights = next((folder / each for each in (*_ONNX, _SAFE) if (folder / each).is_file()), None)
+        raise NotConfiguredError(f"{setting} names {folder}, which is no folder")
+    names = (*_ONNX, _SAFE) if safetensors else _ONNX
+    weights = next((folder / each for each in names if (folder / each).is_file()), None)
     if weights is None:
-        raise NotConfiguredError(f"{folder} holds no model: none of {', '.join((*_ONNX, _SAFE))} is there")
+        raise NotConfiguredError(f"{folder} holds no model: none of {', '.join(names)} is there")
     tokenizer = folder / "tokenizer.json"
     if not tokenizer.is_file():
         raise NotConfiguredError(f"{folder} holds no tokenizer.json: save the model with its fast tokenizer")
     config = _json(folder / "config.json")
-    if weights.name == _SAFE and config.get("model_type") not in BERTS:
+    return Files(_name_of(folder), weights, _text(tokenizer), config, _longest(folder, config))
+
+
+def read_model(folder: Path, kept: Path) -> Model:
+    """The sentence encoder in a folder, as sentence-transformers and the Hugging Face hub lay it out. `kept`: the
+    folder for what is made once.
+
+    Raises NotConfiguredError that says what is missing.
+    """
+    files = read_files(folder, "KEEPS_EMBEDDER", safetensors=True)
+    if files.weights.name == _SAFE and files.config.get("model_type") not in BERTS:
         raise NotConfiguredError(
-            f"{folder}: safetensors are read of {', '.join(sorted(BERTS))}, not of {config.get('model_type')!r}; export"
-            " it to ONNX: optimum-cli export onnx --model NAME FOLDER"
+            f"{folder}: safetensors are read of {', '.join(sorted(BERTS))}, not of"
+            f" {files.config.get('model_type')!r}; export it to ONNX: optimum-cli export onnx --model NAME FOLDER"
         )
-    name = _name_of(folder)
+    name = files.name
     question, text = next((said for family, said in _PREFIXES.items() if family in name.lower()), ("", ""))
     prompts = _texts(_json(folder / "config_sentence_transformers.json").get("prompts"))
     found = Model(
         name,
-        weights,
-        _text(tokenizer),
+        files.weights,
+        files.tokenizer,
         Path(),
         pooling="cls" if _json(folder / "1_Pooling/config.json").get("pooling_mode_cls_token") else "mean",
         question_prefix=prompts.get("query") or prompts.get("search_query") or question,
         text_prefix=prompts.get("passage") or prompts.get("document") or prompts.get("search_document") or text,
-        window=min(MOST_WINDOW, _longest(folder, config) - 2),
-        config=config,
+        window=min(MOST_WINDOW, files.longest - 2),
+        config=files.config,
     )
     found = _with_own_words(found, folder / OWN_FILE)
     return replace(found, projection=kept / f"{found.tag.replace('/', '--')}.npz")
 
 
-def fetch_model(name: str) -> Path:
+def fetch_model(name: str, setting: str = "KEEPS_EMBEDDER") -> Path:
     """The folder of a model of the Hugging Face hub: from the cache, or fetched at the first use.
 
     Raises NotConfiguredError where huggingface_hub is not installed, or the hub cannot be reached and the model is not
@@ -119,7 +142,7 @@ def fetch_model(name: str) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
-        raise NotConfiguredError("KEEPS_EMBEDDER=hub:NAME needs huggingface_hub: pip install 'keeps[hub]'") from None
+        raise NotConfiguredError(f"{setting}=hub:NAME needs huggingface_hub: pip install 'keeps[hub]'") from None
     last: Exception | None = None
     for local in (True, False):
         try:
@@ -128,7 +151,7 @@ def fetch_model(name: str) -> Path:
             last = error
     raise NotConfiguredError(
         f"the model {name} is not in the Hugging Face cache and could not be fetched ({type(last).__name__}); put its"
-        " files into a folder and set KEEPS_EMBEDDER=onnx:FOLDER"
+        f" files into a folder and set {setting}=onnx:FOLDER"
     )
 
 

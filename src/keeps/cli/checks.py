@@ -37,8 +37,8 @@ async def run_checks(settings: Settings) -> list[Check]:
     checks = [_python()]
     if settings.database_url is None:
         checks += _embedded(settings)
-    checks.append(_model(settings))
-    if any(check.state == "failed" for check in checks if check.name != "model"):
+    checks += [_model(settings), *_reranker(settings)]
+    if any(check.state == "failed" for check in checks if check.name not in ("model", "reranker")):
         return checks
     return checks + await _database(settings)
 
@@ -130,6 +130,16 @@ def _model(settings: Settings) -> Check:
                 return Check("model", "ok", f"{embedder_of(named, settings.home / 'models').model} ({named})")
             except KeepsError as error:
                 return Check("model", "failed", error.detail)
+
+
+def _reranker(settings: Settings) -> list[Check]:
+    from keeps.bootstrap import choose_reranker
+
+    try:
+        chosen = choose_reranker(settings)
+    except KeepsError as error:
+        return [Check("reranker", "failed", error.detail)]
+    return [] if chosen is None else [Check("reranker", "ok", f"{chosen.model} ({settings.reranker})")]
 
 
 def _backups(home: Path, place: Path) -> list[Check]:

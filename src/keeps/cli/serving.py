@@ -243,6 +243,8 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers
     err.print(f"  database  {where}; tenants kept apart by forced row level security", highlight=False, soft_wrap=True)
     err.print(f"  access    {safety}{limits}", highlight=False, soft_wrap=True)
     err.print(f"  embedder  {settings.embedder}", highlight=False, soft_wrap=True)
+    if settings.reranker != "none":
+        err.print(f"  reranker  {settings.reranker}", highlight=False, soft_wrap=True)
 
 
 def token(

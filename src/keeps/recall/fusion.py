@@ -7,7 +7,7 @@ turns around a turn speak for it. All constants are round and flat: small change
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +48,8 @@ RECENCY_DAYS = 30.0
 KEY_WEIGHT = 2.0
 GRAPH_WEIGHT = 0.1
 """For memories that mention the question's entities, where the graph is asked (docs/adr/0013)."""
+RERANKER_WEIGHT = 0.3
+"""For what a model says that reads the question together with each of the best, where there is one (docs/adr/0045)."""
 SAME_TOPIC_SIMILARITY = 0.7
 NEWER_FIRST_MARGIN = 0.1
 
@@ -137,8 +139,8 @@ def alone(
     ]
 
 
-def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
-    """Total scores, the parts that add up to them, and the positions of candidates, best first."""
+def weigh(candidates: Candidates) -> list[Part]:
+    """What adds up to the score of each."""
     parts = alone(
         candidates.text,
         candidates.words,
@@ -167,9 +169,21 @@ def rank(candidates: Candidates) -> tuple[Scores, list[Part], list[int]]:
         _part("key", candidates.key_match, candidates.key_match, KEY_WEIGHT),
         _part("graph", candidates.graph, normalise(candidates.graph), GRAPH_WEIGHT),
     ]
-    total = np.sum([part.points for part in parts], axis=0)
-    order = sorted(range(len(total)), key=lambda position: (-total[position], candidates.keys[position]))
-    return total, parts, newer_first(order, total, candidates)
+    return parts
+
+
+def in_order(positions: Iterable[int], total: Scores, candidates: Candidates) -> list[int]:
+    """Positions of candidates, best first by their scores."""
+    order = sorted(positions, key=lambda position: (-total[position], candidates.keys[position]))
+    return newer_first(order, total, candidates)
+
+
+def reranked(positions: Sequence[int], answers: Sequence[float], count: int) -> Part:
+    """What a model that reads question and memory together says of some of `count` candidates."""
+    raw, points = np.full(count, np.nan), np.zeros(count)
+    raw[positions] = answers
+    points[positions] = normalise(raw[positions])
+    return _part("reranker", raw, points, RERANKER_WEIGHT)
 
 
 def faded(token_counts: Scores) -> Scores:

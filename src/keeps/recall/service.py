@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
 from keeps.ai.embedder import Embedder, Floats, QueryEmbedding, ReadsInPieces
+from keeps.ai.reranker import Reranker
 from keeps.ai.token_vectors import TOKEN_BYTES, similarities
 from keeps.cache.brief import Brief
 from keeps.clock import Clock
 from keeps.db.session import Database, Tx
 from keeps.events import store as events
-from keeps.recall import cues, fusion, store
+from keeps.recall import cues, store
 from keeps.recall.access import AccessBuffer
 from keeps.recall.arms import Arms, Asked
 from keeps.recall.conditions import Selection, select
-from keeps.recall.fusion import Part, Scores
 from keeps.recall.measures import Meant, best_alone, meant, measure, token_weights
 from keeps.recall.passages import LONG_CHARACTERS, Span, best_passage
-from keeps.recall.relevance import is_nothing_known, nearness, question_of, relevances
+from keeps.recall.ranking import Ranking
+from keeps.recall.relevance import is_nothing_known
 from keeps.recall.rows import Rows, Turns
-from keeps.recall.updates import STATEMENTS, Told, latest_first
 from keeps.scope import Scope
 from keeps.text.searched import embedded_text
 from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
-from keeps_client.models import Explanation, Hit, Memory, Passage, RecallRequest, RecallResult, Tier
+from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 30
@@ -43,14 +43,24 @@ MANY_TOKEN_BYTES = 4_000_000
 """Of so many word vectors the late interaction takes ten milliseconds; of more it is left to a thread."""
 EMBEDDING_SECONDS = 20.0
 """So long a question waits for its vector; then the answer comes from words alone. The first one loads the model."""
+RERANKED, RERANKING_SECONDS = 20, 10.0
+"""So many of the best the reranker reads, and so long a question waits for that."""
 
 
 class RecallService:
     """Answers questions. Reads only; readings are counted in a buffer and written later."""
 
-    def __init__(self, database: Database, embedder: Embedder | None, access: AccessBuffer, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder | None,
+        access: AccessBuffer,
+        clock: Clock,
+        reranker: Reranker | None = None,
+    ) -> None:
         self._database = database
         self._embedder = embedder
+        self._reranker = reranker
         self._access = access
         self._clock = clock
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
@@ -62,7 +72,8 @@ class RecallService:
         """The memories that best answer `request.query`, best first. `counted`: whether each hit has been read by that.
 
         Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`;
-        where it knows nothing of the question's script, from words alone, too.
+        where it knows nothing of the question's script, from words alone, too. Where the reranker cannot be reached in
+        time, the order is that without it, and `partial` says so, too.
         """
         started = time.perf_counter()
         with acting_for(scope.tenant_id):
@@ -74,36 +85,42 @@ class RecallService:
             if request.as_of is not None:
                 await events.check_reachable(tx, request.as_of)
             selection = select(request, scope, now)
-            ranked = await self._ranked(tx, request, selection, query)
+            ranking = await self._ranking(tx, request, selection, query)
             if (
-                len(ranked.hits) < request.limit
-                and ranked.dropped
+                len(ranking.order) < request.limit
+                and ranking.dropped
                 and request.as_of is None
                 and selection.condition(1) is None
             ):
                 # Rows whose time is over filled the arms: ask again with the time as a filter, before the limits.
-                ranked = await self._ranked(tx, request, select(request, scope, now, always=True), query)
-            memories = ranked.past or await store.memories(tx, [memory_id for memory_id, _, _ in ranked.hits], now)
+                ranking = await self._ranking(tx, request, select(request, scope, now, always=True), query)
+            looked_at = request.limit if self._reranker is None else max(request.limit, RERANKED)
+            memories = ranking.past or await store.memories(tx, ranking.first(looked_at), now)
+        failed = ["embedder"] if partial else []
+        if self._reranker is not None and request.rerank is not False:
+            with acting_for(scope.tenant_id):
+                ranking, read = await self._reranked(self._reranker, ranking, memories)
+            failed += [] if read else ["reranker"]
         hits = [
             Hit.model_construct(
                 memory=memories[memory_id],
-                score=score,
+                score=float(ranking.total[position]),
                 provider_id="vector" if request.scope == "indexed" else "postgres",
-                tier=ranked.tier(request, position),
-                explanation=ranked.explanation(position) if request.explain else None,
-                relevance=_said(ranked.relevance[position]),
-                similarity=_said(ranked.similarity[position]),
+                tier=ranking.tier(position),
+                explanation=ranking.explanation(position) if request.explain else None,
+                relevance=_said(ranking.relevance[position]),
+                similarity=_said(ranking.similarity[position]),
             )
-            for memory_id, score, position in ranked.hits
+            for memory_id, position in zip(ranking.first(request.limit), ranking.order, strict=False)
             if memory_id in memories
         ]
         if query is not None and query.tokens is not None:
-            passages = await self._passages(hits, ranked, query)
+            passages = await self._passages(hits, ranking, query)
             hits = [
                 hit.model_copy(update={"passage": passages[hit.memory_id]}) if hit.memory_id in passages else hit
                 for hit in hits
             ]
-        nothing_known = not hits or is_nothing_known(ranked.nearness, request.query, ranked.terms)
+        nothing_known = not hits or is_nothing_known(ranking.nearness, request.query, ranking.terms)
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
         if counted:
@@ -112,8 +129,8 @@ class RecallService:
             hits=hits,
             nothing_known=nothing_known,
             took_ms=(time.perf_counter() - started) * 1e3,
-            partial=partial,
-            failed_providers=["embedder"] if partial else [],
+            partial=bool(failed),
+            failed_providers=failed,
         )
 
     async def most_similar(self, scope: Scope, content: str) -> tuple[Memory, float] | None:
@@ -137,9 +154,9 @@ class RecallService:
             query, _ = await self._embed(text)
         return None if query is None else query.sentence
 
-    async def _passages(self, hits: Sequence[Hit], ranked: _Ranked, query: QueryEmbedding) -> dict[UUID, Passage]:
+    async def _passages(self, hits: Sequence[Hit], ranking: Ranking, query: QueryEmbedding) -> dict[UUID, Passage]:
         """Of long memories, by their ids, the sentences that are nearest to the question."""
-        tokens_of = dict(zip(ranked.rows.ids, ranked.rows.tokens, strict=True))
+        tokens_of = dict(zip(ranking.rows.ids, ranking.rows.tokens, strict=True))
         long = [
             (hit.memory, tokens)
             for hit in hits[:PASSAGES]
@@ -152,7 +169,7 @@ class RecallService:
             for each, _ in long
         ]
         spans = await self._embedder.spans(read)
-        return await asyncio.to_thread(_marked, long, read, spans, query, ranked.weights)
+        return await asyncio.to_thread(_marked, long, read, spans, query, ranking.weights)
 
     def forget(self, tenant_id: str) -> None:
         """Whatever this process keeps of a tenant's memories and questions goes: some of it was erased."""
@@ -184,9 +201,9 @@ class RecallService:
         self._asked.put(key, query)
         return query, False
 
-    async def _ranked(
+    async def _ranking(
         self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None
-    ) -> _Ranked:
+    ) -> Ranking:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         asked = Asked(request, selection, query, depth)
         found = await self._arms.find(tx, asked)
@@ -214,68 +231,29 @@ class RecallService:
         dropped = request.as_of is None and not here.all()
         rows, read = rows.only(here), read.only(here)
         candidates = measure(rows, read, asked, found, turns, weights, now)
-        total, parts, order = fusion.rank(candidates)
-        told = {
-            each: Told(
-                rows.memory_id(each), rows.openings[each], rows.roles[each], rows.speakers[each], rows.begins_at(each)
-            )
-            for each in order[:STATEMENTS]
-        }
-        sentences = candidates.sentences
-        order = latest_first(
-            order, told, request.query, found.idf, lambda one, other: float(sentences[one] @ sentences[other])
-        )
-        hits = [(rows.memory_id(position), float(total[position]), position) for position in order[: request.limit]]
-        relevant = relevances(candidates, question_of(found.total, found.idf))
-        near, similar = nearness(candidates), candidates.vector.round(4)
-        return _Ranked(
-            hits,
-            parts,
-            rows,
-            past,
-            relevant,
-            near,
-            similar,
-            dropped=dropped,
-            terms=found.matched(request.query),
-            weights=weights,
-        )
+        return Ranking.of(request, rows, candidates, found, weights, past, dropped=dropped)
 
-
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    hits: list[tuple[UUID, float, int]]
-    parts: list[Part]
-    rows: Rows
-    past: dict[UUID, Memory]
-    relevance: Scores
-    nearness: Scores
-    similarity: Scores
-    dropped: bool
-    terms: list[str]
-    weights: npt.NDArray[np.float32]
-
-    def tier(self, request: RecallRequest, position: int) -> Tier:
-        return (
-            "indexed" if request.scope != "persistent" and self.rows.numbers["sentence"][position] > 0 else "persistent"
-        )
-
-    def explanation(self, position: int) -> Explanation:
-        parts: list[Explanation.Part] = []
-        for part in self.parts:
-            raw = float(part.raw[position])
-            if part.weight[position] and (part.points[position] or part.name in ("tokens", "vector", "text")):
-                parts.append(
-                    Explanation.Part(
-                        name=part.name,
-                        raw=None if np.isnan(raw) else raw,
-                        normalised=float(part.normalised[position]),
-                        weight=float(part.weight[position]),
-                        points=float(part.points[position]),
-                        rank=1 + int((part.points > part.points[position]).sum()),
-                    )
-                )
-        return Explanation(parts=parts, matched_terms=self.terms)
+    async def _reranked(
+        self, reranker: Reranker, ranking: Ranking, memories: Mapping[UUID, Memory]
+    ) -> tuple[Ranking, bool]:
+        """The ranking with what the model says of the best of it; and whether it could be asked."""
+        best = [
+            (position, memories[memory_id])
+            for memory_id, position in zip(ranking.first(RERANKED), ranking.order, strict=False)
+            if memory_id in memories
+        ]
+        if len(best) < 2:
+            return ranking, True
+        texts = [
+            embedded_text(each.kind, each.content, each.metadata, each.trigger_condition, each.layer)
+            for _, each in best
+        ]
+        try:
+            async with asyncio.timeout(RERANKING_SECONDS):
+                answers = await reranker.scores(ranking.request.query, texts)
+        except (KeepsError, TimeoutError):
+            return ranking, False
+        return ranking.reranked([position for position, _ in best], answers), True
 
 
 def _said(score: float) -> float | None:

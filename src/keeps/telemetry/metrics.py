@@ -81,6 +81,12 @@ class Metrics:
             buckets=BUCKETS,
             registry=registry,
         )
+        self.reranking_seconds = Histogram(
+            "reranking_seconds",
+            "Time until the best hits were read together with their question, the wait included.",
+            buckets=BUCKETS,
+            registry=registry,
+        )
         self.deliveries = Counter("webhook_deliveries", "Events sent to webhooks.", ["outcome"], registry=registry)
         self.delivery_lag = Histogram(
             "webhook_delivery_lag_seconds",

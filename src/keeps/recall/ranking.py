@@ -1,0 +1,116 @@
+"""Candidates in their order, and what puts each there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from keeps.recall import fusion
+from keeps.recall.arms import Found
+from keeps.recall.fusion import Candidates, Part, Scores
+from keeps.recall.relevance import nearness, question_of, relevances
+from keeps.recall.rows import Rows
+from keeps.recall.updates import STATEMENTS, Told, latest_first
+from keeps_client.models import Explanation, Memory, RecallRequest, Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates of a question. `order`: their positions, best first · `weights`: of the question's words · `past`: of
+    each row the memory as it was at a moment in the past, where one is asked for · `dropped`: whether some are left out
+    whose time is over · `terms`: words of the question that were said"""
+
+    request: RecallRequest
+    rows: Rows
+    candidates: Candidates
+    parts: list[Part]
+    total: Scores
+    order: list[int]
+    idf: Mapping[str, float]
+    weights: npt.NDArray[np.float32]
+    past: Mapping[UUID, Memory]
+    dropped: bool
+    terms: list[str]
+    relevance: Scores
+    nearness: Scores
+    similarity: Scores
+
+    @classmethod
+    def of(
+        cls,
+        request: RecallRequest,
+        rows: Rows,
+        candidates: Candidates,
+        found: Found,
+        weights: npt.NDArray[np.float32],
+        past: Mapping[UUID, Memory],
+        *,
+        dropped: bool,
+    ) -> Ranking:
+        parts = fusion.weigh(candidates)
+        unordered = cls(
+            request,
+            rows,
+            candidates,
+            parts,
+            np.sum([part.points for part in parts], axis=0),
+            [],
+            found.idf,
+            weights,
+            past,
+            dropped,
+            found.matched(request.query),
+            relevances(candidates, question_of(found.total, found.idf)),
+            nearness(candidates),
+            candidates.vector.round(4),
+        )
+        return replace(unordered, order=unordered.ordered(range(len(rows))))
+
+    def ordered(self, positions: Iterable[int]) -> list[int]:
+        """Best first; what says that something changed, before what it changes."""
+        rows, sentences = self.rows, self.candidates.sentences
+        order = fusion.in_order(positions, self.total, self.candidates)
+        told = {
+            each: Told(
+                rows.memory_id(each), rows.openings[each], rows.roles[each], rows.speakers[each], rows.begins_at(each)
+            )
+            for each in order[:STATEMENTS]
+        }
+        return latest_first(
+            order, told, self.request.query, self.idf, lambda one, other: float(sentences[one] @ sentences[other])
+        )
+
+    def reranked(self, positions: Sequence[int], answers: Sequence[float]) -> Ranking:
+        """With what a model says of each of the best (their `positions`) that read it together with the question."""
+        part = fusion.reranked(positions, answers, len(self.total))
+        weighed = replace(self, parts=[*self.parts, part], total=self.total + part.points)
+        read = set(positions)
+        return replace(weighed, order=weighed.ordered(positions) + [each for each in self.order if each not in read])
+
+    def first(self, count: int) -> list[UUID]:
+        return [self.rows.memory_id(position) for position in self.order[:count]]
+
+    def tier(self, position: int) -> Tier:
+        by_meaning = self.request.scope != "persistent" and self.rows.numbers["sentence"][position] > 0
+        return "indexed" if by_meaning else "persistent"
+
+    def explanation(self, position: int) -> Explanation:
+        parts: list[Explanation.Part] = []
+        for part in self.parts:
+            raw = float(part.raw[position])
+            if part.weight[position] and (part.points[position] or part.name in ("tokens", "vector", "text")):
+                parts.append(
+                    Explanation.Part(
+                        name=part.name,
+                        raw=None if np.isnan(raw) else raw,
+                        normalised=float(part.normalised[position]),
+                        weight=float(part.weight[position]),
+                        points=float(part.points[position]),
+                        rank=1 + int((part.points > part.points[position]).sum()),
+                    )
+                )
+        return Explanation(parts=parts, matched_terms=self.terms)
