@@ -15,15 +15,19 @@ from hypothesis import strategies as st
 
 from keeps.ai.token_vectors import DIMENSIONS, TOKEN_BYTES, max_similarity, nearest_words, pack_tokens, unpack_tokens
 from keeps.recall import cues, fusion, relevance
+from keeps.recall.arms import Found
 from keeps.recall.bm25 import TextMatches, inverse_frequencies, score, score_sessions
 from keeps.recall.misspelt import Vocabulary, alike, first_letters
 from keeps.recall.passages import best_passage
+from keeps.recall.ranking import Ranking
+from keeps.recall.rows import NUMBERS, Rows
 from keeps.recall.signs import Nearest, joined, read_signs
 from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, left_out_of, read_matches
 from keeps.text.languages import FUNCTION_WORDS
 from keeps.text.names import SENTENCE_END
 from keeps.text.packing import pack
 from keeps.text.words import language_of, terms_of, words_of
+from keeps_client.models import RecallRequest
 
 
 @given(st.text())
@@ -414,6 +418,19 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
     )
 
 
+def ranking(count: int, seed: int) -> Ranking:
+    found = candidates(count, seed)
+    rows = Rows(
+        ids=found.keys,
+        numbers=np.zeros(count, dtype=NUMBERS),
+        roles=[None] * count,
+        speakers=[None] * count,
+        openings=["The kettle is red."] * count,
+    )
+    nothing = Found(10, Scored(Layout([])))
+    return Ranking.of(RecallRequest(query="tea"), rows, found, nothing, np.zeros(0, np.float32), {}, dropped=False)
+
+
 @given(st.integers(1, 40), st.integers(0, 10_000), st.integers(1, 10_000))
 def test_relevance_is_known_where_something_was_measured(count: int, seed: int, memories: int) -> None:
     found = candidates(count, seed)
@@ -437,10 +454,24 @@ def test_without_words_or_tokens_relevance_is_nearness() -> None:
 
 @given(st.integers(0, 40), st.integers(0, 10_000))
 def test_a_ranking_holds_each_candidate_once_and_its_parts_add_up(count: int, seed: int) -> None:
-    total, parts, order = fusion.rank(candidates(count, seed))
-    assert sorted(order) == list(range(count))
-    assert np.allclose(total, np.sum([part.points for part in parts], axis=0))
-    assert fusion.rank(candidates(count, seed))[2] == order
+    found = ranking(count, seed)
+    assert sorted(found.order) == list(range(count))
+    assert np.allclose(found.total, np.sum([part.points for part in found.parts], axis=0))
+    assert ranking(count, seed).order == found.order
+
+
+@given(st.integers(2, 40), st.integers(0, 10_000), st.data())
+def test_a_reranker_orders_what_it_read_and_nothing_else(count: int, seed: int, data: st.DataObject) -> None:
+    before = ranking(count, seed)
+    read = before.order[: data.draw(st.integers(2, count))]
+    answers = data.draw(st.lists(st.floats(-15, 15), min_size=len(read), max_size=len(read)))
+    after = before.reranked(read, answers)
+    assert sorted(after.order[: len(read)]) == sorted(read)
+    assert after.order[len(read) :] == before.order[len(read) :]
+    assert np.allclose(after.total, np.sum([part.points for part in after.parts], axis=0))
+    added = after.total - before.total
+    assert np.all((added >= 0) & (added <= fusion.RERANKER_WEIGHT + 1e-9))
+    assert before.reranked(before.order, [1.0] * count).order == before.order
 
 
 def test_what_all_candidates_share_tells_none_from_another() -> None:

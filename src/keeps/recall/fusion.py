@@ -48,7 +48,7 @@ RECENCY_DAYS = 30.0
 KEY_WEIGHT = 2.0
 GRAPH_WEIGHT = 0.1
 """For memories that mention the question's entities, where the graph is asked (docs/adr/0013)."""
-RERANKER_WEIGHT = 0.3
+RERANKER_WEIGHT = 0.2
 """For what a model says that reads the question together with each of the best, where there is one (docs/adr/0045)."""
 SAME_TOPIC_SIMILARITY = 0.7
 NEWER_FIRST_MARGIN = 0.1

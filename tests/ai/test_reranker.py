@@ -1,0 +1,231 @@
+"""Models that read a question together with each of the best hits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from typer.testing import CliRunner
+
+from keeps import Keeps, Scope
+from keeps.ai import cross_encoder
+from keeps.ai.artifacts import read_tokenizer
+from keeps.ai.cross_encoder import LocalReranker, reranker_of
+from keeps.ai.local import MiniLM
+from keeps.cli.main import app
+from keeps.db.session import Database
+from keeps.recall import service
+from keeps.settings import load_settings
+from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
+
+TOLD = [
+    "My sister is allergic to nuts.",
+    "We deploy on Fridays at noon.",
+    "Nuts and bolts are in the third drawer.",
+]
+
+
+def tiny_reranker(folder: Path, *, columns: int = 1) -> None:
+    """A graph whose score of a pair is how many word pieces its second text has."""
+    nodes = [
+        helper.make_node("Cast", ["token_type_ids"], ["types"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceSum", ["types", "axis"], ["count"], keepdims=1),
+        helper.make_node("Tile", ["count", "times"], ["logits"]),
+    ]
+    named = [
+        helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "length"])
+        for name in ("input_ids", "attention_mask", "token_type_ids")
+    ]
+    out = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", columns])
+    constants = [
+        numpy_helper.from_array(np.array([1], dtype=np.int64), "axis"),
+        numpy_helper.from_array(np.array([1, columns], dtype=np.int64), "times"),
+    ]
+    model = helper.make_model(
+        helper.make_graph(nodes, "tiny", named, [out], constants), opset_imports=[helper.make_opsetid("", 13)]
+    )
+    model.ir_version = 8
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, str(folder / "model.onnx"))
+    (folder / "tokenizer.json").write_text(read_tokenizer())
+    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 64}))
+
+
+@pytest.fixture(scope="session")
+async def reranker() -> AsyncIterator[LocalReranker]:
+    found = reranker_of("local")
+    yield found
+    await found.close()
+
+
+class _Told:
+    """A reranker that notes what it was asked, and answers as it is told."""
+
+    model = "told"
+
+    def __init__(self, *, best: str = "", fails: bool = False, hangs: bool = False) -> None:
+        self.best, self.fails, self.hangs = best, fails, hangs
+        self.read: list[list[str]] = []
+
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        assert question
+        self.read.append(list(texts))
+        if self.fails:
+            raise UnavailableError("the reranker is away")
+        if self.hangs:
+            await asyncio.Event().wait()
+        return [9.0 if self.best and self.best in text else -9.0 for text in texts]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+async def test_what_answers_scores_best_and_the_same_beside_others(reranker: LocalReranker) -> None:
+    for question, best in (("What must she not eat?", 0), ("When does the release go out?", 1)):
+        answers = await reranker.scores(question, TOLD)
+        assert max(range(3), key=answers.__getitem__) == best
+        assert await reranker.scores(question, [TOLD[best]]) == [answers[best]]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\x00", "😀" * 900, "x" * 50_000, "\u202eabc", "word " * 10_000])
+async def test_any_text_has_a_score(reranker: LocalReranker, text: str) -> None:
+    assert np.isfinite(await reranker.scores(text, [text, "tea"])).all()
+
+
+async def test_a_reranker_is_never_called_inside_a_transaction(
+    reranker: LocalReranker, database: Database, tenant: str
+) -> None:
+    async with database.reading(Scope(tenant, "alice")):
+        with pytest.raises(AssertionError):
+            await reranker.scores("tea?", ["tea"])
+
+
+async def test_recall_asks_it_and_says_what_it_said(app_url: str, tenant: str, reranker: LocalReranker) -> None:
+    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=reranker) as keeps:
+        memory = keeps.memory(Scope(tenant, "alice"))
+        await memory.remember_many([{"content": each} for each in TOLD], index="now")
+        found = await memory.recall("What must she not eat?", explain=True)
+        assert found.hits[0].memory.content == TOLD[0]
+        assert not found.partial
+        parts = [{part.name: part for part in hit.explanation.parts} for hit in found.hits if hit.explanation]
+        raw = await reranker.scores("What must she not eat?", [hit.memory.content for hit in found.hits])
+        assert [each["reranker"].raw for each in parts if "reranker" in each] == pytest.approx(
+            [each for each in raw if each > min(raw)]
+        )
+        for hit in found.hits:
+            assert hit.explanation
+            assert hit.score == pytest.approx(sum(part.points for part in hit.explanation.parts))
+
+
+async def test_only_the_best_are_read_and_only_who_asks_is_(app_url: str, tenant: str) -> None:
+    told = _Told(best="number 17")
+    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=told) as keeps:
+        memory, other = (keeps.memory(Scope(tenant, user)) for user in ("alice", "bob"))
+        stranger = keeps.memory(Scope(f"{tenant}-other", "alice"))
+        await memory.remember_many([{"content": f"Parcel number {n} is blue."} for n in range(30)], index="now")
+        for each in (other, stranger):
+            await each.remember("The secret parcel is green.", index="now")
+        plain = await memory.recall("Which parcel is blue?", limit=30, rerank=False)
+        assert told.read == []
+        found = await memory.recall("Which parcel is blue?", limit=1)
+        (read,) = told.read
+        assert len(read) == service.RERANKED
+        assert not any("secret" in each for each in read)
+        if any(hit.memory.content == "Parcel number 17 is blue." for hit in plain.hits[: service.RERANKED]):
+            assert found.hits[0].memory.content == "Parcel number 17 is blue."
+        whole = await memory.recall("Which parcel is blue?", limit=30)
+        assert {hit.memory_id for hit in whole.hits} == {hit.memory_id for hit in plain.hits}
+
+
+@pytest.mark.parametrize("how", ["fails", "hangs"])
+async def test_without_its_answer_the_order_is_that_of_recall(
+    app_url: str, tenant: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "RERANKING_SECONDS", 0.2)
+    async with Keeps.open(
+        database_url=app_url, embedder=MiniLM(), reranker=_Told(fails=how == "fails", hangs=how == "hangs")
+    ) as keeps:
+        memory = keeps.memory(Scope(tenant, "alice"))
+        await memory.remember_many([{"content": each} for each in TOLD], index="now")
+        found = await memory.recall("What must she not eat?")
+        plain = await memory.recall("What must she not eat?", rerank=False)
+        assert (found.partial, found.failed_providers) == (True, ["reranker"])
+        assert (plain.partial, plain.failed_providers) == (False, [])
+        assert [hit.memory_id for hit in found.hits] == [hit.memory_id for hit in plain.hits]
+
+
+async def test_a_folder_is_read_as_it_is(tmp_path: Path) -> None:
+    tiny_reranker(tmp_path / "tiny")
+    chosen = reranker_of(f"onnx:{tmp_path / 'tiny'}")
+    one, many, cut = await chosen.scores("tea?", ["tea", "tea and two biscuits", "tea " * 500])
+    assert one < many < cut <= 64
+    await chosen.close()
+
+
+async def test_what_is_no_cross_encoder_is_said_to_be_none(tmp_path: Path) -> None:
+    tiny_reranker(tmp_path / "two", columns=2)
+    chosen = reranker_of(f"onnx:{tmp_path / 'two'}")
+    with pytest.raises(NotConfiguredError, match="no cross-encoder"):
+        await chosen.scores("tea?", ["tea"])
+    await chosen.close()
+    (tmp_path / "two" / "model.onnx").write_bytes(b"nothing")
+    damaged = reranker_of(f"onnx:{tmp_path / 'two'}")
+    with pytest.raises(NotConfiguredError, match="cannot be read"):
+        await damaged.scores("tea?", ["tea"])
+    await damaged.close()
+    with pytest.raises(NotConfiguredError, match="KEEPS_RERANKER names"):
+        reranker_of("onnx:/nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotConfiguredError, match="no model"):
+        reranker_of(f"onnx:{tmp_path / 'empty'}")
+
+
+def test_without_its_package_it_says_which_extra_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> None:
+        raise PackageNotFoundError
+
+    monkeypatch.setattr(cross_encoder, "distribution", missing)
+    with pytest.raises(NotConfiguredError, match=r"keeps\[reranker\]"):
+        reranker_of("local")
+
+
+async def test_other_weights_than_the_pinned_ones_are_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_reranker(tmp_path)
+    monkeypatch.setattr(cross_encoder, "_installed", lambda: tmp_path)
+    chosen = reranker_of("local")
+    with pytest.raises(NotConfiguredError, match="SHA-256"):
+        await chosen.scores("tea?", ["tea"])
+    await chosen.close()
+
+
+@pytest.mark.parametrize("name", ["best", "onnx:", "hub:", "openai"])
+def test_a_reranker_that_there_is_not_is_refused(name: str) -> None:
+    with pytest.raises(ValidationFailedError, match="KEEPS_RERANKER"):
+        load_settings({"KEEPS_RERANKER": name})
+
+
+def test_the_commands_know_rerankers(tmp_path: Path) -> None:
+    tiny_reranker(tmp_path / "tiny")
+    home = ["--home", str(tmp_path / "home")]
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(app, ["models", *arguments, *home])
+
+    cost = json.loads(run("check", f"onnx:{tmp_path / 'tiny'}", "--reranker", "--json").stdout)
+    assert (cost["model"], cost["hits_a_question"]) == ("tiny", service.RERANKED)
+    assert run("use", "onnx:/nowhere", "--reranker").exit_code != 0
+    assert not (tmp_path / "home").exists()
+    assert run("use", f"onnx:{tmp_path / 'tiny'}", "--reranker").exit_code == 0
+    assert f"reranker = 'onnx:{tmp_path / 'tiny'}'" in (tmp_path / "home" / "keeps.toml").read_text()
+    used = [(each["kind"], each["name"]) for each in json.loads(run("list", "--json").stdout) if each["used"]]
+    assert used == [("embedder", "local"), ("reranker", f"onnx:{tmp_path / 'tiny'}")]
+    assert run("use", "none", "--reranker").exit_code == 0
+    assert "reranker = 'none'" in (tmp_path / "home" / "keeps.toml").read_text()
