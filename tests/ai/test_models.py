@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from keeps import Keeps, Scope
-from keeps.ai import multilingual
+from keeps.ai import encoder, multilingual
 from keeps.ai.artifacts import find_model, read_tokenizer
 from keeps.ai.bert import Bert
 from keeps.ai.local import LocalEmbedder, MiniLM, embedder_of
@@ -133,7 +133,10 @@ def test_a_bert_of_safetensors_is_read_as_its_paper_says(tmp_path: Path) -> None
         np.testing.assert_allclose(found[row, : len(each)], by_the_book(weights, each), atol=2e-4)
 
 
-async def test_the_same_weights_from_a_folder_give_nearly_the_same_vectors(embedder: MiniLM, tmp_path: Path) -> None:
+async def test_the_same_weights_from_a_folder_give_nearly_the_same_vectors(
+    embedder: MiniLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoder, "_FITTED_ON", 500)
     folder = tmp_path / "mine"
     (folder / "onnx").mkdir(parents=True)
     shutil.copy(find_model(), folder / "onnx/model.onnx")
@@ -269,7 +272,10 @@ def test_the_command_says_which_models_there_are_and_what_one_costs(tmp_path: Pa
     run = CliRunner().invoke
     assert "keeps[multilingual]" in "".join(run(app, ["models", "list", "--home", str(tmp_path)]).stdout.split())
     listed = json.loads(run(app, ["models", "list", "--home", str(tmp_path), "--json"]).stdout)
-    assert [each["name"] for each in listed if each["used"]] == ["local"]
+    assert [(each["kind"], each["name"]) for each in listed if each["used"]] == [
+        ("embedder", "local"),
+        ("reranker", "none"),
+    ]
     cost = json.loads(
         run(app, ["models", "check", f"onnx:{tmp_path / 'tiny'}", "--home", str(tmp_path), "--json"]).stdout
     )
