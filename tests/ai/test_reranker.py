@@ -141,6 +141,8 @@ async def test_only_the_best_are_read_and_only_who_asks_is_(app_url: str, tenant
         assert not any("secret" in each for each in read)
         if any(hit.memory.content == "Parcel number 17 is blue." for hit in plain.hits[: service.RERANKED]):
             assert found.hits[0].memory.content == "Parcel number 17 is blue."
+        await memory.context("Which parcel is blue?")
+        assert len(told.read) == 1, "a context has no time for it"
         whole = await memory.recall("Which parcel is blue?", limit=30)
         assert {hit.memory_id for hit in whole.hits} == {hit.memory_id for hit in plain.hits}
 
@@ -227,5 +229,10 @@ def test_the_commands_know_rerankers(tmp_path: Path) -> None:
     assert f"reranker = 'onnx:{tmp_path / 'tiny'}'" in (tmp_path / "home" / "keeps.toml").read_text()
     used = [(each["kind"], each["name"]) for each in json.loads(run("list", "--json").stdout) if each["used"]]
     assert used == [("embedder", "local"), ("reranker", f"onnx:{tmp_path / 'tiny'}")]
+    looked = CliRunner().invoke(app, ["doctor", *home, "--json"])
+    assert {each["name"]: each["state"] for each in json.loads(looked.stdout)}["reranker"] == "ok"
+    (tmp_path / "tiny" / "model.onnx").write_bytes(b"nothing")
+    looked = CliRunner().invoke(app, ["doctor", *home, "--json"])
+    assert {each["name"]: each["state"] for each in json.loads(looked.stdout)}["reranker"] == "failed"
     assert run("use", "none", "--reranker").exit_code == 0
     assert "reranker = 'none'" in (tmp_path / "home" / "keeps.toml").read_text()

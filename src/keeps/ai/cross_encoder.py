@@ -54,8 +54,7 @@ class CrossEncoder:
         self._threads = ThreadPoolExecutor(processors(), thread_name_prefix="keeps-reranker")
 
     def scores(self, pairs: list[Pair]) -> list[float]:
-        read = self._tokenizer.encode_batch([(question[:MOST_QUESTION], text[:MOST_TEXT]) for question, text in pairs])
-        return list(self._threads.map(self._score, read))
+        return list(self._threads.map(self._score, self._tokenizer.encode_batch(pairs)))
 
     def close(self) -> None:
         self._threads.shutdown(wait=False)
@@ -77,13 +76,13 @@ class LocalReranker:
             "reranker",
             lambda: CrossEncoder(load()),
             lambda model, pairs: model.scores(pairs),
-            lambda pair: min(len(pair[0]), MOST_QUESTION) + min(len(pair[1]), MOST_TEXT),
+            lambda pair: len(pair[0]) + len(pair[1]),
             CHARACTERS_AT_ONCE,
         )
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         forbid_inside_transaction("the reranker")
-        return await self._lane.run([(question, text) for text in texts])
+        return await self._lane.run([(question[:MOST_QUESTION], text[:MOST_TEXT]) for text in texts])
 
     async def close(self) -> None:
         await self._lane.close()

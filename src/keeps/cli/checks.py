@@ -37,7 +37,7 @@ async def run_checks(settings: Settings) -> list[Check]:
     checks = [_python()]
     if settings.database_url is None:
         checks += _embedded(settings)
-    checks += [_model(settings), *_reranker(settings)]
+    checks += [_model(settings), *await _reranker(settings)]
     if any(check.state == "failed" for check in checks if check.name not in ("model", "reranker")):
         return checks
     return checks + await _database(settings)
@@ -132,14 +132,20 @@ def _model(settings: Settings) -> Check:
                 return Check("model", "failed", error.detail)
 
 
-def _reranker(settings: Settings) -> list[Check]:
+async def _reranker(settings: Settings) -> list[Check]:
     from keeps.bootstrap import choose_reranker
 
     try:
         chosen = choose_reranker(settings)
+        if chosen is None:
+            return []
+        try:
+            await chosen.scores("tea?", ["tea"])
+        finally:
+            await chosen.close()
     except KeepsError as error:
         return [Check("reranker", "failed", error.detail)]
-    return [] if chosen is None else [Check("reranker", "ok", f"{chosen.model} ({settings.reranker})")]
+    return [Check("reranker", "ok", f"{chosen.model} ({settings.reranker})")]
 
 
 def _backups(home: Path, place: Path) -> list[Check]:

@@ -328,7 +328,7 @@ class ContextRouter:
 
         async def one(key: Hashable, request: RecallRequest) -> RecallResult:
             if self._providers.asks_others(scope, request):  # of what they hold nobody can say whether it changed
-                return await self._providers.recall(scope, request, counted=False)
+                return await self._providers.recall(scope, request, counted=False, reranked=False)
             held = self._answers.get(key, position)
             fresh = held is not None and all(there.get(hit.memory.memory_id) == hit.memory.version for hit in held.hits)
             self._metrics.cache.labels("answers", "hit" if fresh else "miss").inc()
@@ -337,7 +337,7 @@ class ContextRouter:
                 hits = [] if named is None else named.hits
                 asking.passages += [hit for hit in hits if there.get(hit.memory.memory_id) == hit.memory.version]
                 return held
-            found = await self._providers.recall(scope, request, counted=False)
+            found = await self._providers.recall(scope, request, counted=False, reranked=False)
             # Knowledge is looked up, not told.
             if request.layers is None and any(hit.memory.layer == "knowledge" for hit in found.hits):
                 passages = found.model_copy(
@@ -346,7 +346,7 @@ class ContextRouter:
                 self._answers.put((key, "documents"), position, passages)
                 asking.passages += passages.hits
                 told = request.model_copy(update={"layers": REMEMBERED})
-                found = await self._providers.recall(scope, told, counted=False)
+                found = await self._providers.recall(scope, told, counted=False, reranked=False)
             self._answers.put(key, position, found)
             return found
 

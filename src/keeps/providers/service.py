@@ -65,7 +65,9 @@ class ProviderService:
         self._clock = clock
         self._timeout_seconds = timeout_seconds
 
-    async def recall(self, scope: Scope, request: RecallRequest, *, counted: bool = True) -> RecallResult:
+    async def recall(
+        self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
+    ) -> RecallResult:
         """Ask all providers that the request means, at once; a slow or broken one costs at most its timeout.
 
         With the database alone this is the recall over the database, nothing more.
@@ -74,10 +76,10 @@ class ProviderService:
         others = self._others(scope, request)
         ours = request.scope != "working" and (request.providers is None or bool(OURS & set(request.providers)))
         if not others and ours:
-            return await self._recall.recall(scope, request, counted=counted)
+            return await self._recall.recall(scope, request, counted=counted, reranked=reranked)
         asked = [self._ask(scope, name, request) for name in others]
         results = await asyncio.gather(
-            *([self._recall.recall(scope, request, counted=counted)] if ours else []), *asked
+            *([self._recall.recall(scope, request, counted=counted, reranked=reranked)] if ours else []), *asked
         )
         answers: list[Answer] = []
         failed: list[str] = []

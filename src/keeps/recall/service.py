@@ -68,8 +68,11 @@ class RecallService:
         self._asked: Brief[tuple[str, str], QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
         """Vectors of the last questions: a router asks one of several sources, and users ask again."""
 
-    async def recall(self, scope: Scope, request: RecallRequest, *, counted: bool = True) -> RecallResult:
-        """The memories that best answer `request.query`, best first. `counted`: whether each hit has been read by that.
+    async def recall(
+        self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
+    ) -> RecallResult:
+        """The memories that best answer `request.query`, best first. `counted`: whether each hit has been read by
+        that · `reranked`: whether the reranker is asked, where there is one.
 
         Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`;
         where it knows nothing of the question's script, from words alone, too. Where the reranker cannot be reached in
@@ -94,12 +97,13 @@ class RecallService:
             ):
                 # Rows whose time is over filled the arms: ask again with the time as a filter, before the limits.
                 ranking = await self._ranking(tx, request, select(request, scope, now, always=True), query)
-            looked_at = request.limit if self._reranker is None else max(request.limit, RERANKED)
+            reranker = self._reranker if reranked and request.rerank is not False else None
+            looked_at = request.limit if reranker is None else max(request.limit, RERANKED)
             memories = ranking.past or await store.memories(tx, ranking.first(looked_at), now)
         failed = ["embedder"] if partial else []
-        if self._reranker is not None and request.rerank is not False:
+        if reranker is not None:
             with acting_for(scope.tenant_id):
-                ranking, read = await self._reranked(self._reranker, ranking, memories)
+                ranking, read = await self._reranked(reranker, ranking, memories)
             failed += [] if read else ["reranker"]
         hits = [
             Hit.model_construct(
@@ -177,7 +181,7 @@ class RecallService:
         self._asked.drop(lambda key: key[0] == tenant_id)
 
     async def warm(self) -> None:
-        """Have the embedding model loaded: what takes its time once must not count against a question's."""
+        """Have the embedding model loaded: what takes its time once must not count against a context's."""
         if self._embedder is not None and not self._warm:
             self._warm = True
             await self._embed("warm")
