@@ -140,7 +140,7 @@ async def test_a_source_that_breaks_or_never_answers_is_named_and_the_others_ans
 
     for fault, seconds in ((broken, 10.0), (never, 0.5)):
         monkeypatch.setattr(router, "_seconds", seconds)
-        monkeypatch.setattr(router, "_memories", fault)
+        monkeypatch.setattr(router._asker, "memories", fault)  # noqa: SLF001
         result = await alice.context("anything", session_id="s1")
         assert result.degraded
         assert "memories" in result.degraded_sources
