@@ -91,13 +91,33 @@ class _Told:
 async def test_what_answers_scores_best_and_the_same_beside_others(reranker: LocalReranker) -> None:
     for question, best in (("What must she not eat?", 0), ("When does the release go out?", 1)):
         answers = await reranker.scores(question, TOLD)
-        assert max(range(3), key=answers.__getitem__) == best
+        assert answers is not None
+        assert answers.index(max(answers)) == best
         assert await reranker.scores(question, [TOLD[best]]) == [answers[best]]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "😀" * 900, "x" * 50_000, "\u202eabc", "word " * 10_000])
 async def test_any_text_has_a_score(reranker: LocalReranker, text: str) -> None:
-    assert np.isfinite(await reranker.scores(text, [text, "tea"])).all()
+    answers = await reranker.scores(text, [text, "tea"])
+    assert answers is not None
+    assert np.isfinite(answers).all()
+
+
+@pytest.mark.parametrize(
+    "question", ["彼女は何を食べられませんか", "Was darf sie auf keinen Fall essen?", "ماذا لا تأكل؟"]
+)
+async def test_what_it_cannot_read_it_says_nothing_of(
+    reranker: LocalReranker, app_url: str, tenant: str, question: str
+) -> None:
+    assert await reranker.scores(question, TOLD) is None
+    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=reranker_of("local")) as keeps:
+        memory = keeps.memory(Scope(tenant, "alice"))
+        await memory.remember_many([{"content": each} for each in (*TOLD, question)], index="now")
+        found = await memory.recall(question, explain=True)
+        assert not found.partial
+        assert not any(
+            part.name == "reranker" for hit in found.hits if hit.explanation for part in hit.explanation.parts
+        )
 
 
 async def test_a_reranker_is_never_called_inside_a_transaction(
@@ -109,7 +129,7 @@ async def test_a_reranker_is_never_called_inside_a_transaction(
 
 
 async def test_recall_asks_it_and_says_what_it_said(app_url: str, tenant: str, reranker: LocalReranker) -> None:
-    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=reranker) as keeps:
+    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=reranker_of("local")) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember_many([{"content": each} for each in TOLD], index="now")
         found = await memory.recall("What must she not eat?", explain=True)
@@ -117,6 +137,7 @@ async def test_recall_asks_it_and_says_what_it_said(app_url: str, tenant: str, r
         assert not found.partial
         parts = [{part.name: part for part in hit.explanation.parts} for hit in found.hits if hit.explanation]
         raw = await reranker.scores("What must she not eat?", [hit.memory.content for hit in found.hits])
+        assert raw is not None
         assert [each["reranker"].raw for each in parts if "reranker" in each] == pytest.approx(
             [each for each in raw if each > min(raw)]
         )
@@ -167,8 +188,12 @@ async def test_without_its_answer_the_order_is_that_of_recall(
 async def test_a_folder_is_read_as_it_is(tmp_path: Path) -> None:
     tiny_reranker(tmp_path / "tiny")
     chosen = reranker_of(f"onnx:{tmp_path / 'tiny'}")
-    one, many, cut = await chosen.scores("tea?", ["tea", "tea and two biscuits", "tea " * 500])
+    answers = await chosen.scores("tea?", ["tea", "tea and two biscuits", "tea " * 500])
+    assert answers is not None
+    one, many, cut = answers
     assert one < many < cut <= 64
+    both = await asyncio.gather(chosen.scores("茶", ["tea"]), chosen.scores("tea?", ["tea"]))
+    assert both == [None, [one]], "nobody's question is in another's way"
     await chosen.close()
 
 

@@ -69,7 +69,7 @@ class CountedReranker:
     def model(self) -> str:
         return self._inner.model
 
-    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float] | None:
         with self._metrics.reranking_seconds.time():
             return await self._inner.scores(question, texts)
 

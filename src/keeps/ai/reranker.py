@@ -12,9 +12,9 @@ class Reranker(Protocol):
     @property
     def model(self) -> str: ...
 
-    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers, in the model's own measure: more is better. Raises UnavailableError or
-        NotConfiguredError."""
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float] | None:
+        """How well each text answers, in the model's own measure: more is better. None where the model does not know
+        the question's language. Raises UnavailableError or NotConfiguredError."""
         ...
 
     async def close(self) -> None: ...

@@ -242,7 +242,7 @@ async def _measured_reranker(name: str | None, home: Path | None) -> dict[str, A
         loaded = time.perf_counter() - started
         told = [one for one, _ in NEAR]
         answers = [await reranker.scores(other, told) for _, other in NEAR]
-        right = sum(max(range(3), key=each.__getitem__) == at for at, each in enumerate(answers))
+        right = sum(each is not None and each.index(max(each)) == at for at, each in enumerate(answers))
         texts = [f"{told[n % 3]} This is turn {n} of a conversation." for n in range(RERANKED)]
         times: list[float] = []
         for _, question in NEAR:

@@ -257,6 +257,8 @@ class RecallService:
                 answers = await reranker.scores(ranking.request.query, texts)
         except (KeepsError, TimeoutError):
             return ranking, False
+        if answers is None:
+            return ranking, True
         return ranking.reranked([position for position, _ in best], answers), True
 
 
