@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import heapq
 import itertools
 import math
 import time
@@ -39,29 +40,41 @@ def current_tenant() -> str:
 
 
 class FairQueue(Generic[ItemT]):
-    """A queue that gives one item of each tenant in turn, in order within a tenant."""
+    """A queue that serves tenants in turn, in order within a tenant: next is whoever was given least since they wait,
+    by the cost of what they got."""
 
     def __init__(self) -> None:
-        self._lanes: OrderedDict[str, deque[ItemT]] = OrderedDict()
+        self._lanes: dict[str, deque[tuple[ItemT, float]]] = {}
+        self._turns: list[tuple[float, int, str]] = []
+        """When each tenant's next item begins, in what was given so far to whoever was given least: a heap."""
+        self._begun = 0.0
+        self._order = itertools.count()
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
-    def put(self, tenant_id: str, item: ItemT) -> None:
-        self._lanes.setdefault(tenant_id, deque()).append(item)
+    def put(self, tenant_id: str, item: ItemT, cost: float = 1.0) -> None:
+        lane = self._lanes.get(tenant_id)
+        if lane is None:
+            lane = self._lanes[tenant_id] = deque()
+            heapq.heappush(self._turns, (self._begun, next(self._order), tenant_id))
+        lane.append((item, cost))
         self._size += 1
 
     def peek(self) -> ItemT:
-        """The next item, which stays. Raises StopIteration where there is none."""
-        return next(iter(self._lanes.values()))[0]
+        """The next item, which stays. Raises IndexError where there is none."""
+        return self._lanes[self._turns[0][2]][0][0]
 
     def get(self) -> ItemT:
-        """The next item. Raises KeyError where there is none."""
-        tenant_id, lane = self._lanes.popitem(last=False)
-        item = lane.popleft()
+        """The next item. Raises IndexError where there is none."""
+        self._begun, _, tenant_id = heapq.heappop(self._turns)
+        lane = self._lanes[tenant_id]
+        item, cost = lane.popleft()
         if lane:
-            self._lanes[tenant_id] = lane
+            heapq.heappush(self._turns, (self._begun + cost, next(self._order), tenant_id))
+        else:
+            del self._lanes[tenant_id]
         self._size -= 1
         return item
 

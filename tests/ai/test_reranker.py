@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from keeps.cli.main import app
 from keeps.db.session import Database
 from keeps.recall import service
 from keeps.settings import load_settings
+from keeps.turns import acting_for
 from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
 
 TOLD = [
@@ -33,7 +35,7 @@ TOLD = [
 ]
 
 
-def tiny_reranker(folder: Path, *, columns: int = 1) -> None:
+def tiny_reranker(folder: Path, *, columns: int = 1, length: int | str = "length") -> None:
     """A graph whose score of a pair is how many word pieces its second text has."""
     nodes = [
         helper.make_node("Cast", ["token_type_ids"], ["types"], to=TensorProto.FLOAT),
@@ -41,7 +43,7 @@ def tiny_reranker(folder: Path, *, columns: int = 1) -> None:
         helper.make_node("Tile", ["count", "times"], ["logits"]),
     ]
     named = [
-        helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "length"])
+        helper.make_tensor_value_info(name, TensorProto.INT64, ["n", length])
         for name in ("input_ids", "attention_mask", "token_type_ids")
     ]
     out = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", columns])
@@ -71,17 +73,16 @@ class _Told:
 
     model = "told"
 
-    def __init__(self, *, best: str = "", fails: bool = False, hangs: bool = False) -> None:
-        self.best, self.fails, self.hangs = best, fails, hangs
+    def __init__(self, *, best: str = "", answer: Callable[[int], Any] | None = None) -> None:
+        self.best, self.answer = best, answer
         self.read: list[list[str]] = []
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         assert question
         self.read.append(list(texts))
-        if self.fails:
-            raise UnavailableError("the reranker is away")
-        if self.hangs:
-            await asyncio.Event().wait()
+        if self.answer is not None:
+            found = self.answer(len(texts))
+            return await found if inspect.isawaitable(found) else found
         return [9.0 if self.best and self.best in text else -9.0 for text in texts]
 
     async def close(self) -> None:
@@ -138,9 +139,7 @@ async def test_recall_asks_it_and_says_what_it_said(app_url: str, tenant: str, r
         parts = [{part.name: part for part in hit.explanation.parts} for hit in found.hits if hit.explanation]
         raw = await reranker.scores("What must she not eat?", [hit.memory.content for hit in found.hits])
         assert raw is not None
-        assert [each["reranker"].raw for each in parts if "reranker" in each] == pytest.approx(
-            [each for each in raw if each > min(raw)]
-        )
+        assert [each["reranker"].raw for each in parts] == pytest.approx(raw)
         for hit in found.hits:
             assert hit.explanation
             assert hit.score == pytest.approx(sum(part.points for part in hit.explanation.parts))
@@ -168,14 +167,36 @@ async def test_only_the_best_are_read_and_only_who_asks_is_(app_url: str, tenant
         assert {hit.memory_id for hit in whole.hits} == {hit.memory_id for hit in plain.hits}
 
 
-@pytest.mark.parametrize("how", ["fails", "hangs"])
+def _raising(error: BaseException) -> Callable[[int], Any]:
+    def answer(_: int) -> None:
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _raising(UnavailableError("the reranker is away")),
+        _raising(ValueError("a defect of it")),
+        _raising(asyncio.CancelledError()),
+        lambda _: asyncio.Event().wait(),
+        lambda _: [],
+        lambda _: [1.0],
+        lambda count: [1.0] * (count + 1),
+        lambda count: [float("nan")] * count,
+        lambda count: [float("inf")] * count,
+        lambda count: ["much"] * count,
+        lambda count: [[1.0]] * count,
+    ],
+    ids=["away", "defect", "cancelled", "hangs", "none", "one", "more", "nan", "inf", "words", "lists"],
+)
 async def test_without_its_answer_the_order_is_that_of_recall(
-    app_url: str, tenant: str, how: str, monkeypatch: pytest.MonkeyPatch
+    app_url: str, tenant: str, answer: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "RERANKING_SECONDS", 0.2)
-    async with Keeps.open(
-        database_url=app_url, embedder=MiniLM(), reranker=_Told(fails=how == "fails", hangs=how == "hangs")
-    ) as keeps:
+    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=_Told(answer=answer)) as keeps:
+        keeps.recall._reranks = True  # noqa: SLF001
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember_many([{"content": each} for each in TOLD], index="now")
         found = await memory.recall("What must she not eat?")
@@ -183,6 +204,84 @@ async def test_without_its_answer_the_order_is_that_of_recall(
         assert (found.partial, found.failed_providers) == (True, ["reranker"])
         assert (plain.partial, plain.failed_providers) == (False, [])
         assert [hit.memory_id for hit in found.hits] == [hit.memory_id for hit in plain.hits]
+
+
+async def test_what_is_erased_while_it_reads_is_not_answered(app_url: str, tenant: str) -> None:
+    erased = asyncio.Event()
+    reads = asyncio.Event()
+
+    async def slowly(count: int) -> list[float]:
+        reads.set()
+        await erased.wait()
+        return [float(n) for n in range(count)]
+
+    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=_Told(answer=slowly)) as keeps:
+        memory = keeps.memory(Scope(tenant, "alice"))
+        receipts = await memory.remember_many([{"content": each} for each in TOLD], index="now")
+        asked = asyncio.create_task(memory.recall("What must she not eat?"))
+        await reads.wait()
+        await memory.forget(receipts[0].memory_id, hard=True)
+        await memory.update(receipts[1].memory_id, content="We deploy on Mondays.")
+        erased.set()
+        assert [hit.memory.content for hit in (await asked).hits] == [TOLD[2]]
+
+
+async def test_what_cannot_be_read_in_time_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_reranker(tmp_path / "tiny")
+    chosen = reranker_of(f"onnx:{tmp_path / 'tiny'}")
+    monkeypatch.setattr(chosen, "_rate", 100.0)
+    monkeypatch.setattr(cross_encoder, "RATE_OVER", 1e9)
+    begin = asyncio.Event()
+    load = chosen._lane._load  # noqa: SLF001
+
+    async def asked(tenant: str) -> bool:
+        with acting_for(tenant):
+            try:
+                return bool(await chosen.scores("tea?", ["tea " * 10] * 20))
+            except UnavailableError:
+                return False
+
+    def slowly() -> Any:
+        asyncio.run_coroutine_threadsafe(begin.wait(), loop).result()
+        return load()
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(chosen._lane, "_load", slowly)  # noqa: SLF001
+    first = asyncio.create_task(asked("loud"))
+    while not chosen._waiting:  # noqa: SLF001
+        await asyncio.sleep(0)
+    assert await asked("loud") is False
+    assert await asked("quiet") is False, "of one who waits with so much, a second would not be read in time either"
+    begin.set()
+    assert await first
+    assert not chosen._waiting, "who was answered waits no more"  # noqa: SLF001
+    assert await asked("quiet")
+    await chosen.close()
+
+
+async def test_a_model_that_cannot_be_loaded_is_not_loaded_for_every_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny_reranker(tmp_path)
+    monkeypatch.setattr(cross_encoder, "_installed", lambda: tmp_path)
+    hashed: list[Path] = []
+    monkeypatch.setattr(cross_encoder, "sha256_of", lambda path: hashed.append(path) or "another")
+    chosen = reranker_of("local")
+    for _ in range(3):
+        with pytest.raises(NotConfiguredError, match="SHA-256"):
+            await chosen.scores("tea?", ["tea"])
+    assert len(hashed) == 1
+    await chosen.close()
+
+
+async def test_a_graph_of_another_shape_is_said_to_be_one(tmp_path: Path) -> None:
+    tiny_reranker(tmp_path / "fixed", length=128)
+    chosen = reranker_of(f"onnx:{tmp_path / 'fixed'}")
+    with pytest.raises(NotConfiguredError, match="cannot read a pair"):
+        await chosen.scores("tea?", ["tea"])
+    await chosen.close()
+    (tmp_path / "fixed" / "config.json").write_text('{"max_position_embeddings": Infinity}')
+    await reranker_of(f"onnx:{tmp_path / 'fixed'}").close()
 
 
 async def test_a_folder_is_read_as_it_is(tmp_path: Path) -> None:
@@ -249,6 +348,7 @@ def test_the_commands_know_rerankers(tmp_path: Path) -> None:
     cost = json.loads(run("check", f"onnx:{tmp_path / 'tiny'}", "--reranker", "--json").stdout)
     assert (cost["model"], cost["hits_a_question"]) == ("tiny", service.RERANKED)
     assert run("use", "onnx:/nowhere", "--reranker").exit_code != 0
+    assert run("use", "none", "--reranker", "--later").exit_code != 0
     assert not (tmp_path / "home").exists()
     assert run("use", f"onnx:{tmp_path / 'tiny'}", "--reranker").exit_code == 0
     assert f"reranker = 'onnx:{tmp_path / 'tiny'}'" in (tmp_path / "home" / "keeps.toml").read_text()

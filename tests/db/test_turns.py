@@ -30,6 +30,20 @@ def test_a_queue_gives_one_of_each_tenant_in_turn(items: list[tuple[str, int]]) 
         assert all(served[tenant] - served[other] <= 1 for other in "abc" if served[other] < waiting[other])
 
 
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=40), st.integers(1, 100))
+def test_who_waits_with_little_does_not_pay_for_what_costs_others_much(loud: list[int], cost: int) -> None:
+    queue: FairQueue[tuple[str, int]] = FairQueue()
+    for each in loud:
+        queue.put("loud", ("loud", each), each)
+    for _ in range(20):
+        queue.put("quiet", ("quiet", cost), cost)
+    given_out: dict[str, int] = {"loud": 0, "quiet": 0}
+    while len(queue) and given_out["quiet"] < 20 * cost:
+        tenant, each = queue.get()
+        given_out[tenant] += each
+        assert given_out["loud"] <= given_out["quiet"] + max(loud) + cost
+
+
 async def test_one_of_a_tenant_at_a_time_and_others_at_once() -> None:
     locks = TenantLocks()
     inside: list[str] = []

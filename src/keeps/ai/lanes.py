@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from keeps_client.errors import KeepsError, UnavailableError
 
 MOST_AT_ONCE = 64
 """So many are read together."""
+TRIED_AGAIN_SECONDS = 60.0
 MOST_READ = 12_000
 """Characters of a text: six windows hold fewer, whatever it is written in."""
 
@@ -49,8 +51,9 @@ AnswerT = TypeVar("AnswerT")
 
 
 class Lane(Generic[RuntimeT, AskedT, AnswerT]):
-    """What waits for a model, and the thread that reads it: one of each tenant in turn, and no more at once than
-    `characters`, so that nobody waits for somebody's thousand texts.
+    """What waits for a model, and the thread that reads it: tenants in turn, by characters, and no more at once than
+    `characters`, so that nobody waits for somebody's thousand texts. A model that cannot be loaded is tried again after
+    a minute.
 
     `load`: the model, at the first call · `read`: what it answers to several · `size`: how many characters one has
     """
@@ -73,6 +76,7 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
         self._alone: list[tuple[AskedT, asyncio.Future[AnswerT]]] = []
         """What is read one by one, since together it could not be."""
         self._draining: asyncio.Task[None] | None = None
+        self._broken: tuple[KeepsError | None, float] = None, 0.0
         self._closed = False
 
     async def run(self, asked: Sequence[AskedT]) -> list[AnswerT]:
@@ -83,7 +87,7 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
         loop = asyncio.get_running_loop()
         futures: list[asyncio.Future[AnswerT]] = [loop.create_future() for _ in asked]
         for wanted in zip(asked, futures, strict=True):
-            self._waiting.put(current_tenant(), wanted)
+            self._waiting.put(current_tenant(), wanted, self._size(wanted[0]))
         if self._draining is None or self._draining.done():
             self._draining = loop.create_task(self._drain())
         return list(await asyncio.gather(*futures))
@@ -98,7 +102,14 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
 
     def _compute(self, asked: list[AskedT]) -> list[AnswerT]:
         if self.runtime is None:
-            self.runtime = self._load()
+            error, until = self._broken
+            if error is not None and time.monotonic() < until:
+                raise error
+            try:
+                self.runtime = self._load()
+            except KeepsError as error:
+                self._broken = error, time.monotonic() + TRIED_AGAIN_SECONDS
+                raise
         return self._read(self.runtime, asked)
 
     async def _drain(self) -> None:
@@ -107,13 +118,15 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
         while batch := self._next():
             try:
                 answers = await loop.run_in_executor(self._thread, self._compute, [asked for asked, _ in batch])
-            except Exception as error:  # noqa: BLE001  whoever asked for it gets it
+            except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:  # noqa: BLE001  whoever asked for it gets it, a panic of other languages, too
                 if len(batch) > 1 and not isinstance(error, KeepsError):
                     self._alone += batch  # one that cannot be read fails nobody else's
                     continue
                 for _, future in batch:
                     if not future.done():
-                        future.set_exception(error)
+                        future.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
                 continue
             for (_, future), answer in zip(batch, answers, strict=True):
                 if not future.done():

@@ -8,8 +8,10 @@ import hashlib
 import json
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -22,7 +24,8 @@ _ONNX = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_qu
 _SAFE = "model.safetensors"
 OWN_FILE = "keeps-model.toml"
 _NAME = re.compile(r"[\w.@/-]{1,100}")
-HUB_FILES = ["*.json", "onnx/model.onnx*", "model.onnx*", "model.safetensors", OWN_FILE]
+ONNX_FILES = ["*.json", "onnx/model.onnx*", "model.onnx*"]
+HUB_FILES = [*ONNX_FILES, "model.safetensors", OWN_FILE]
 BERTS = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
 """Whose safetensors Keeps reads by itself; others must be exported to ONNX."""
 _PREFIXES = {
@@ -133,7 +136,7 @@ def read_model(folder: Path, kept: Path) -> Model:
     return replace(found, projection=kept / f"{found.tag.replace('/', '--')}.npz")
 
 
-def fetch_model(name: str, setting: str = "KEEPS_EMBEDDER") -> Path:
+def fetch_model(name: str, setting: str = "KEEPS_EMBEDDER", files: Sequence[str] = HUB_FILES) -> Path:
     """The folder of a model of the Hugging Face hub: from the cache, or fetched at the first use.
 
     Raises NotConfiguredError where huggingface_hub is not installed, or the hub cannot be reached and the model is not
@@ -146,7 +149,7 @@ def fetch_model(name: str, setting: str = "KEEPS_EMBEDDER") -> Path:
     last: Exception | None = None
     for local in (True, False):
         try:
-            return Path(snapshot_download(name, allow_patterns=HUB_FILES, local_files_only=local))
+            return Path(snapshot_download(name, allow_patterns=list(files), local_files_only=local))
         except (OSError, ValueError, RuntimeError) as error:
             last = error
     raise NotConfiguredError(
@@ -171,7 +174,7 @@ def _longest(folder: Path, config: dict[str, Any]) -> int:
         _json(folder / "tokenizer_config.json").get("model_max_length"),
         config.get("max_position_embeddings"),
     ]
-    return max(16, int(min((each for each in said if isinstance(each, int | float) and each > 0), default=256)))
+    return max(16, int(min((each for each in said if isinstance(each, int | float) and 0 < each < inf), default=256)))
 
 
 def _with_own_words(model: Model, path: Path) -> Model:

@@ -21,6 +21,11 @@ MemoryId = Annotated[str, typer.Argument(help="The id that `remember` and `list`
 Namespace = Annotated[str | None, typer.Option(help="Namespace of the key.")]
 Key = Annotated[str | None, typer.Option(help="Key within the namespace.")]
 
+AWAY = {
+    "embedder": "the embedding model was away: found by words only",
+    "reranker": "the reranker did not answer in time: in the order without it",
+}
+
 
 def register(app: typer.Typer) -> None:
     app.command()(targeted(remember))
@@ -140,7 +145,9 @@ def recall(
             out.print("[dim]Nothing that is remembered speaks of this question. What is least unlike it:[/]")
         for place, hit in enumerate(result.hits, 1):
             print_hit(place, hit)
-        words = " (the embedding model was away: found by words only)" if result.partial else ""
+        words = "".join(
+            f" ({AWAY.get(each, f'{each} did not answer')})" for each in result.failed_providers if result.partial
+        )
         err.print(
             f"[dim]{len(result.hits)} {'hit' if len(result.hits) == 1 else 'hits'} in {result.took_ms:.1f} ms{words}[/]"
         )

@@ -140,9 +140,12 @@ def use(
         from keeps.settings import load_settings
 
         wanted = _checked(name, "reranker" if reranker else "embedder")
+        if reranker and later:
+            raise ValidationFailedError("--later is for vectors, and a reranker makes none: leave it out")
         if reranker:
-            err.print(f"[dim]trying {wanted} …[/]", highlight=False)
-            await _measured_reranker(wanted, home)
+            if wanted != "none":
+                err.print(f"[dim]trying {wanted} …[/]", highlight=False)
+                await _measured_reranker(wanted, home)
             _choose(load_settings(home=home, database_url=database_url).home, "reranker", wanted)
             err.print("[dim]start keeps serve anew[/]")
             return

@@ -102,7 +102,8 @@ class Ranking:
         parts: list[Explanation.Part] = []
         for part in self.parts:
             raw = float(part.raw[position])
-            if part.weight[position] and (part.points[position] or part.name in ("tokens", "vector", "text")):
+            read = part.name == "reranker" and not np.isnan(raw)
+            if part.weight[position] and (part.points[position] or read or part.name in ("tokens", "vector", "text")):
                 parts.append(
                     Explanation.Part(
                         name=part.name,

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 import numpy as np
@@ -28,6 +29,7 @@ from keeps.recall.ranking import Ranking
 from keeps.recall.relevance import is_nothing_known
 from keeps.recall.rows import Rows, Turns
 from keeps.scope import Scope
+from keeps.telemetry.logs import log
 from keeps.text.searched import embedded_text
 from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
@@ -43,8 +45,8 @@ MANY_TOKEN_BYTES = 4_000_000
 """Of so many word vectors the late interaction takes ten milliseconds; of more it is left to a thread."""
 EMBEDDING_SECONDS = 20.0
 """So long a question waits for its vector; then the answer comes from words alone. The first one loads the model."""
-RERANKED, RERANKING_SECONDS = 20, 10.0
-"""So many of the best the reranker reads, and so long a question waits for that."""
+RERANKED, RERANKING_SECONDS = 20, 3.0
+"""So many of the best the reranker reads, and so long a question waits for that; longer, until it is loaded."""
 
 
 class RecallService:
@@ -61,6 +63,7 @@ class RecallService:
         self._database = database
         self._embedder = embedder
         self._reranker = reranker
+        self._reranks = False
         self._access = access
         self._clock = clock
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
@@ -98,6 +101,7 @@ class RecallService:
                 # Rows whose time is over filled the arms: ask again with the time as a filter, before the limits.
                 ranking = await self._ranking(tx, request, select(request, scope, now, always=True), query)
             reranker = self._reranker if reranked and request.rerank is not False else None
+            reranker = None if request.scope == "persistent" else reranker
             looked_at = request.limit if reranker is None else max(request.limit, RERANKED)
             memories = ranking.past or await store.memories(tx, ranking.first(looked_at), now)
         failed = ["embedder"] if partial else []
@@ -105,6 +109,7 @@ class RecallService:
             with acting_for(scope.tenant_id):
                 ranking, read = await self._reranked(reranker, ranking, memories)
             failed += [] if read else ["reranker"]
+            memories = await self._still_there(scope, ranking, memories, now)
         hits = [
             Hit.model_construct(
                 memory=memories[memory_id],
@@ -253,13 +258,35 @@ class RecallService:
             for _, each in best
         ]
         try:
-            async with asyncio.timeout(RERANKING_SECONDS):
+            async with asyncio.timeout(RERANKING_SECONDS if self._reranks else EMBEDDING_SECONDS):
                 answers = await reranker.scores(ranking.request.query, texts)
-        except (KeepsError, TimeoutError):
+            self._reranks = True
+            if answers is None:
+                return ranking, True
+            told = np.array(answers, dtype=np.float64)
+            if told.shape != (len(best),) or not np.isfinite(told).all():
+                raise ValueError(f"{len(best)} texts have {told.shape} answers, or some that are no numbers")  # noqa: TRY301
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  of others' models: the answer is there without
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            log().warning("the reranker failed", model=reranker.model, error=type(error).__name__)
             return ranking, False
-        if answers is None:
-            return ranking, True
-        return ranking.reranked([position for position, _ in best], answers), True
+        return ranking.reranked([position for position, _ in best], told.tolist()), True
+
+    async def _still_there(
+        self, scope: Scope, ranking: Ranking, memories: Mapping[UUID, Memory], now: datetime
+    ) -> Mapping[UUID, Memory]:
+        """Those of the best that nobody changed or erased while the reranker read."""
+        async with self._database.reading(scope) as tx:
+            again = await store.memories(tx, ranking.first(max(ranking.request.limit, RERANKED)), now)
+        if ranking.past:
+            return {memory_id: memory for memory_id, memory in memories.items() if memory_id in again}
+        return {
+            memory_id: memory
+            for memory_id, memory in again.items()
+            if memory_id in memories and memory.version == memories[memory_id].version
+        }
 
 
 def _said(score: float) -> float | None:

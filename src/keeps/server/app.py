@@ -116,7 +116,8 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.metrics = HttpMetrics()
-    beside = AT_ONCE_REMOTE if settings.embedder == "openai" else AT_ONCE_BESIDE
+    waits = settings.embedder == "openai" or settings.reranker != "none"
+    beside = AT_ONCE_REMOTE if waits else AT_ONCE_BESIDE
     app.state.turns = FairSlots(AT_ONCE, alone=AT_ONCE_ALONE, beside=beside)
     app.state.rates = (
         None

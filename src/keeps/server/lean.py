@@ -27,7 +27,7 @@ AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE = 256, 64, 2
 """Requests that are worked on at once: in all, of a tenant that is alone, and of one while others ask, too. Each takes
 its share of the one processor that runs the event loop, so who sends a hundred waits for themselves."""
 AT_ONCE_REMOTE = 16
-"""The last of these where another machine embeds: then requests mostly wait for it."""
+"""The last of these where another machine embeds, or a reranker reads: then requests mostly wait for that."""
 TURN_SECONDS = 20.0
 MOST_FINDINGS = 100
 

@@ -81,6 +81,9 @@ class Metrics:
             buckets=BUCKETS,
             registry=registry,
         )
+        self.rerankings = Counter(
+            "rerankings", "Questions that the reranker was asked, by what came of it.", ["outcome"], registry=registry
+        )
         self.reranking_seconds = Histogram(
             "reranking_seconds",
             "Time until the best hits were read together with their question, the wait included.",
