@@ -23,7 +23,7 @@ from keeps.ai.cross_encoder import LocalReranker, reranker_of
 from keeps.ai.local import MiniLM
 from keeps.cli.main import app
 from keeps.db.session import Database
-from keeps.recall import service
+from keeps.recall import reranking
 from keeps.settings import load_settings
 from keeps.turns import acting_for
 from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
@@ -157,9 +157,9 @@ async def test_only_the_best_are_read_and_only_who_asks_is_(app_url: str, tenant
         assert told.read == []
         found = await memory.recall("Which parcel is blue?", limit=1)
         (read,) = told.read
-        assert len(read) == service.RERANKED
+        assert len(read) == reranking.RERANKED
         assert not any("secret" in each for each in read)
-        if any(hit.memory.content == "Parcel number 17 is blue." for hit in plain.hits[: service.RERANKED]):
+        if any(hit.memory.content == "Parcel number 17 is blue." for hit in plain.hits[: reranking.RERANKED]):
             assert found.hits[0].memory.content == "Parcel number 17 is blue."
         await memory.context("Which parcel is blue?")
         assert len(told.read) == 1, "a context has no time for it"
@@ -194,9 +194,9 @@ def _raising(error: BaseException) -> Callable[[int], Any]:
 async def test_without_its_answer_the_order_is_that_of_recall(
     app_url: str, tenant: str, answer: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "RERANKING_SECONDS", 0.2)
+    monkeypatch.setattr(reranking, "RERANKING_SECONDS", 0.2)
     async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=_Told(answer=answer)) as keeps:
-        keeps.recall._reranks = True  # noqa: SLF001
+        keeps.recall._reranking._answers = True  # noqa: SLF001  # type: ignore[union-attr]
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember_many([{"content": each} for each in TOLD], index="now")
         found = await memory.recall("What must she not eat?")
@@ -346,7 +346,7 @@ def test_the_commands_know_rerankers(tmp_path: Path) -> None:
         return CliRunner().invoke(app, ["models", *arguments, *home])
 
     cost = json.loads(run("check", f"onnx:{tmp_path / 'tiny'}", "--reranker", "--json").stdout)
-    assert (cost["model"], cost["hits_a_question"]) == ("tiny", service.RERANKED)
+    assert (cost["model"], cost["hits_a_question"]) == ("tiny", reranking.RERANKED)
     assert run("use", "onnx:/nowhere", "--reranker").exit_code != 0
     assert run("use", "none", "--reranker", "--later").exit_code != 0
     assert not (tmp_path / "home").exists()

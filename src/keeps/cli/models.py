@@ -232,7 +232,7 @@ async def _measured_reranker(name: str | None, home: Path | None) -> dict[str, A
     import psutil
 
     from keeps.bootstrap import choose_reranker
-    from keeps.recall.service import RERANKED
+    from keeps.recall.reranking import RERANKED
     from keeps.settings import load_settings
 
     before = psutil.Process().memory_info().rss

@@ -27,9 +27,9 @@ from keeps.recall.measures import Meant, best_alone, meant, measure, token_weigh
 from keeps.recall.passages import LONG_CHARACTERS, Span, best_passage
 from keeps.recall.ranking import Ranking
 from keeps.recall.relevance import is_nothing_known
+from keeps.recall.reranking import RERANKED, Reranking
 from keeps.recall.rows import Rows, Turns
 from keeps.scope import Scope
-from keeps.telemetry.logs import log
 from keeps.text.searched import embedded_text
 from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
@@ -45,8 +45,8 @@ MANY_TOKEN_BYTES = 4_000_000
 """Of so many word vectors the late interaction takes ten milliseconds; of more it is left to a thread."""
 EMBEDDING_SECONDS = 20.0
 """So long a question waits for its vector; then the answer comes from words alone. The first one loads the model."""
-RERANKED, RERANKING_SECONDS = 20, 3.0
-"""So many of the best the reranker reads, and so long a question waits for that; longer, until it is loaded."""
+LOOKED_AT_AGAIN_SECONDS = 0.01
+"""After such a wait it is looked whether the hits are still there, unchanged."""
 
 
 class RecallService:
@@ -62,8 +62,7 @@ class RecallService:
     ) -> None:
         self._database = database
         self._embedder = embedder
-        self._reranker = reranker
-        self._reranks = False
+        self._reranking = None if reranker is None else Reranking(reranker)
         self._access = access
         self._clock = clock
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
@@ -100,16 +99,18 @@ class RecallService:
             ):
                 # Rows whose time is over filled the arms: ask again with the time as a filter, before the limits.
                 ranking = await self._ranking(tx, request, select(request, scope, now, always=True), query)
-            reranker = self._reranker if reranked and request.rerank is not False else None
-            reranker = None if request.scope == "persistent" else reranker
-            looked_at = request.limit if reranker is None else max(request.limit, RERANKED)
+            reranking = self._reranking if reranked and request.rerank is not False else None
+            reranking = None if request.scope == "persistent" else reranking
+            looked_at = request.limit if reranking is None else max(request.limit, RERANKED)
             memories = ranking.past or await store.memories(tx, ranking.first(looked_at), now)
         failed = ["embedder"] if partial else []
-        if reranker is not None:
+        if reranking is not None:
+            asked = time.perf_counter()
             with acting_for(scope.tenant_id):
-                ranking, read = await self._reranked(reranker, ranking, memories)
+                ranking, read = await reranking.reranked(ranking, memories)
             failed += [] if read else ["reranker"]
-            memories = await self._still_there(scope, ranking, memories, now)
+            if time.perf_counter() - asked > LOOKED_AT_AGAIN_SECONDS:
+                memories = await self._still_there(scope, ranking, memories, now)
         hits = [
             Hit.model_construct(
                 memory=memories[memory_id],
@@ -241,38 +242,6 @@ class RecallService:
         rows, read = rows.only(here), read.only(here)
         candidates = measure(rows, read, asked, found, turns, weights, now)
         return Ranking.of(request, rows, candidates, found, weights, past, dropped=dropped)
-
-    async def _reranked(
-        self, reranker: Reranker, ranking: Ranking, memories: Mapping[UUID, Memory]
-    ) -> tuple[Ranking, bool]:
-        """The ranking with what the model says of the best of it; and whether it could be asked."""
-        best = [
-            (position, memories[memory_id])
-            for memory_id, position in zip(ranking.first(RERANKED), ranking.order, strict=False)
-            if memory_id in memories
-        ]
-        if len(best) < 2:
-            return ranking, True
-        texts = [
-            embedded_text(each.kind, each.content, each.metadata, each.trigger_condition, each.layer)
-            for _, each in best
-        ]
-        try:
-            async with asyncio.timeout(RERANKING_SECONDS if self._reranks else EMBEDDING_SECONDS):
-                answers = await reranker.scores(ranking.request.query, texts)
-            self._reranks = True
-            if answers is None:
-                return ranking, True
-            told = np.array(answers, dtype=np.float64)
-            if told.shape != (len(best),) or not np.isfinite(told).all():
-                raise ValueError(f"{len(best)} texts have {told.shape} answers, or some that are no numbers")  # noqa: TRY301
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  of others' models: the answer is there without
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-                raise
-            log().warning("the reranker failed", model=reranker.model, error=type(error).__name__)
-            return ranking, False
-        return ranking.reranked([position for position, _ in best], told.tolist()), True
 
     async def _still_there(
         self, scope: Scope, ranking: Ranking, memories: Mapping[UUID, Memory], now: datetime
