@@ -274,6 +274,24 @@ async def test_a_model_that_cannot_be_loaded_is_not_loaded_for_every_question(
     await chosen.close()
 
 
+async def test_a_text_that_cannot_be_read_is_nobody_elses_concern(tmp_path: Path) -> None:
+    tiny_reranker(tmp_path)
+    tokenizer = json.loads((tmp_path / "tokenizer.json").read_text())
+    tokenizer["added_tokens"] = [each for each in tokenizer["added_tokens"] if each["content"] != "[UNK]"]
+    del tokenizer["model"]["vocab"]["[UNK]"]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    chosen = reranker_of(f"onnx:{tmp_path}")
+
+    async def asked(tenant: str, text: str) -> object:
+        with acting_for(tenant):
+            return await chosen.scores("tea?", [text])
+
+    bad, good = await asyncio.gather(asked("a", "\U0001f95c"), asked("b", "tea"), return_exceptions=True)
+    assert isinstance(bad, NotConfiguredError)
+    assert good == await asked("b", "tea")
+    await chosen.close()
+
+
 async def test_a_graph_of_another_shape_is_said_to_be_one(tmp_path: Path) -> None:
     tiny_reranker(tmp_path / "fixed", length=128)
     chosen = reranker_of(f"onnx:{tmp_path / 'fixed'}")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +66,15 @@ class CrossEncoder:
         self._scripts = scripts_of(self._tokenizer.get_vocab())
 
     def scores(self, pairs: list[Pair]) -> list[float | None]:
-        """None of a question in a script that the model does not know."""
+        """None of a question in a script that the model does not know. Raises NotConfiguredError of a pair that it
+        cannot read; of several, whatever that raised."""
         known = {question: is_written_in(question, self._scripts) for question in {asked for asked, _ in pairs}}
         try:
             read = self._tokenizer.encode_batch([pair for pair in pairs if known[pair[0]]])
             answers = iter(list(self._threads.map(self._score, read)))
-        except KeepsError:
-            raise
-        except Exception as error:  # whatever a tokenizer and a graph that others made do not fit each other by
+        except Exception as error:
+            if len(pairs) > 1 or isinstance(error, KeepsError):
+                raise
             raise NotConfiguredError(f"{self._files.weights} cannot read a pair of texts: {error}") from None
         return [next(answers) if known[question] else None for question, _ in pairs]
 
@@ -82,9 +84,14 @@ class CrossEncoder:
     def _score(self, encoding: Any) -> float:
         ids = np.array([encoding.ids], dtype=np.int64)
         found = self._run(ids, np.ones_like(ids), np.array([encoding.type_ids], dtype=np.int64))
-        if found.size != 1 or not np.isfinite(found).all():
-            raise NotConfiguredError(f"{self._files.weights} gives no score of a pair: it is no cross-encoder")
-        return float(found.reshape(-1)[0])
+        if found.size != 1:
+            raise NotConfiguredError(
+                f"{self._files.weights} gives {found.size} numbers of a pair: it is no cross-encoder"
+            )
+        score = float(found.reshape(-1)[0])
+        if not isfinite(score):
+            raise ValueError(f"the score is {score}")
+        return score
 
 
 class LocalReranker:

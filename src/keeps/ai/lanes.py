@@ -104,7 +104,7 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
         if self.runtime is None:
             error, until = self._broken
             if error is not None and time.monotonic() < until:
-                raise error
+                raise error.with_traceback(None)
             try:
                 self.runtime = self._load()
             except KeepsError as error:
