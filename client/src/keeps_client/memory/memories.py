@@ -224,8 +224,8 @@ class Memories(Doing):
         """The memories that best answer `query`, best first: what is true now, unless you ask otherwise.
 
         `since` and `until` bound when a memory began to be true. `as_of` asks what was true and known then, with what
-        was changed or forgotten since; `valid_at` what was true then, as it is known now. `rerank=False` leaves out late
-        interaction and the reranker. `explain` adds to each hit every number that went into its score. Raises
+        was changed or forgotten since; `valid_at` what was true then, as it is known now. `rerank=False` leaves out
+        late interaction and the reranker. `explain` adds to each hit every number that went into its score. Raises
         ValidationFailedError for unknown fields in `filters`.
         """
         return await self._do(
