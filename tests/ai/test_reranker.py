@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from keeps import Keeps, Scope
 from keeps.ai import cross_encoder
-from keeps.ai.artifacts import read_tokenizer
+from keeps.ai.artifacts import read_tokenizer, sha256_of
 from keeps.ai.cross_encoder import LocalReranker, reranker_of
 from keeps.ai.local import MiniLM
 from keeps.cli.main import app
@@ -348,6 +348,17 @@ async def test_other_weights_than_the_pinned_ones_are_not_run(tmp_path: Path, mo
     with pytest.raises(NotConfiguredError, match="SHA-256"):
         await chosen.scores("tea?", ["tea"])
     await chosen.close()
+
+
+def test_what_is_read_is_what_was_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a file of the same package that would be read first."""
+    tiny_reranker(tmp_path)
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "onnx" / "model.onnx").write_bytes(b"another")
+    monkeypatch.setattr(
+        cross_encoder, "LOCAL_SHA256", {name: sha256_of(tmp_path / name) for name in ("model.onnx", "tokenizer.json")}
+    )
+    assert cross_encoder._pinned(tmp_path).weights == tmp_path / "model.onnx"  # noqa: SLF001
 
 
 @pytest.mark.parametrize("name", ["best", "onnx:", "hub:", "openai"])
