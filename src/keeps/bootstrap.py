@@ -19,6 +19,7 @@ from keeps.backups.making import Shipper
 from keeps.cache.redis import RedisCache
 from keeps.cells.opening import CellOpener
 from keeps.clock import Clock, utc_now
+from keeps.context.asking import Asker
 from keeps.context.router import ContextRouter
 from keeps.context.sources import SourceService
 from keeps.conversations.consolidation import SessionConsolidation
@@ -168,9 +169,8 @@ async def open_keeps(
         cleanup_hours = settings.cleanup_interval_hours
         lifecycle = Lifecycle(database, operations, clock, jobs, metrics, items.sweep_user, cleanup_hours)
         sources = SourceService(database, memories, recall, clock)
-        router = opened(
-            ContextRouter(database, asked, conversations, sources, choose_counter(), access, clock, metrics)
-        )
+        asker = Asker(database, asked, conversations, sources, metrics)
+        router = opened(ContextRouter(asker, choose_counter(), access, clock, metrics))
         opened(asked)
         events = opened(EventService(database, Feed(database), clock))
         webhooks = opened(WebhookService(database, clock, metrics, allow_private=settings.webhooks_allow_private))

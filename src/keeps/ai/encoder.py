@@ -112,7 +112,8 @@ class Encoder:
         for index, encoding in enumerate(self._tokenizer.encode_batch(read, add_special_tokens=False)):
             for start in range(0, max(1, min(len(encoding.ids), max_windows * size)), size):
                 part = slice(start, start + size)
-                windows.append((index, _Window(encoding.ids[part], encoding.offsets[part])))  # noqa: PERF401  clearer so
+                window = _Window(encoding.ids[part], encoding.offsets[part])
+                windows.append((index, window))
         return windows
 
     def close(self) -> None:

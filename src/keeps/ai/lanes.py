@@ -120,7 +120,7 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
                 answers = await loop.run_in_executor(self._thread, self._compute, [asked for asked, _ in batch])
             except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
                 raise
-            except BaseException as error:  # noqa: BLE001  whoever asked for it gets it, a panic of other languages, too
+            except BaseException as error:  # noqa: BLE001  whoever asked gets it, a panic of Rust's, too
                 if len(batch) > 1 and not isinstance(error, KeepsError):
                     self._alone += batch  # one that cannot be read fails nobody else's
                     continue

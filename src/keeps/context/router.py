@@ -16,10 +16,6 @@ from keeps.context import sections, signals, standing
 from keeps.context.asking import Asker, Asking
 from keeps.context.filling import Filler, gather
 from keeps.context.signals import Signals
-from keeps.context.sources import SourceService
-from keeps.conversations.service import ConversationService
-from keeps.db.session import Database
-from keeps.providers.service import ProviderService
 from keeps.recall.access import AccessBuffer
 from keeps.recall.relevance import NO_FIGURES_UNDER
 from keeps.scope import Scope
@@ -43,10 +39,7 @@ class ContextRouter:
 
     def __init__(
         self,
-        database: Database,
-        providers: ProviderService,
-        exchanges: ConversationService,
-        sources: SourceService,
+        asker: Asker,
         counter: TokenCounter,
         access: AccessBuffer,
         clock: Clock,
@@ -54,7 +47,7 @@ class ContextRouter:
         *,
         seconds: float = SOURCE_SECONDS,
     ) -> None:
-        self._asker = Asker(database, providers, exchanges, sources, metrics)
+        self._asker = asker
         self._filler = Filler(counter)
         self._access = access
         self._clock = clock
@@ -194,7 +187,7 @@ class ContextRouter:
                     (span,) = await self._dates.map(
                         lambda query: signals.foreign_span(query, asking.now), [asking.request.query]
                     )
-        except Exception as error:  # noqa: BLE001  a parser of any text that people send: what it cannot read names no time
+        except Exception as error:  # noqa: BLE001  what a parser cannot read of people's texts names no time
             log().debug("no time was read", error=type(error).__name__)
             span = None
         asking.sources_ms["dates"] = (time.perf_counter() - started) * 1e3

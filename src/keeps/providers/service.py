@@ -191,7 +191,7 @@ class ProviderService:
                 keys = await held.list_keys()
                 gone = [await held.delete(key) for key in keys]
                 removed[name], left[name] = sum(gone), len(await held.list_keys())
-            except Exception as error:  # noqa: BLE001  another's defect must show in the receipt, not keep ours from being erased
+            except Exception as error:  # noqa: BLE001  another's defect is in the receipt, and ours is erased
                 log().error("provider did not erase", provider=name, error=type(error).__name__)
                 left[name] = 1
         return {name: count for name, count in removed.items() if count}, {

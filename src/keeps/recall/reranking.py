@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -49,12 +49,10 @@ class Reranking:
                 answers = await self._reranker.scores(ranking.request.query, texts)
             if answers is None:
                 return ranking, True
-            told = np.array(answers, dtype=np.float64)
-            if told.shape != (len(best),) or not np.isfinite(told).all():
-                raise ValueError(f"{len(best)} texts have {told.shape} answers, or some that are no numbers")  # noqa: TRY301
+            told = _numbers(answers, len(best))
         except (UnavailableError, TimeoutError):
             return ranking, False
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  of others' models: the answer is there without
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  the hits are there without it
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
@@ -63,4 +61,12 @@ class Reranking:
                 log().warning("the reranker failed", model=self._reranker.model, error=self._failure)
             return ranking, False
         self._answers, self._failure = True, ""
-        return ranking.reranked([position for position, _ in best], told.tolist()), True
+        return ranking.reranked([position for position, _ in best], told), True
+
+
+def _numbers(answers: Sequence[float], count: int) -> list[float]:
+    """Raises ValueError unless there is a number for each."""
+    told = np.array(answers, dtype=np.float64)
+    if told.shape != (count,) or not np.isfinite(told).all():
+        raise ValueError(f"{count} texts have {told.shape} answers, or some that are no numbers")
+    return told.tolist()
