@@ -177,6 +177,24 @@ def test_what_may_be_asked_is_bounded(dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "{=",
+        "SELECT {=} FROM users",
+        "SELECT CURRENT [ !",
+        "! XMLELEMENT [ (",
+        "UPDATE [ REGEXP ! DISTINCT FROM users",
+        "SELECT DATE '2020-01-01' + INTERVAL - , SUBSTRING(name FROM 1 FOR MATCH OR FROM users",
+    ],
+)
+def test_what_the_parser_stumbles_over_is_refused(dialect: Dialect, sql: str) -> None:
+    with pytest.raises(RefusedSQLError) as refused:
+        passed(sql, dialect, tables(dialect))
+    assert refused.value.rule == "syntax"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 @settings(max_examples=30)
 @given(text=st.text(max_size=200))
 def test_any_text_is_passed_or_refused(dialect: Dialect, text: str) -> None:

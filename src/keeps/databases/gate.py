@@ -129,6 +129,9 @@ def _parsed(sql: str, dialect: Dialect) -> exp.Expr:
     except SqlglotError as error:
         said = next((each["description"] for each in getattr(error, "errors", ())), "it cannot be read")
         raise RefusedSQLError("syntax", f"this is no SQL that is understood: {said}") from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        # What sqlglot does not expect, as in `{=`, it stumbles over.
+        raise RefusedSQLError("syntax", "this is no SQL that is understood") from None
     statements = [each for each in found if each is not None]
     if len(statements) != 1:
         raise RefusedSQLError("statement", "give one statement" if statements else "give a SELECT")
