@@ -18,9 +18,10 @@ def host_of(url: str) -> str | None:
     try:
         parsed = URL(url)
         usable = parsed.scheme in ("http", "https") and parsed.user is None and parsed.port is not None
+        host = parsed.host  # of `xn--<` it is read only now, and cannot be
     except ValueError:
         return None
-    return parsed.host if usable and parsed.host and not set(parsed.host) & set(" \t/\\@") else None
+    return host if usable and host and not set(host) & set(" \t/\\@") else None
 
 
 def is_public(host: str) -> bool | None:

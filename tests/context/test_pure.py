@@ -35,6 +35,7 @@ NOW = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)  # a Sunday
         ("last weekend", "2026-11-14", "2026-11-16"),
         ("what did we decide in 2024", "2024-01-01", "2025-01-01"),
         ("2026-02-30 is no day", None, None),
+        ("Q1 0000 and the first quarter of 0000", None, None),
         ("you may march on", None, None),
         ("What may I eat?", None, None),
     ],
@@ -61,7 +62,13 @@ def test_what_a_message_asks_for(message: str, names: tuple[str, ...]) -> None:
     assert read_signals(message, NOW).names == names
 
 
-@given(st.text(max_size=400))
+TIMES = (
+    "last this next since in on the ago week weekend month quarter q1 q4 year years spring winter monday evening"
+    " february 29 30 0 1 3 99999 0000 0001 9999 2024 2024-13-45 31.12.9999 1/2/3 vor jahren hace été"
+)
+
+
+@given(st.text(max_size=400) | st.lists(st.sampled_from(TIMES.split()), max_size=12).map(" ".join))
 def test_signals_never_fail_and_never_end_before_they_begin(message: str) -> None:
     found = read_signals(message, NOW)
     if found.since and found.until:

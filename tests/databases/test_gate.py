@@ -176,6 +176,13 @@ def test_what_may_be_asked_is_bounded(dialect: Dialect) -> None:
         assert refused.value.rule in (rule, "syntax", "statement"), (sql[:50], refused.value.rule)
 
 
+SQL = (
+    "SELECT FROM users id name WHERE AND NOT ( ) [ ] { } = := -> :: , ; . * - < ' \" ` @@ # 1 1.5 NULL CASE WHEN END IN"
+    " BETWEEN LIKE IS AS WITH UNION ORDER BY GROUP LIMIT OVER FILTER CAST INTERVAL DATE EXTRACT SUBSTRING COUNT ARRAY ANY"
+    " JOIN ON AT TIME ZONE JSON_OBJECT XMLELEMENT REGEXP DIV UPDATE MAP"
+).split()
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
     "sql",
@@ -196,7 +203,7 @@ def test_what_the_parser_stumbles_over_is_refused(dialect: Dialect, sql: str) ->
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(max_examples=30)
-@given(text=st.text(max_size=200))
+@given(text=st.text(max_size=200) | st.lists(st.sampled_from(SQL), max_size=12).map(" ".join))
 def test_any_text_is_passed_or_refused(dialect: Dialect, text: str) -> None:
     for sql in (text, f"SELECT {text} FROM users", f"SELECT id FROM users WHERE name = '{text}'"):
         try:

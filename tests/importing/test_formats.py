@@ -29,6 +29,7 @@ LOCOMO = [
             "session_1": [
                 {"speaker": "Ann", "dia_id": "D1:1", "text": "Look!", "blip_caption": "a dog"},
                 {"speaker": "Ben", "dia_id": "D1:2", "text": ""},
+                "Hi",
             ],
         },
     }
@@ -74,17 +75,26 @@ def test_each_bad_line_is_named_with_its_reason(tmp_path: Path) -> None:
         '{"role":"user","content":"good"}',
         '{"role":"user","content":"x","timestamp":"yesterday"}',
         "[]",
+        '{"role": ["user"], "content": "x"}',
+        "[" * 100_000,
     ]
     records = list(read(write(tmp_path, "c.jsonl", "\n".join(lines)), "chat"))
     assert [record.memory["content"] for record in records if record.memory] == ["good"]
-    assert sorted(record.place for record in records if record.problem) == [f"c.jsonl:{n}" for n in (1, 2, 3, 4, 6, 7)]
+    assert sorted(record.place for record in records if record.problem) == [
+        f"c.jsonl:{n}" for n in (1, 2, 3, 4, 6, 7, 8, 9)
+    ]
 
 
 def test_locomo_turns_carry_speaker_session_and_time(tmp_path: Path) -> None:
     path = write(tmp_path, "l.json", json.dumps(LOCOMO))
     assert guess(path) == "locomo"
     records = list(read(path, "auto"))
-    assert [record.problem for record in records] == [None, "has no text", None]
+    assert [record.problem for record in records] == [
+        None,
+        "has no text",
+        "is no turn: an object with speaker and text",
+        None,
+    ]
     first = records[0].memory
     assert (first["content"], first["metadata"], first["session_id"]) == (
         "Look! [shares image: a dog]",
@@ -111,7 +121,14 @@ def test_markdown_is_cut_at_headings_and_code_is_no_heading(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "form"), [("x.json", "{", "chat"), ("x.json", "{}", "locomo"), ("x.txt", "", "nonsense")]
+    ("name", "text", "form"),
+    [
+        ("x.json", "{", "chat"),
+        ("x.json", "[" * 100_000, "chat"),
+        ("x.json", "{}", "locomo"),
+        ("x.json", "[" * 100_000, "locomo"),
+        ("x.txt", "", "nonsense"),
+    ],
 )
 def test_what_is_no_such_format_is_refused(tmp_path: Path, name: str, text: str, form: Any) -> None:
     with pytest.raises(ValidationFailedError):

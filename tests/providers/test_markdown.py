@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keeps.bootstrap import open_keeps
@@ -302,7 +302,18 @@ def test_what_is_written_is_what_is_read(values: dict[str, Any], windows: bool) 
         assert parse(text.replace("\n", "\r\n"), "profile").sections.keys() == sections.keys()
 
 
-@given(st.text(max_size=300))
+FRONT = (
+    "---|revision: |entries:|  a:|    created: |    tags: [a, |    metadata: {|## a|!!timestamp |!!binary |!!int |!!set |"
+    ' !|2024-99-99|12:30:45|.nan|]|}|: |&a |*a|<<: |? |"|x'
+).split("|")
+
+
+@given(
+    st.text(max_size=300)
+    | st.lists(st.sampled_from(FRONT) | st.just("\n"), max_size=30).map(lambda parts: f"---\n{''.join(parts)}\n---\n")
+)
+@example("---\nrevision: !!timestamp soon\n---\n")
+@example("---\nrevision: !!int ''\n---\n")
 def test_no_file_breaks_the_reader(text: str) -> None:
     try:
         found = parse(text, "x")

@@ -190,6 +190,8 @@ async def test_one_server_at_a_time_serves_a_webhook_and_a_dead_ones_lease_ends(
         "http://[::1",
         "http://x:99999/",
         "http://x:abc/",
+        "http://xn--<.de/",
+        "http://xn--\ufb00/",
         "http://a b/",
         "http://[fe80::1%25eth0]/",
         "ftp://example.com/",

@@ -133,7 +133,7 @@ def _read(file: Path) -> dict[str, Any]:
         found = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
     except OSError as error:
         raise ValidationFailedError(f"{str(file)!r} cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError, yaml.YAMLError):
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, yaml.YAMLError):
         raise ValidationFailedError(f"{str(file)!r} is neither JSON nor YAML") from None
     if not isinstance(found, dict):
         raise ValidationFailedError(f"{str(file)!r} holds no object")

@@ -147,14 +147,18 @@ def time_span(text: str, now: datetime) -> Span | None:
         found = pattern.search(plain)
         if found is None:
             continue
-        span = meant(found, now)
+        try:
+            span = meant(found, now)
+            tonight = _midnight(now) + DAY
+        except (ValueError, OverflowError):  # no calendar has the first quarter of the year 0
+            continue
         if span is None:
             continue
         since, until = span
         if _SINCE.search(plain):
-            until = _midnight(now) + DAY
+            until = tonight
         if since < until and since <= now:
-            return since, min(until, _midnight(now) + DAY)
+            return since, min(until, tonight)
     return None
 
 
@@ -242,8 +246,6 @@ def _named_quarter(found: re.Match[str], now: datetime) -> Span:
     quarter, year = int(found[1]), int(found[2]) if found[2] else now.year
     if not found[2] and _quarter(year, quarter)[0] > now:
         year -= 1
-    elif not found[2] and _quarter(year, quarter)[1] > now:
-        year -= 0
     return _quarter(year, quarter)
 
 

@@ -100,7 +100,7 @@ def _chat(name: str, text: str) -> Iterator[Record]:
                 continue
             try:
                 value = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 yield Record(f"{name}:{number}", None, f"is not JSON: {error}")
                 continue
             if isinstance(value, dict) and "messages" in value:
@@ -116,7 +116,7 @@ def _chat(name: str, text: str) -> Iterator[Record]:
     else:
         try:
             value = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValidationFailedError(f"{name} is not JSON: {error}") from None
         many = (
             value
@@ -166,10 +166,10 @@ def _message(place: str, message: object, session: str, position: int) -> Record
         "source": place[:255],
     }
     role = message.get("role")
-    if role in _ROLES:
+    if isinstance(role, str) and role in _ROLES:
         memory["role"] = role
     elif role is not None:
-        return Record(place, None, f"unknown role {role!r}; there are {', '.join(sorted(_ROLES))}")
+        return Record(place, None, f"unknown role {str(role)[:40]!r}; there are {', '.join(sorted(_ROLES))}")
     if isinstance(message.get("name"), str):
         memory["metadata"] = {"speaker": message["name"]}
     moment = next(
@@ -188,7 +188,7 @@ def _locomo(path: Path) -> Iterator[Record]:
     """LoCoMo's JSON: a list of samples, each a `conversation` with sessions of dated turns between two speakers."""
     try:
         samples = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, UnicodeDecodeError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise ValidationFailedError(f"{path.name} is not LoCoMo's JSON: {error}") from None
     if not isinstance(samples, list):
         raise ValidationFailedError(f"{path.name} is not LoCoMo's JSON: it should be a list of samples")
@@ -203,6 +203,9 @@ def _locomo(path: Path) -> Iterator[Record]:
         for session in sessions:
             begun = _locomo_time(str(conversation.get(f"{session}_date_time", "")))
             for position, turn in enumerate(conversation[session]):
+                if not isinstance(turn, dict):
+                    yield Record(f"{name} {session}:{position}", None, "is no turn: an object with speaker and text")
+                    continue
                 place = f"{name} {turn.get('dia_id', f'{session}:{position}')}"
                 text = str(turn.get("text", ""))
                 if turn.get("blip_caption"):

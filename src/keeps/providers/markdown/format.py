@@ -148,7 +148,7 @@ def _front_matter(text: str, name: str) -> tuple[dict[str, object], str]:
     except yaml.YAMLError as error:
         where = getattr(getattr(error, "problem_mark", None), "line", 0)
         raise UnreadableError(f"{name}: the front matter is no YAML, near line {where + 2}") from None
-    except (RecursionError, ValueError):
+    except (RecursionError, ValueError, TypeError, LookupError, AttributeError):  # `!!timestamp soon`, for one
         raise UnreadableError(f"{name}: the front matter cannot be read") from None
     if not isinstance(head, dict):
         raise UnreadableError(f"{name}: the front matter is no mapping")
