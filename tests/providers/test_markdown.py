@@ -303,8 +303,8 @@ def test_what_is_written_is_what_is_read(values: dict[str, Any], windows: bool) 
 
 
 FRONT = (
-    "---|revision: |entries:|  a:|    created: |    tags: [a, |    metadata: {|## a|!!timestamp |!!binary |!!int |!!set |"
-    ' !|2024-99-99|12:30:45|.nan|]|}|: |&a |*a|<<: |? |"|x'
+    "---|revision: |entries:|  a:|    created: |    tags: [a, |    metadata: {|## a|!!timestamp |!!binary |!!int |"
+    '!!set | !|2024-99-99|12:30:45|.nan|]|}|: |&a |*a|<<: |? |"|x'
 ).split("|")
 
 
