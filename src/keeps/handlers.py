@@ -75,7 +75,8 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
     async def queried(s: Scope, p: databases.DatabaseName, b: databases.DatabaseQuery) -> QueryResult:
         if b.sql is not None:
             return await k.databases.query_sql(s, p.name, b.sql)
-        asked = databases.DataQuestion(question=b.question or "", database=p.name, remember=b.remember)
+        # A name in an address may be one that no database can have; then there is none of it.
+        asked = databases.DataQuestion.model_construct(question=b.question, database=p.name, remember=b.remember)
         return await k.databases.query_data(s, asked)
 
     async def revoked(s: Scope, p: access.KeyId, _: object) -> KeyInfo:

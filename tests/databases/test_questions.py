@@ -16,16 +16,19 @@ import pytest
 
 from keeps.bootstrap import open_keeps
 from keeps.engine import Keeps
+from keeps.handlers import handlers_of
 from keeps.scope import Scope
 from keeps.settings import load_settings
 from keeps_client.errors import (
     DatabaseFailedError,
     ForbiddenError,
     NotConfiguredError,
+    NotFoundError,
     QueryRefusedError,
     UnavailableError,
     ValidationFailedError,
 )
+from keeps_client.models.databases import QUERY_SQL, DatabaseName, DatabaseQuery
 from tests.databases.conftest import CANARY, KEYS, Asked
 from tests.databases.test_asking import added
 from tests.scripted_llm import Script, script
@@ -61,6 +64,14 @@ async def test_a_question_is_answered(clever: Keeps, tenant: str, script: Script
     assert CANARY not in script.asked[0]
     (written,) = (await memory.list_queries()).items
     assert (written.question, written.sql, written.outcome) == ("How often did Ada buy?", COUNT, "allowed")
+
+
+@pytest.mark.parametrize("name", ["shop", "A name that no database can have.", "🙂", "x" * 255])
+async def test_a_database_that_is_not_there_is_not_found(clever: Keeps, tenant: str, name: str) -> None:
+    asked = handlers_of(clever)[QUERY_SQL]
+    for query in (DatabaseQuery(question="How often did Ada buy?"), DatabaseQuery(sql=COUNT)):
+        with pytest.raises(NotFoundError):
+            await asked(Scope(tenant, "alice"), DatabaseName(name=name), query)
 
 
 async def test_sql_that_is_wrong_is_written_once_more(
