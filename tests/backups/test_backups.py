@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from keeps.backups.folder import BackupFolder
+from keeps.backups.folder import SEGMENT, BackupFolder
 from keeps.backups.making import create, plan_of, set_up, ship
 from keeps.backups.restoring import restore, verify
 from keeps.bootstrap import open_keeps
@@ -35,7 +35,7 @@ from keeps_client.errors import (
     ValidationFailedError,
 )
 from tests.cli.test_cli import Cli
-from tests.conftest import admin
+from tests.conftest import admin, until
 
 
 async def opened(home: Path) -> Keeps:
@@ -153,15 +153,26 @@ async def test_a_folder_that_is_away_loses_nothing_of_the_log(
         keeps = await opened(home)
         folder.rename(tmp_path / "unmounted")
         await keeps.memory(Scope("acme", "alice")).remember("While the disk was away.")
+        async with server.administered() as connection:
+            await connection.execute("SELECT pg_switch_wal()")
+        spool = server.folder.data.parent / SPOOL
+
+        def waiting() -> set[str]:
+            return {each.name for each in spool.iterdir() if SEGMENT.fullmatch(each.name)}
+
+        await until(waiting, "the log is in the spool")
+        kept = waiting()
         with pytest.raises(ValidationFailedError, match="no folder of backups"):
             await create(server, utc_now)
+        assert waiting() >= kept
         with pytest.raises(UnavailableError, match="cannot be noted"):
             await keeps.tenants.erase_user(Scope("acme"), "alice")
         assert len((await keeps.memory(Scope("acme", "alice")).list()).items) == 1, "an erasure that is not noted waits"
         (tmp_path / "unmounted").rename(folder)
         await create(server, utc_now)
+        assert waiting().isdisjoint(kept)
+        assert kept <= set(plan_of(home).opened().segments())
         await keeps.close()
-    assert list((server.folder.data.parent / SPOOL).iterdir()) == []
     restored = new_home("back")
     await restore(plan_of(home).opened(), restored, opening)
     assert await contents(restored, "acme", "alice") == {"While the disk was away."}
