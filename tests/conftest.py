@@ -93,6 +93,16 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
+_OPENED: list[Keeps] = []
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """What a test left for the index nobody asks for again, and the next ones would wait for it."""
+    for each in _OPENED:
+        each.indexer._waiting.clear()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
 LONGEST_FIRST = ("server", "transfer", "faults", "lifecycle", "cli")
 """Folders whose files take longest: begun last, one of them would run on while the other processors rest."""
 
@@ -253,8 +263,9 @@ async def keeps(server: EmbeddedPostgres, app_url: str, shared: _Shared) -> Asyn
         if os.environ.get("KEEPS_TEST_CELLS")
         else Keeps.open(database_url=app_url, embedder=shared)
     ) as opened:
+        _OPENED.append(opened)
         yield opened
-        indexing.SETTLE_SECONDS = 0.0  # what a thousand tests left for the index is thrown away
+        indexing.SETTLE_SECONDS = 0.0
 
 
 async def opened_on(url: str, embedder: _Shared) -> Keeps:
