@@ -226,6 +226,21 @@ def test_stdout_holds_the_answer_alone_and_stored_text_moves_no_cursor(cli: Cli)
         json.loads(cli("context", "what?", "--json", KEEPS_LOG_LEVEL=level).stdout)
 
 
+def test_a_terminal_without_unicode_loses_nothing(cli: Cli) -> None:
+    said = "Zoë met 🙂 in Łódź."
+    cli("remember", said, "--user", "zoe")
+    keeps = Path(sys.executable).parent / "keeps"
+    for arguments, shown in (("--json",), said), ((), json.dumps(said)[1:-1]):
+        done = subprocess.run(
+            [keeps, "recall", "Zoë", "--user", "zoe", *arguments],
+            env=cli.environment | {"PYTHONIOENCODING": "ascii"},
+            capture_output=True,
+            check=True,
+        )
+        text = done.stdout.decode("ascii")
+        assert shown in (json.loads(text)["hits"][0]["memory"]["content"] if arguments else text)
+
+
 def test_who_names_a_user_makes_a_key_of_theirs(cli: Cli) -> None:
     assert cli.json("keys", "make", "hers", "--user", "alice")["user_id"] == "alice"
     assert cli.json("keys", "make", "anyones")["user_id"] is None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import os
 import sys
 from pathlib import Path
@@ -85,8 +88,18 @@ for module in (
     module.register(app)
 
 
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """What a terminal's encoding has no sign for, as JSON writes it: in JSON it means the same."""
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
 def main() -> None:
     """The console script."""
+    codecs.register_error("keeps", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(errors="keeps")
     try:
         app()
     except KeepsError as error:
