@@ -74,6 +74,20 @@ async def test_a_right_answer_gives_facts_and_a_summary(
     assert "[1] user: I grew up by the sea" in script.asked[0]
 
 
+async def test_what_cannot_be_stored_is_left_out_of_an_answer(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    script.answers = [
+        {"facts": [fact(1, "home\0town", "Whit\0by")], "summary": "She keeps \0hens."},
+    ]
+    facts, counts = await consolidated(keeps, clock, tenant)
+    assert facts == ["The user's hometown is Whitby."]
+    assert counts == {"sessions": 1, "facts": 1}
+    lone = '{"facts": [], "summary": "\ud800 hens"}'
+    script.answers = [lone]
+    assert await consolidated(keeps, clock, tenant, "s2") == (facts, {"llm_away": 1})
+
+
 async def test_what_no_message_says_is_dropped_and_no_id_can_be_made_up(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str
 ) -> None:

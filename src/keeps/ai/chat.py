@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
+from pydantic_core import from_json
 
 from keeps.db.session import forbid_inside_transaction
 from keeps_client.errors import NotConfiguredError, UnavailableError
@@ -66,8 +67,8 @@ class OpenAIChat:
         for _ in range(2):
             said = await self._ask(messages, shape, spend)
             try:
-                return shape.model_validate_json(_object_in(said))
-            except ValidationError:
+                return shape.model_validate(_without_nul(from_json(_object_in(said))))
+            except (ValueError, TypeError):  # no JSON, another shape, half of a surrogate pair
                 messages = [
                     *messages,
                     {
@@ -114,6 +115,19 @@ class OpenAIChat:
                 if not self._knows_schemas:
                     raise
                 self._knows_schemas = False
+
+
+def _without_nul(value: Any) -> Any:
+    """What JSON can say and PostgreSQL cannot keep is left out of all texts."""
+    match value:
+        case str():
+            return value.replace("\0", "")
+        case list():
+            return [_without_nul(each) for each in cast("list[Any]", value)]
+        case dict():
+            return {key: _without_nul(each) for key, each in cast("dict[str, Any]", value).items()}
+        case _:
+            return value
 
 
 def _object_in(text: str) -> str:
