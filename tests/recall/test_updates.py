@@ -19,6 +19,16 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
     ("one", "other", "same"),
     [
         ("The author of Dune is Frank.", "The author of Dune is Peter Smith.", True),
+        (
+            "The author of Our Mutual Friend is Charles Dickens.",
+            "The author of Our Mutual Friend is Charles Darwin.",
+            True,
+        ),
+        ("Lena lives in New York.", "Lena lives in New Jersey.", True),
+        ("The mayor of New York plays golf.", "The mayor of New Jersey plays golf.", False),
+        ("The author of Our Mutual Friend is Charles.", "The author of Our Mutual Enemy is Charles.", False),
+        ("The author of Dune is Frank.", "The author of Dune is Frank Herbert.", False),
+        ("Lena wrote the whole long book.", "Lena wrote the whole long letter.", False),
         ("Lena was born in the city of Hull.", "Lena was born in the city of Leeds.", True),
         ("My budget is $50.", "My budget is now $60.", True),
         ("Lena plays the position of goalkeeper.", "Lena plays the position of forward.", True),

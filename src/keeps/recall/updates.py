@@ -121,10 +121,18 @@ def same_statement(first: Sequence[str], second: Sequence[str]) -> bool:
         len(rest) > MOST_VALUE_WORDS or _COPULAS.intersection(map(str.lower, rest)) for rest in rests
     ):
         return False
-    head = [word.lower() for word in first[:shared]]
+    is_name = all(word[0].isupper() for rest in rests for word in rest)
+    head = [word.lower() for word in first[: shared - (_name_begun(first[:shared]) if is_name else 0)]]
     while head and head[-1] in _ARTICLES:
         head.pop()
     return len(head) >= LEAST_SHARED and head[-1] in _LINKS and not _LINKS.union(_ARTICLES).issuperset(head)
+
+
+def _name_begun(shared: Sequence[str]) -> int:
+    """With how many words of a name two values begin alike, after a link: `Charles` of `is Charles Dickens` and `is
+    Charles Darwin`, `New` of `in New York` and `in New Jersey`."""
+    count = next((count for count, word in enumerate(reversed(shared)) if word.lower() in _LINKS), 0)
+    return count if all(word[0].isupper() for word in shared[len(shared) - count :]) else 0
 
 
 def asked_kinds(question: str) -> list[str]:
