@@ -152,7 +152,24 @@ def _front_matter(text: str, name: str) -> tuple[dict[str, object], str]:
         raise UnreadableError(f"{name}: the front matter cannot be read") from None
     if not isinstance(head, dict):
         raise UnreadableError(f"{name}: the front matter is no mapping")
+    if _is_more_than(head, len(front)):
+        raise UnreadableError(f"{name}: the front matter repeats itself by `*` without end; write it out")
     return cast("dict[str, object]", head), body
+
+
+def _is_more_than(value: object, most: int) -> bool:
+    """Whether YAML says more than stands there: `*a` is all of `&a` again, and that may hold the like."""
+    waiting = [value]
+    while waiting and most >= 0:
+        match waiting.pop():
+            case dict() as held:
+                waiting += [*held.keys(), *held.values()]
+            case list() | tuple() | set() as held:
+                waiting += held
+            case _:
+                pass
+        most -= 1
+    return most < 0
 
 
 def _section(key: str, value: JsonValue, told: Mapping[str, Any], name: str) -> Section:
