@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from yarl import URL
 
 from keeps.console.door import STATIC
+from keeps.console.pages import PAGES
 from keeps.console.sessions import COOKIE, Session, Sessions
 from keeps.console.views import curve, quoted, stacked, word_diff
 from keeps.engine import Keeps, LocalAdmin, LocalMemory
@@ -292,6 +294,27 @@ async def test_numbers_names_and_forms_that_cannot_be_are_said_so(secured_url: s
             assert where.count("/") == 4, where
     for name, part in (("a/b", "a%2Fb"), ("..", "%2E%2E"), ("a.b", "a.b"), ("ä?#", "%C3%A4%3F%23")):
         assert quoted(name) == part
+
+
+HOSTILE = ("\0", "🙂\u202e", "x" * 2_000, "-1", "{=", "9999-12-31T23:59", "in Q1 0000", "<script>alert(1)</script>")
+
+
+async def test_no_page_breaks_on_what_is_sent(secured_url: str, alices: dict[str, str]) -> None:
+    """Whatever stands in one of the fields that a page reads, or in its path."""
+    sent = 0
+    async with browsing(secured_url, token(alices["tenant_id"], "carol", "operator")) as http:
+        for (name, method, path, form), value in product(asked(alices, MARK), HOSTILE):
+            source = inspect.getsource(PAGES[name])
+            for field in re.findall(r'(?:asked|number|moment|chosen)\("(\w+)"', source) if method == "GET" else form:
+                where = URL(path).update_query({field: value}) if method == "GET" else URL(path)
+                status, text = await text_of(http, method, str(where), {**form, field: value})
+                assert status < 500, f"{name} with {field}={value[:20]!r}: {status} {text[:300]}"
+                assert "<script>alert" not in text or name == "GET /ui/memories/export", name
+                sent += 1
+            for identity in {each for each in alices.values() if f"/{each}" in path}:
+                status, text = await text_of(http, method, path.replace(f"/{identity}", f"/{quoted(value)}"), form)
+                assert status < 500, f"{name} with {value[:20]!r} in its path: {status} {text[:300]}"
+    assert sent >= 200
 
 
 async def test_a_conversation_opens_by_its_id(secured_url: str, keeps: Keeps, tenant: str) -> None:
