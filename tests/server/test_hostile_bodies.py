@@ -12,10 +12,13 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
+from yarl import URL
 
 from keeps.bootstrap import open_keeps
 from keeps.settings import Settings
@@ -148,6 +151,27 @@ async def test_hostile_text_in_every_place_holds_nobody_up(secured_url: str, ten
                     break
     assert statuses[200] + statuses[201] > (100 if THOROUGH else 40)
     print(f"{len(requests)} requests: {statuses}")
+
+
+NAMES = ("a name with spaces.", "🙂\u202e", "x" * 255, "x" * 300, "{=", "\0", "-1", "..", "a/b")
+ALSO = {"post /v1/databases/{name}/query": [{"question": "How many?"}]}
+"""Further bodies of a route: what it does with them is something else."""
+
+
+async def test_no_name_in_an_address_breaks_a_route(secured_url: str, tenant: str) -> None:
+    headers = {"Authorization": f"Bearer {token(tenant, 'mallory', 'admin')}"}
+    asked = 0
+    async with aiohttp.ClientSession(secured_url, headers=headers) as http:
+        for name, (request, _, _) in ROUTES.items():
+            method, path = name.split(" ")
+            bodies = [request.get("json"), *ALSO.get(name, [])]
+            for text, body in product(NAMES, bodies) if "{" in path else ():
+                where = URL(re.sub(r"{\w+}", lambda _, text=text: quote(text, safe=""), path), encoded=True)
+                async with http.request(method, where, params=request.get("params"), json=body) as answer:
+                    told = (await answer.read())[:300]
+                assert answer.status < 500 or b"not_configured" in told, f"{name} of {text!r}: {answer.status} {told!r}"
+                asked += 1
+    assert asked >= 200
 
 
 def _lists(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
