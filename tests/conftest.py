@@ -94,6 +94,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 _OPENED: list[Keeps] = []
+indexing.RETRY_SECONDS = 0.2
+"""A model that is away in a test comes back at once."""
 
 
 @pytest.hookimpl(trylast=True)

@@ -241,7 +241,7 @@ async def test_the_multilingual_model_finds_across_languages(tmp_path: Path) -> 
     questions = np.array([(await chosen.embed_query(each)).sentence for each in asked])
     assert (questions @ texts.T).argmax(axis=1).tolist() == [0, 1, 2]
     assert abs(float(texts[0] @ texts[2])) < 0.5
-    for text in ["", "😀", "x" * 50_000, "\u202e"]:
+    for text in ["", "😀", "x" * 5_000, "\u202e"]:
         assert np.isfinite((await chosen.embed([text]))[0].sentence).all()
     await chosen.close()
 

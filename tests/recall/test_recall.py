@@ -12,6 +12,7 @@ import pytest
 
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.engine import Keeps, LocalMemory
+from keeps.indexing import service as indexing
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from keeps_client.models import Explanation, Hit
@@ -76,7 +77,10 @@ async def test_a_misspelt_name_finds_its_owner(memory: LocalMemory) -> None:
     assert contents(await memory.recall("Przybilsky", limit=1)) == ["Przybylski called about the invoice."]
 
 
-async def test_a_memory_without_a_vector_is_found_by_its_words_from_the_first_moment(app_url: str, tenant: str) -> None:
+async def test_a_memory_without_a_vector_is_found_by_its_words_from_the_first_moment(
+    app_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "SETTLE_SECONDS", 0.0)
     async with Keeps.open(database_url=app_url, embedder=_Broken()) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
         receipt = await memory.remember("The zeppelin leaves at dawn.", index="later")
@@ -362,7 +366,10 @@ class _Behind:
     async def close(self) -> None: ...
 
 
-async def test_what_is_not_indexed_yet_is_found_beside_what_is(app_url: str, shared: Any, tenant: str) -> None:
+async def test_what_is_not_indexed_yet_is_found_beside_what_is(
+    app_url: str, shared: Any, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "SETTLE_SECONDS", 0.0)
     embedder = _Behind(shared)
     async with Keeps.open(database_url=app_url, embedder=embedder) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
