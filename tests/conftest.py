@@ -76,7 +76,8 @@ def pytest_sessionfinish() -> Generator[None]:
     yield
     faulthandler.cancel_dump_traceback_later()
     # Before those of executors, which wait for their threads.
-    threading._register_atexit(faulthandler.dump_traceback_later, END_SECONDS, exit=True)  # noqa: SLF001  # type: ignore
+    ended: Any = threading._register_atexit  # noqa: SLF001  # type: ignore
+    ended(faulthandler.dump_traceback_later, END_SECONDS, exit=True)
 
 
 @pytest.hookimpl(tryfirst=True)

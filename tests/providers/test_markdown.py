@@ -324,7 +324,7 @@ def test_no_file_breaks_the_reader(text: str) -> None:
 
 @pytest.mark.parametrize("inner", ["&a0 [x, x, x, x, x, x, x, x, x]", "&a0 {x: *a0}", "&a0 [*a0]"])
 def test_a_file_says_no_more_than_stands_in_it(inner: str) -> None:
-    """Ten aliases of ten aliases, twelve deep, are a billion of billions; one of itself never ends."""
+    """Nine aliases of nine aliases, twenty deep, are a billion of billions; one of itself never ends."""
     levels = "".join(f"    a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
     front = f"entries:\n  k:\n    metadata:\n    a0: {inner}\n{levels}    tags: *a19\n"
     with pytest.raises(UnreadableError, match="repeats itself"):

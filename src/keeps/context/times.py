@@ -312,7 +312,8 @@ _MEANT: tuple[tuple[str, _Meant], ...] = (
     (
         (
             r"\b(?:yesterday|gestern|ayer|hier)(?: (?:in the |por la |au"
-            r" )?(morning|afternoon|evening|night|früh|morgen|nachmittag|abend|nacht|mañana|tarde|noche|matin|après-midi|soir))?\b(?!"
+            r" )?(morning|afternoon|evening|night|früh|morgen|nachmittag|abend|nacht|mañana|tarde|noche|matin"
+            r"|après-midi|soir))?\b(?!"
             r" (?:is|was) a (?:song|film|book|poem))"
         ),
         lambda found, now: _part_of(_midnight(now) - DAY, found[1]),

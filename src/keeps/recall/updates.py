@@ -35,7 +35,8 @@ _WORD = re.compile(r"[^\s,;:!\"“”()]+")
 MOST_WORDS, MOST_VALUE_WORDS = 30, 8
 
 _ASKS = re.compile(
-    r"^(?:(?:by|on|at|in|for|until)\s+)?(?:what|which|when|where|who|how\s+(?:many|much|long|often|old|big|large|far))\b",
+    r"^(?:(?:by|on|at|in|for|until)\s+)?"
+    r"(?:what|which|when|where|who|how\s+(?:many|much|long|often|old|big|large|far))\b",
     re.IGNORECASE,
 )
 _ASKS_OF_THE_PAST = re.compile(
@@ -44,12 +45,19 @@ _ASKS_OF_THE_PAST = re.compile(
     re.IGNORECASE,
 )
 _CHANGE = re.compile(
-    r"\b(?:updat|increas|decreas|reduc|rais|lower|improv|adjust|chang|mov|switch|re-?schedul|postpon|extend|shorten|expand|reach|upgrad|revis|shift"
+    r"\b(?:updat|increas|decreas|reduc|rais|lower|improv|adjust|chang|mov|switch|re-?schedul|postpon|extend|shorten"
+    r"|expand|reach|upgrad|revis|shift"
     r"|delay|bump)(?:e?d|ing)\b|\b(?:grew|grown|push(?:ed|ing) back|cut to|(?:down|up) (?:to|from))\b",
     re.IGNORECASE,
 )
-_MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-_NUMBER = r"\b\d[\d,.]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|hundred)\b"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_NUMBER = (
+    r"\b\d[\d,.]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty"
+    r"|fifty|hundred)\b"
+)
 _KINDS: tuple[tuple[str, str, str], ...] = (
     (
         "money",
@@ -70,7 +78,8 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
         "number",
         (
             r"\bhow"
-            r" (?:many|much|long|often|old|far|big|large)\b|\b(?:number|count|quota|target|goal|average|total|limit|size|score|duration|length)\b"
+            r" (?:many|much|long|often|old|far|big|large)\b"
+            r"|\b(?:number|count|quota|target|goal|average|total|limit|size|score|duration|length)\b"
         ),
         _NUMBER,
     ),
@@ -99,7 +108,8 @@ def latest_first(
 ) -> list[int]:
     """The positions of candidates, best first, with later truths before the earlier ones on the same matter.
 
-    `told`: of at least the first STATEMENTS · `weights`: how rare each word of the question is · `similarity`: of two candidates, by meaning.
+    `told`: of at least the first STATEMENTS · `weights`: how rare each word of the question is · `similarity`: of two
+    candidates, by meaning.
     """
     best = _by_statement(list(order[:STATEMENTS]), told) + list(order[STATEMENTS:])
     kinds = asked_kinds(question)
@@ -121,18 +131,18 @@ def same_statement(first: Sequence[str], second: Sequence[str]) -> bool:
         len(rest) > MOST_VALUE_WORDS or _COPULAS.intersection(map(str.lower, rest)) for rest in rests
     ):
         return False
-    is_name = all(word[0].isupper() for rest in rests for word in rest)
-    head = [word.lower() for word in first[: shared - (_name_begun(first[:shared]) if is_name else 0)]]
+    head = [word.lower() for word in first[: shared - _name_begun(first[:shared], rests)]]
     while head and head[-1] in _ARTICLES:
         head.pop()
     return len(head) >= LEAST_SHARED and head[-1] in _LINKS and not _LINKS.union(_ARTICLES).issuperset(head)
 
 
-def _name_begun(shared: Sequence[str]) -> int:
+def _name_begun(shared: Sequence[str], rests: Sequence[Sequence[str]]) -> int:
     """With how many words of a name two values begin alike, after a link: `Charles` of `is Charles Dickens` and `is
-    Charles Darwin`, `New` of `in New York` and `in New Jersey`."""
+    Charles Darwin`. In `the mayor of New York plays` it is no value that begins: not all that follows is a name."""
     count = next((count for count, word in enumerate(reversed(shared)) if word.lower() in _LINKS), 0)
-    return count if all(word[0].isupper() for word in shared[len(shared) - count :]) else 0
+    names = [*shared[len(shared) - count :], *(word for rest in rests for word in rest)]
+    return count if all(word[0].isupper() for word in names) else 0
 
 
 def asked_kinds(question: str) -> list[str]:
