@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +24,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
+from keeps.ai.embedder import Embedding
 from keeps.ai.local import MiniLM
 from keeps.bootstrap import open_keeps
 from keeps.cells.service import CellService
@@ -41,6 +42,7 @@ collect_ignore = [] if find_spec("google") and find_spec("google.adk") else ["in
 """Frameworks have an environment of their own: `make test-integrations`."""
 SECRET_KEY = "a key for tests that is long enough and no secret"
 HELD = pytest.StashKey[bool]()
+SHORT = 2_000
 END_SECONDS = 120
 """What the end of a run may take: its fixtures, and the threads that they leave."""
 watchdog.install()
@@ -244,11 +246,20 @@ async def embedder(anyio_backend: str) -> AsyncIterator[MiniLM]:
 
 
 class _Shared:
-    """An embedder that engines may close, while the run goes on using it."""
+    """An embedder that engines may close, while the run goes on using it. The same short text it reads once: half of
+    all that tests store was stored by another before."""
 
     def __init__(self, inner: MiniLM) -> None:
         self.model, self.dimensions = inner.model, inner.dimensions
-        self.embed, self.embed_query, self.spans = inner.embed, inner.embed_query, inner.spans
+        self.embed_query, self.spans = inner.embed_query, inner.spans
+        self._inner = inner
+        self._known: dict[str, Embedding] = {}
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        read = dict(zip(new, await self._inner.embed(new), strict=True))
+        self._known.update((text, vectors) for text, vectors in read.items() if len(text) <= SHORT)
+        return [read[text] if text in read else self._known[text] for text in texts]
 
     async def close(self) -> None: ...
 

@@ -23,9 +23,9 @@ import pytest
 import keeps
 import keeps_client
 
-SECONDS = 1.0
-LENGTH = 30_000
-PAIR_LENGTH = 15_000
+SECONDS = 0.25
+LENGTH = 15_000
+PAIR_LENGTH = 7_500
 _CATEGORIES = {
     constants.CATEGORY_SPACE: " \t\n",
     constants.CATEGORY_DIGIT: "17",
