@@ -22,7 +22,7 @@ from keeps.recall.passages import best_passage
 from keeps.recall.ranking import Ranking
 from keeps.recall.rows import NUMBERS, Rows
 from keeps.recall.signs import Nearest, joined, read_signs
-from keeps.recall.words import ENTRY, Layout, Postings, Scored, Spot, left_out_of, read_matches
+from keeps.recall.words import ENTRY, Layout, Postings, Scored, left_out_of, read_matches
 from keeps.text.languages import FUNCTION_WORDS
 from keeps.text.names import SENTENCE_END
 from keeps.text.packing import pack
@@ -229,7 +229,7 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
     positions, matches = read_matches(read, WORDS)
     layout = Layout(read)
     expected = {
-        Spot(*who, place): (
+        (*who, place): (
             [counts.get(word, 0) if word not in left else 0 for word in WORDS],
             min(length, 32_767),
             session,
@@ -249,21 +249,25 @@ def test_what_is_read_of_lists_and_of_new_memories_is_what_they_hold(
     assert read_nowhere.tolist() == [
         size > 0 and word not in read_somewhere for word, size in zip(WORDS, left_out.tolist(), strict=True)
     ]
-    spots = layout.spots(positions)
+    places = layout.places(positions)
     frequencies = np.zeros((len(positions), len(WORDS)))
     frequencies[matches.rows, matches.columns] = matches.counts
     assert dict(
         zip(
-            spots,
+            zip(*places, strict=True),
             zip(frequencies.tolist(), matches.lengths.tolist(), matches.sessions.tolist(), strict=True),
             strict=True,
         )
-    ) == {spot: tuple(each) for spot, each in expected.items()}
-    assert layout.positions(spots).tolist() == positions.tolist() == sorted(positions.tolist())
+    ) == {place: tuple(each) for place, each in expected.items()}
+    assert layout.positions(*places).tolist() == positions.tolist() == sorted(positions.tolist())
     rows = np.arange(len(positions), dtype=np.float64)
     scored = Scored(layout, positions, np.array(rows % 7, dtype=np.float64), rows)
-    assert scored.at([*spots, None, Spot("nobody", "current", 0)])[1].tolist() == [*range(len(spots)), 0, 0]
-    order = sorted(range(len(spots)), key=lambda row: (-(row % 7), row))
+    later = [(each.audience, each.life, each.next_place) for each in read]
+    nowhere = layout.positions(*zip((None, None, None), ("nobody", "current", 0), *later, strict=True))
+    assert (nowhere == -1).all(), "nobody, and who came after the words were read"
+    wanted = np.concatenate((positions, nowhere))
+    assert scored.at(wanted)[1].tolist() == [*range(len(positions)), *[0] * len(nowhere)]
+    order = sorted(range(len(positions)), key=lambda row: (-(row % 7), row))
     assert scored.best(5).tolist() == [positions[row] for row in order[:5]]
 
 
@@ -286,8 +290,8 @@ def test_vectors_with_the_nearest_signs_pass(count: int, dimensions: int, seed: 
         for each in (nearest, all_of_them):
             each.see(*read_signs(b"".join(entries[start : start + 100]), 4 + signs.shape[1]), 1_000)
     nearest.see(*read_signs(b"\x00" * 1_060, 106), 0)  # of a model with other dimensions: nothing
-    assert sorted(all_of_them.best().positions.tolist()) == list(range(1_000, 1_000 + count))
-    passed = nearest.best().positions
+    assert sorted(all_of_them.best().tolist()) == list(range(1_000, 1_000 + count))
+    passed = nearest.best()
     assert len(set(passed.tolist())) == min(7, count)
     agreement = np.where(vectors > 0, 1.0, -1.0) @ question
     differing = ((vectors > 0) != (question > 0)).sum(axis=1)

@@ -50,12 +50,17 @@ def similarities(query: Floats, packed: bytes) -> Floats:
     rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, TOKEN_BYTES)
     found = np.empty((len(rows), len(query)), dtype=np.float32)
     at_once = max(1, ALONE // (HALF * max(1, len(query))))
+    # A byte is low + 16 high, so low · a + high · b is byte · a + high · (b - 16 a): half the work of taking it apart.
+    # Scale and offset are applied to the products, not to the vectors: there are far fewer of them.
+    of_bytes, of_high = query[:, :HALF].T, (query[:, HALF:] - 16 * query[:, :HALF]).T
+    offset = 8 * query.sum(axis=1)
     for start in range(0, len(rows), at_once):
-        some = rows[start : start + at_once]
-        # Scale and offset are applied to the products, not to the vectors: there are far fewer of them.
-        low, high = (some[:, 1:] & 15).astype(np.float32), (some[:, 1:] >> 4).astype(np.float32)
-        products = low @ query[:, :HALF].T + high @ query[:, HALF:].T - 8 * query.sum(axis=1)
-        found[start : start + at_once] = products * (some[:, :1].astype(np.float32) / (255 * 7))
+        some = rows[start : start + at_once, 1:]
+        products = some.astype(np.float32) @ of_bytes
+        products += (some >> 4).astype(np.float32) @ of_high
+        products -= offset
+        scales = rows[start : start + at_once, :1].astype(np.float32) / (255 * 7)
+        np.multiply(products, scales, out=found[start : start + at_once])
     return found
 
 

@@ -25,8 +25,8 @@ from keeps.recall import bm25, store
 from keeps.recall.conditions import Selection
 from keeps.recall.kept import MANY_WORDS, KeptSigns, KeptWords, vocabulary_of
 from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
-from keeps.recall.signs import Near, Nearest, read_signs
-from keeps.recall.words import Layout, Postings, Scored, Spot, left_out_of, read_matches
+from keeps.recall.signs import Nearest, read_signs
+from keeps.recall.words import Layout, Positions, Postings, Scored, left_out_of, read_matches
 from keeps.text.words import count_terms, is_spaceless, terms_by_word, terms_of
 from keeps_client.models import RecallRequest
 
@@ -59,8 +59,8 @@ class Asked:
 
 @dataclass(slots=True)
 class Found:
-    """What the arms found. `scored`: all that hold a word of the question · `texts`: the best of those · `vector`: the
-    nearest, with an estimate of their similarity · `keys`, `graph`: memories by their ids.
+    """What the arms found. `scored`: all that hold a word of the question · `places`: where the best by text and by
+    meaning are · `keys`, `graph`: memories by their ids.
 
     `total`: how many memories the audience has. `idf`: how rare each word of the question is; under "" a word that no
     memory has. `all_words`: the score by text of a memory of usual length that holds each word once.
@@ -69,8 +69,7 @@ class Found:
     total: int
     scored: Scored
     all_words: float = 0.0
-    texts: list[Spot] = field(default_factory=list[Spot])
-    vector: dict[Spot, float] = field(default_factory=dict[Spot, float])
+    places: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     keys: set[UUID] = field(default_factory=set[UUID])
     graph: dict[UUID, float] = field(default_factory=dict[UUID, float])
     idf: dict[str, float] = field(default_factory=dict[str, float])
@@ -79,10 +78,6 @@ class Found:
         """The words of a text that some memory has."""
         rarest = self.idf.get("", 0.0)
         return [term for term in dict.fromkeys(terms_of(text)) if self.idf.get(term, rarest) < rarest]
-
-    def spots(self) -> list[Spot]:
-        """Where the best by text and by meaning are."""
-        return list(dict.fromkeys([*self.texts, *self.vector]))
 
 
 class Arms:
@@ -105,7 +100,7 @@ class Arms:
         if terms:
             score_text(found, held, counts, terms)
             await self._misspelt(tx, asked, held, found)
-        near = Near()
+        near = np.zeros(0, dtype=np.int64)
         if asked.query is not None:
             passing = max(NEAR if found.total <= 50_000 else MANY_NEAR, asked.depth)
             near = await self._near(tx, held, asked.query.sentence, asked.selection, passing)
@@ -129,15 +124,15 @@ class Arms:
         near, layout = await self._near(tx, held, sentence, selection, max(PASSING, 2 * limit)), Layout(held)
         found: dict[UUID, float] = {}
         looked, step = 0, max(FILTERED, 2 * limit)
-        while looked < len(near.positions) and len(found) < limit:
-            spots = layout.spots(near.positions[looked : looked + step])
-            found |= await store.near(tx, self.model, sentence, spots, selection, limit - len(found))
+        while looked < len(near) and len(found) < limit:
+            places = layout.places(near[looked : looked + step])
+            found |= await store.near(tx, self.model, sentence, places, selection, limit - len(found))
             looked, step = looked + step, 8 * step
         return found
 
     async def _near(
         self, tx: Tx, held: Sequence[Postings], sentence: Floats, selection: Selection, passing: int
-    ) -> Near:
+    ) -> Positions:
         """The best by the signs of their vectors; all of them, where a filter is to be asked."""
         if selection.condition(1) is not None:
             passing = max(passing, sum(each.memories for each in held))
@@ -157,23 +152,19 @@ class Arms:
         self._signs.forget(tenant_id)
         self._words.forget(tenant_id)
 
-    async def _look_up(self, tx: Tx, asked: Asked, found: Found, near: Near) -> None:
-        """Where the best by text and by meaning are, of those that are selected. The real similarity is measured with
-        everything else."""
-        layout = found.scored.layout
-        condition = asked.selection.condition(6)
-        if condition is None:
-            found.texts = layout.spots(found.scored.best(asked.depth))
-            found.vector = dict(zip(layout.spots(near.positions), near.estimates.tolist(), strict=True))
+    async def _look_up(self, tx: Tx, asked: Asked, found: Found, near: Positions) -> None:
+        """Where the best by text and by meaning are, of those that are selected. How near they really are is measured
+        with everything else."""
+        scored = found.scored
+        if (condition := asked.selection.condition(6)) is None:
+            found.places = _each_once(scored.best(asked.depth), near)
             return
-        found.texts = await _selected(
-            tx, condition, asked.depth, len(found.scored.positions), lambda most: layout.spots(found.scored.best(most))
-        )
-        nearest = await _selected(
-            tx, condition, asked.depth, len(near.positions), lambda most: layout.spots(near.positions[:most])
-        )
-        estimates = dict(zip(layout.spots(near.positions), near.estimates.tolist(), strict=True))
-        found.vector = {spot: estimates[spot] for spot in nearest}
+
+        async def selected(count: int, best: Callable[[int], Positions]) -> Positions:
+            return await _selected(tx, scored.layout, condition, asked.depth, count, best)
+
+        texts = await selected(len(scored.positions), scored.best)
+        found.places = _each_once(texts, await selected(len(near), lambda most: near[:most]))
 
     async def _misspelt(self, tx: Tx, asked: Asked, held: Sequence[Postings], found: Found) -> None:
         """Words of the question that no memory has and no dictionary knows may be misspelt names."""
@@ -229,15 +220,21 @@ def _likest(word: str, vocabularies: Sequence[Vocabulary]) -> dict[str, float]:
 
 
 async def _selected(
-    tx: Tx, condition: Condition, depth: int, count: int, best: Callable[[int], list[Spot]]
-) -> list[Spot]:
+    tx: Tx, layout: Layout, condition: Condition, depth: int, count: int, best: Callable[[int], Positions]
+) -> Positions:
     """The best that pass the filter: it is asked of more and more of the `count`, until `depth` do."""
-    found: list[Spot] = []
+    found = np.zeros(0, dtype=np.int64)
     looked, step = 0, max(FILTERED, depth)
     while looked < count and len(found) < depth:
-        found += await store.passing_at(tx, best(looked + step)[looked:], condition, depth - len(found))
+        some = best(looked + step)[looked:]
+        passing = await store.passing_at(tx, layout.places(some), condition, depth - len(found))
+        found = np.concatenate((found, some[passing]))
         looked, step = looked + step, 8 * step
     return found
+
+
+def _each_once(*positions: Positions) -> Positions:
+    return np.array(list(dict.fromkeys(np.concatenate(positions).tolist())), dtype=np.int64)
 
 
 def names_in(text: str) -> list[str]:

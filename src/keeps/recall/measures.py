@@ -67,7 +67,7 @@ def meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
 def best_alone(rows: Rows, read: Meant, asked: Asked, found: Found) -> npt.NDArray[np.intp]:
     """The positions of candidates, best first, by what each says itself."""
     vector, centred = _similar(read, asked)
-    text, _ = found.scored.at(rows.spots)
+    text, _ = found.scored.at(rows.positions)
     parts = fusion.alone(text, _held(text, found), vector, centred, read.tokens, read.token_counts)
     return np.argsort(-np.sum([part.points for part in parts], axis=0), kind="stable")
 
@@ -91,7 +91,7 @@ def measure(
     if has_tokens.any():
         said_in = [name if there else None for name, there in zip(rows.sessions, has_tokens.tolist(), strict=True)]
         session_tokens = fusion.of_sessions(read.nearest, weights, said_in)
-    text_scores, session_scores = found.scored.at(rows.spots)
+    text_scores, session_scores = found.scored.at(rows.positions)
     moment, importance = moment_of(now), rows.of("importance")
     unused_hours = np.maximum(0.0, moment - rows.of("used")) / MICROSECONDS_OF_AN_HOUR
     speakers = {name: cues.named_in(names, name) for name in set(rows.speakers)}

@@ -113,8 +113,8 @@ LIMIT 10
 -- turns before and after each of some others ($6) in their conversations, without those that are known ($7). All are of
 -- the lives that are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no
 -- statistics yet would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL
--- sends as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 places · $8
--- the lives that are asked for · $9 model
+-- sends as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 the places
+-- in each, as the text of an array · $8 the lives that are asked for · $9 model
 WITH around AS MATERIALIZED (
     SELECT turn.memory_id,
            ARRAY(SELECT other.memory_id FROM keeps.memories AS other
@@ -127,28 +127,29 @@ WITH around AS MATERIALIZED (
                    AND (other.valid_from, other.memory_id) > (turn.valid_from, turn.memory_id)
                    AND keeps.memory_life(other.deleted_at, other.superseded_by, other.archived_at) = ANY ($8::text[])
                  ORDER BY other.valid_from, other.memory_id LIMIT 2) AS after
-    FROM unnest($6::uuid[]) AS best(memory_id)
+    FROM unnest($6::text::uuid[]) AS best(memory_id)
     CROSS JOIN LATERAL (
         SELECT memory_id, session_id, valid_from FROM keeps.memories
         WHERE memories.tenant_id = $1 AND memories.memory_id = best.memory_id AND session_id IS NOT NULL
         LIMIT 1) AS turn
 ), wanted AS MATERIALIZED (
     SELECT DISTINCT ON (memory_id) memory_id, audience, life, place FROM (
-        SELECT held.memory_id, at.audience, at.life, at.place
-        FROM unnest($2::text[], $3::text[], $4::integer[]) AS at(audience, life, place)
+        SELECT held.memory_id, part.audience, part.life, at.place
+        FROM unnest($2::text[], $3::text[], $4::text[]) AS part(audience, life, places)
+        CROSS JOIN LATERAL unnest(part.places::integer[]) AS at(place)
         CROSS JOIN LATERAL (
             SELECT memory_id FROM keeps.memory_words
-            WHERE tenant_id = $1 AND memory_words.audience = at.audience AND memory_words.life = at.life
+            WHERE tenant_id = $1 AND memory_words.audience = part.audience AND memory_words.life = part.life
               AND memory_words.place = at.place
             LIMIT 1) AS held
         UNION ALL
         SELECT given.memory_id, spot.audience, spot.life, spot.place
-        FROM (SELECT unnest($5::uuid[]) AS memory_id UNION SELECT unnest(before || after) FROM around) AS given
+        FROM (SELECT unnest($5::uuid[]) AS memory_id UNION SELECT unnest(before || after) FROM around
+              EXCEPT SELECT unnest($7::text::uuid[])) AS given
         LEFT JOIN LATERAL (
             SELECT audience, life, place FROM keeps.memory_words
             WHERE memory_words.tenant_id = $1 AND memory_words.memory_id = given.memory_id
-            LIMIT 1) AS spot ON true
-        WHERE given.memory_id <> ALL ($7::uuid[])) AS found
+            LIMIT 1) AS spot ON true) AS found
     ORDER BY memory_id, place
 )
 SELECT string_agg(uuid_send(wanted.memory_id) || timestamptz_send(valid_from)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keeps.ai.embedder import Floats
-from keeps.recall.words import Spot
+from keeps.recall.words import Layout, Positions
 
 NUMBERS = np.dtype(
     [
@@ -40,10 +40,11 @@ Turns = dict[bytes, tuple[Sequence[bytes], Sequence[bytes]]]
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Candidates, each in one place of every column. `sentences` (as PostgreSQL sends them) and `tokens` are empty
-    where there is no vector yet."""
+    where there is no vector yet. `positions`: in what was read of words, -1 for those that were not there."""
 
     ids: list[bytes] = field(default_factory=list[bytes])
     numbers: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, dtype=NUMBERS))
+    positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sessions: list[str | None] = field(default_factory=list[str | None])
     roles: list[str | None] = field(default_factory=list[str | None])
     speakers: list[str | None] = field(default_factory=list[str | None])
@@ -51,7 +52,6 @@ class Rows:
     fades: list[bool] = field(default_factory=list[bool])
     sentences: list[bytes] = field(default_factory=list[bytes])
     tokens: list[bytes] = field(default_factory=list[bytes])
-    spots: list[Spot | None] = field(default_factory=list[Spot | None])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -66,13 +66,17 @@ class Rows:
         if wanted.all():
             return self
         chosen = wanted.tolist()
-        columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        numbers = columns.pop("numbers")[wanted]
-        return Rows(**{name: list(compress(column, chosen)) for name, column in columns.items()}, numbers=numbers)
+
+        def some(column: Any) -> Any:
+            return column[wanted] if isinstance(column, np.ndarray) else list(compress(column, chosen))
+
+        return Rows(**{each.name: some(getattr(self, each.name)) for each in fields(self)})
 
     def and_those(self, others: Rows) -> Rows:
-        columns = {each.name: getattr(self, each.name) + getattr(others, each.name) for each in fields(self)[2:]}
-        return Rows(self.ids + others.ids, np.concatenate((self.numbers, others.numbers)), **columns)
+        def both(one: Any, other: Any) -> Any:
+            return np.concatenate((one, other)) if isinstance(one, np.ndarray) else one + other
+
+        return Rows(**{each.name: both(getattr(self, each.name), getattr(others, each.name)) for each in fields(self)})
 
     def memory_id(self, position: int) -> UUID:
         return UUID(bytes=self.ids[position])
@@ -86,15 +90,15 @@ def moment_of(time: datetime) -> int:
     return (time - MOMENTS_FROM) // timedelta(microseconds=1)
 
 
-def read_rows(row: Mapping[str, Any]) -> Rows:
+def read_rows(row: Mapping[str, Any], layout: Layout) -> Rows:
     """From the one row of `recall_candidates`."""
     numbers = np.frombuffer(row["numbers"] or b"", dtype=NUMBERS)
     if not len(numbers):
         return Rows()
-    places = zip(row["audiences"], row["lives"], row["places"], strict=True)
     return Rows(
         _cut(numbers["id"].tobytes(), [16] * len(numbers)),
         numbers,
+        layout.positions(row["audiences"], row["lives"], row["places"]),
         row["sessions"],
         row["roles"],
         row["speakers"],
@@ -102,7 +106,6 @@ def read_rows(row: Mapping[str, Any]) -> Rows:
         row["fades"],
         _cut(row["sentences"] or b"", numbers["sentence"].tolist()),
         _cut(row["tokens"] or b"", numbers["tokens"].tolist()),
-        [None if place is None else Spot(audience, life, place) for audience, life, place in places],
     )
 
 

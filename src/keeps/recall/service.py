@@ -219,13 +219,14 @@ class RecallService:
         found = await self._arms.find(tx, asked)
         weights = token_weights(query.words if query is not None else (), request.query, found)
         now = self._clock()
-        rows = await store.candidates(tx, found.spots(), {*found.keys, *found.graph}, selection, self._arms.model)
+        layout, ids = found.scored.layout, {*found.keys, *found.graph}
+        rows = await store.candidates(tx, layout, found.places, ids, selection, self._arms.model)
         read = await _meant(rows, asked, weights)
         best = [each for each in best_alone(rows, read, asked, found) if rows.sessions[each] is not None][:EXPANDED]
         turns: Turns = {}
         if best:
-            ids = [rows.ids[each] for each in best]
-            others, turns = await store.around(tx, ids, rows.ids, selection, self._arms.model)
+            begun = [rows.ids[each] for each in best]
+            others, turns = await store.around(tx, layout, begun, rows.ids, selection, self._arms.model)
             rows, read = rows.and_those(others), read.and_those(await _meant(others, asked, weights))
         past: dict[UUID, Memory] = {}
         here = selection.current(rows)

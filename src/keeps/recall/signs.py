@@ -6,7 +6,7 @@ Signs lie in columns of 64 dimensions, so that a question is compared with all o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,6 @@ SIGNS_OF_BYTES = 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis
 """1 and -1 for the bits of each byte, (256, 8)."""
 Columns = npt.NDArray[np.uint64]
 """(words of 64 signs, vectors)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """The best by signs, best first. `estimates`: of their cosine similarity, low but in order."""
-
-    positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    estimates: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,25 +106,20 @@ class Nearest:
         reached = np.bincount(distances).cumsum()
         return np.flatnonzero(distances <= np.searchsorted(reached, keep)).astype(np.int64)
 
-    def best(self) -> Near:
+    def best(self) -> Positions:
         """Those that pass, best first. Of thousands all by their signs alone."""
         if not self._positions:
-            return Near()
+            return np.zeros(0, dtype=np.int64)
         distances = np.concatenate(self._distances)
         likely = self._likely(distances)
         # A part that was folded between two statements may be seen twice.
         positions, first = np.unique(np.concatenate(self._positions)[likely], return_index=True)
-        passing, dimensions = self._passing, len(self._question)
-        distances = distances[likely][first].astype(np.int64)
-        if len(positions) > MANY and passing >= len(positions):
-            order = np.argsort(distances, kind="stable")
-            return Near(positions[order], 1 - 2 * distances[order] / dimensions)
+        if len(positions) > MANY and self._passing >= len(positions):
+            return positions[np.argsort(distances[likely][first], kind="stable")]
         rows = np.ascontiguousarray(np.concatenate(self._columns, axis=1)[:, likely][:, first].T)
-        signs = rows.view(np.uint8)[:, : -(-dimensions // 8)]
-        sums = _sums(self._question)
-        agreement = sums[np.arange(signs.shape[1]), signs].sum(axis=1) / dimensions**0.5
-        order = np.argsort(-agreement, kind="stable")[:passing]
-        return Near(positions[order], agreement[order].astype(np.float64))
+        signs = rows.view(np.uint8)[:, : -(-len(self._question) // 8)]
+        agreement = _sums(self._question)[np.arange(signs.shape[1]), signs].sum(axis=1)
+        return positions[np.argsort(-agreement, kind="stable")[: self._passing]]
 
 
 def _sums(question: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,10 +16,12 @@ from keeps.memories.store import memory_from_row
 from keeps.memories.types import MEMORY
 from keeps.recall.conditions import Selection
 from keeps.recall.rows import Rows, Turns, read_rows, read_turns
-from keeps.recall.words import ENTRY, Postings, Spot
+from keeps.recall.words import ENTRY, Layout, Positions, Postings
 from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
+Places = tuple[list[str], list[str], list[int]]
+"""Audiences, lives and places, as `Layout.places` gives them."""
 PLACE_BYTES = 4
 """Before the signs of each vector is the place of its memory."""
 COMMON_FROM, MOST_ENTRIES = 2_500, (1 << 31) - 1
@@ -80,23 +82,19 @@ async def newest_words(tx: Tx, selection: Selection) -> set[str]:
     return {word for row in rows for word in row["words"].split(" ") if word}
 
 
-async def passing_at(tx: Tx, spots: Sequence[Spot], condition: Condition, limit: int) -> list[Spot]:
-    """Of the memories at some places those that pass a filter, in their order. `condition`: its values from $6 on."""
+async def passing_at(tx: Tx, places: Places, condition: Condition, limit: int) -> list[int]:
+    """Of the memories at some places which pass a filter, in their order. `condition`: its values from $6 on."""
     rows = await tx.fetch(
-        QUERIES["recall_places_filtered"].where(condition),
-        tx.scope.tenant_id,
-        *_places(spots),
-        limit,
-        *condition.values,
+        QUERIES["recall_places_filtered"].where(condition), tx.scope.tenant_id, *places, limit, *condition.values
     )
-    return [spots[row["number"] - 1] for row in rows]
+    return [row["number"] - 1 for row in rows]
 
 
 async def near(
-    tx: Tx, model: str, sentence: Floats, spots: Sequence[Spot], selection: Selection, limit: int
+    tx: Tx, model: str, sentence: Floats, places: Places, selection: Selection, limit: int
 ) -> dict[UUID, float]:
     """Of the memories at some places those that are selected and nearest by cosine similarity."""
-    given = (tx.scope.tenant_id, *_places(spots), model, HalfVector(sentence), limit)
+    given = (tx.scope.tenant_id, *places, model, HalfVector(sentence), limit)
     condition = selection.condition(8) or Condition("true")
     rows = await tx.fetch(QUERIES["recall_near"].where(condition), *given, *condition.values)
     return {row["memory_id"]: row["similarity"] for row in rows}
@@ -113,24 +111,27 @@ async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
 
 
 async def candidates(
-    tx: Tx, spots: Sequence[Spot], memory_ids: Collection[UUID], selection: Selection, model: str
+    tx: Tx, layout: Layout, positions: Positions, memory_ids: Collection[UUID], selection: Selection, model: str
 ) -> Rows:
-    """Memories at some places, and by their ids: those that are selected."""
-    row = await _candidates(tx, spots, memory_ids, (), (), selection, model)
-    return Rows() if row is None else read_rows(row)
+    """Memories at some positions, and by their ids: those that are selected."""
+    places: dict[tuple[str, str], list[int]] = {}
+    for audience, life, place in zip(*layout.places(positions), strict=True):
+        places.setdefault((audience, life), []).append(place)
+    row = await _candidates(tx, places, memory_ids, (), (), selection, model)
+    return Rows() if row is None else read_rows(row, layout)
 
 
 async def around(
-    tx: Tx, turns: Sequence[bytes], known: Sequence[bytes], selection: Selection, model: str
+    tx: Tx, layout: Layout, turns: Sequence[bytes], known: Sequence[bytes], selection: Selection, model: str
 ) -> tuple[Rows, Turns]:
     """The turns before and after some others, without those that are known; and which those are of each."""
-    row = await _candidates(tx, (), (), turns, known, selection, model)
-    return (Rows(), {}) if row is None else (read_rows(row), read_turns(row["turns"]))
+    row = await _candidates(tx, {}, (), turns, known, selection, model)
+    return (Rows(), {}) if row is None else (read_rows(row, layout), read_turns(row["turns"]))
 
 
 async def _candidates(
     tx: Tx,
-    spots: Sequence[Spot],
+    places: Mapping[tuple[str, str], Sequence[int]],
     memory_ids: Collection[UUID],
     turns: Sequence[bytes],
     known: Sequence[bytes],
@@ -141,10 +142,12 @@ async def _candidates(
     row = await tx.fetch_row(
         QUERIES["recall_candidates"].where(condition),
         tx.scope.tenant_id,
-        *_places(spots),
+        [audience for audience, _ in places],
+        [life for _, life in places],
+        [_array(map(str, each)) for each in places.values()],
         list(memory_ids),
-        [UUID(bytes=each) for each in turns],
-        [UUID(bytes=each) for each in known],
+        _array(each.hex() for each in turns),
+        _array(each.hex() for each in known),
         list(selection.lives),
         model,
         *condition.values,
@@ -187,5 +190,6 @@ async def as_of(
     }
 
 
-def _places(spots: Sequence[Spot]) -> tuple[list[str], list[str], list[int]]:
-    return [each.audience for each in spots], [each.life for each in spots], [each.place for each in spots]
+def _array(values: Iterable[str]) -> str:
+    """An array as PostgreSQL writes it: to look at each of hundreds of values takes the driver longer."""
+    return "{" + ",".join(values) + "}"

@@ -9,9 +9,11 @@ asked kind goes before the older messages on the matter. Nothing is hidden: only
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import permutations
 from uuid import UUID
 
 from keeps.text.names import SENTENCE_END
@@ -168,13 +170,14 @@ def values_in(opening: str, kinds: Sequence[str]) -> set[str]:
 
 def _by_statement(best: list[int], told: Mapping[int, Told]) -> list[int]:
     result = list(best)
-    said = {each: words for each in best if (words := statement_of(told[each].opening)) is not None}
-    begins = {each: [word.lower() for word in words[:LEAST_SHARED]] for each, words in said.items()}
-    for newer in said:
-        for older in said:
+    alike: dict[tuple[str, ...], dict[int, list[str]]] = defaultdict(dict)
+    for each in best:
+        if (words := statement_of(told[each].opening)) is not None:
+            alike[tuple(word.lower() for word in words[:LEAST_SHARED])][each] = words
+    for said in alike.values():
+        for newer, older in permutations(said, 2):
             if (
-                begins[newer] == begins[older]
-                and _is_later(told[newer], told[older])
+                _is_later(told[newer], told[older])
                 and result.index(older) < result.index(newer)
                 and same_statement(said[newer], said[older])
             ):

@@ -1,13 +1,14 @@
 """Which memories hold the words of a question, read from lists of postings. Pure.
 
 An audience numbers its memories: each has a place in each part of its life. What a transaction reads of several is laid
-end to end, so a memory is known here by one number, its position.
+end to end, so a memory is known by one number, its position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +17,6 @@ from keeps.recall.bm25 import Scores, TextMatches
 
 ENTRY = np.dtype([("place", ">i4"), ("session", ">i4"), ("length", ">u2"), ("count", "u1")])
 Positions = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """Where a memory is: whose words it belongs to, in which part of its life, and its place there."""
-
-    audience: str
-    life: str
-    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +55,7 @@ class Layout:
         self._held = [(each.audience, each.life) for each in held]
         ends = np.cumsum([0, *(each.next_place for each in held)])
         self._starts: Positions = ends[:-1].astype(np.int64)
-        self.size = int(ends[-1])
+        self._ends = dict(zip(self._held, pairwise(ends.tolist()), strict=True))
 
     def parts(self) -> list[tuple[str, str, int]]:
         """Each audience and life, with the position where it begins."""
@@ -73,24 +65,24 @@ class Layout:
         """Whether positions mean the same there: between two statements memories may have come."""
         return self._held == other._held and bool((self._starts == other._starts).all())
 
-    def spots(self, positions: Positions) -> list[Spot]:
+    def places(self, positions: Positions) -> tuple[list[str], list[str], list[int]]:
+        """Of each memory whose words it belongs to, in which part of its life, and its place there."""
         of = np.searchsorted(self._starts, positions, side="right") - 1
-        places = positions - self._starts[of] if len(positions) else positions
         held = [self._held[which] for which in of.tolist()]
-        return [Spot(audience, life, place) for (audience, life), place in zip(held, places.tolist(), strict=True)]
+        places = (positions - self._starts[of]).tolist()
+        return [audience for audience, _ in held], [life for _, life in held], places
 
-    def positions(self, spots: Sequence[Spot | None]) -> Positions:
-        """-1 where there is none."""
-        start = dict(zip(self._held, self._starts.tolist(), strict=True))
-        return np.array(
-            [
-                start[each.audience, each.life] + each.place
-                if each is not None and (each.audience, each.life) in start
-                else -1
-                for each in spots
-            ],
-            dtype=np.int64,
-        )
+    def positions(
+        self, audiences: Iterable[str | None], lives: Iterable[str | None], places: Iterable[int | None]
+    ) -> Positions:
+        """The positions of memories at some places; -1 where there is none, or there was none yet."""
+        ends = self._ends
+
+        def position(audience: str | None, life: str | None, place: int | None) -> int:
+            start, end = ends.get((audience or "", life or ""), (0, 0))
+            return start + place if place is not None and start + place < end else -1
+
+        return np.array(list(map(position, audiences, lives, places)), dtype=np.int64)
 
 
 @dataclass(slots=True)
@@ -109,9 +101,8 @@ class Scored:
             rows = np.flatnonzero(self.text >= np.partition(self.text, len(rows) - depth)[len(rows) - depth])
         return self.positions[rows[np.argsort(-self.text[rows], kind="stable")][:depth]]
 
-    def at(self, spots: Sequence[Spot | None]) -> tuple[Scores, Scores]:
+    def at(self, wanted: Positions) -> tuple[Scores, Scores]:
         """The scores of some memories, and of their conversations; 0 where a memory holds no word."""
-        wanted = self.layout.positions(spots)
         if not len(self.positions) or not len(wanted):
             return np.zeros(len(wanted)), np.zeros(len(wanted))
         found = np.minimum(np.searchsorted(self.positions, wanted), len(self.positions) - 1)
@@ -174,8 +165,7 @@ def left_out_of(
 def _new_entries(held: Postings, column: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
     """The same of memories that are not in lists yet."""
     words = " ".join(held.new_words).split(" ")
-    known = dict.fromkeys(words, -1) | column
-    columns = np.fromiter(map(known.__getitem__, words), dtype=np.int64, count=len(words))
+    columns = np.fromiter(map(column.get, words, repeat(-1)), dtype=np.int64, count=len(words))
     there = np.flatnonzero(columns >= 0)
     # Each memory has a count for each of its words.
     memory = np.repeat(np.arange(len(held.new_counts)), [len(each) for each in held.new_counts])[there]
