@@ -174,7 +174,8 @@ def weigh(candidates: Candidates) -> list[Part]:
 
 def in_order(positions: Iterable[int], total: Scores, candidates: Candidates) -> list[int]:
     """Positions of candidates, best first by their scores."""
-    order = sorted(positions, key=lambda position: (-total[position], candidates.keys[position]))
+    lost, keys = (-total).tolist(), candidates.keys
+    order = sorted(positions, key=lambda position: (lost[position], keys[position]))
     return newer_first(order, total, candidates)
 
 
@@ -229,22 +230,19 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
     best = list(order[:depth])
     if len(best) < 2:
         return list(order)
-    sentences = candidates.sentences[best]
-    similar = np.einsum("ik,jk->ij", sentences, sentences) >= SAME_TOPIC_SIMILARITY
-    place = {position: index for index, position in enumerate(best)}
+    sentences, scores, begins = candidates.sentences[best], total[best], candidates.begins[best]
+    outdated = (
+        (np.einsum("ik,jk->ij", sentences, sentences) >= SAME_TOPIC_SIMILARITY)
+        & (scores[:, None] - scores <= NEWER_FIRST_MARGIN)
+        & (begins[:, None] < begins)
+    )
     result = list(best)
-    for index in range(1, len(best)):
-        newer = best[index]
-        for older in best[:index]:
-            close = total[older] - total[newer] <= NEWER_FIRST_MARGIN and similar[place[older], place[newer]]
-            if (
-                close
-                and candidates.begins[older] < candidates.begins[newer]
-                and result.index(older) < result.index(newer)
-            ):
-                result.remove(newer)
-                result.insert(result.index(older), newer)
-                break
+    done: set[int] = set()
+    for newer, older in np.argwhere(np.triu(outdated, 1).T).tolist():
+        if newer not in done and result.index(best[older]) < result.index(best[newer]):
+            result.remove(best[newer])
+            result.insert(result.index(best[older]), best[newer])
+            done.add(newer)
     return result + list(order[depth:])
 
 

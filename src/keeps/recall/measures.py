@@ -107,10 +107,7 @@ def measure(
         token_counts=read.token_counts,
         session=session_scores,
         session_tokens=session_tokens,
-        stated=_floats(
-            cues.states_preference(opening, role) if advice else 0.0
-            for opening, role in zip(rows.openings, rows.roles, strict=True)
-        ),
+        stated=_floats(map(cues.states_preference, rows.openings, rows.roles)) if advice else np.zeros(count),
         speaker=_floats(speakers[name] for name in rows.speakers),
         date=_floats(cues.date_match(dates, rows.begins_at(each)) for each in range(count))
         if dates
