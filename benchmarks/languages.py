@@ -59,6 +59,8 @@ def run(only: list[str], *, as_json: bool) -> int:
 async def _run(only: list[str]) -> list[dict[str, Any]]:
     languages = {path.stem: _read(path) for path in sorted(FOLDER.glob("*.toml"))}
     wanted = only or list(languages)
+    if unknown := set(wanted) - languages.keys():
+        raise SystemExit(f"no set is in {', '.join(sorted(unknown))}; there are {', '.join(languages)}")
     rows: list[dict[str, Any]] = []
     with temporary_folder("languages") as folder:
         async with Keeps.open(folder / "home") as keeps:

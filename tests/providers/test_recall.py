@@ -164,7 +164,7 @@ async def test_a_troubled_provider_costs_at_most_its_timeout_and_is_named(
     states = {each.provider_id: each.state for each in await memory.list_providers()}
     assert (states["troubled"], states["notes"]) == ("failing", "active")
     troubles["troubled"].clear()
-    keeps.providers._registry.breaker("troubled")._until = 0.0
+    keeps.providers._registry.breaker(Scope(tenant, "alice"), "troubled")._until = 0.0
     assert (await memory.recall("tea")).partial is False, "it is asked again, and answers"
 
 
@@ -224,22 +224,33 @@ async def test_with_the_database_alone_it_is_one_round_trip(memory: LocalMemory,
     assert asked == ["tea"]
 
 
-def test_working_memory_is_bounded_by_bytes() -> None:
+async def test_working_memory_is_bounded_by_bytes() -> None:
     from keeps.clock import utc_now
 
-    shelves = WorkingShelves(utc_now, session_bytes=1_000, total_bytes=2_500)
+    shelves = WorkingShelves(utc_now, session_bytes=1_000, tenant_bytes=2_500, total_bytes=4_000)
+
+    async def put(tenant_id: str, session_id: str, key: str, size: int) -> None:
+        await shelves.of(Scope(tenant_id, "u"), session_id).write(key, "x" * size)
+
     session = ("t", "u", "s")
     for number in range(5):
-        shelves.put(session, f"key-{number}", "x" * 300, None)
+        await put("t", "s", f"key-{number}", 300)
     shelves.get(session, "key-3")
-    shelves.put(session, "key-5", "x" * 300, None)
+    await put("t", "s", "key-5", 300)
     assert [held.entry.key for held in shelves.held(session)] == ["key-4", "key-3", "key-5"], (
         "the least recently used went"
     )
-    for other in range(4):
-        shelves.put(("t", "u", str(other)), "k", "x" * 900, None)
+    await put("quiet", "q", "k", 900)
+    for other in range(9):
+        await put("t", str(other), "k", 900)
     assert shelves.held(session) == [], "whole sessions go, the longest unused first"
-    assert shelves.get(("t", "u", "3"), "k") is not None
+    assert shelves.get(("t", "u", "8"), "k") is not None
+    await put("third", "q", "k", 900)
+    assert shelves.get(("t", "u", "7"), "k") is None, "who has most makes room"
+    for quiet in ("quiet", "third"):
+        assert shelves.get((quiet, "u", "q"), "k") is not None, "what others put away takes nobody's"
+    assert shelves.remove_user(Scope("quiet", "u")) == 1
+    assert not shelves.has(Scope("quiet", "u"), "q")
 
 
 def test_a_breaker_rests_after_three_failures_in_a_row() -> None:

@@ -44,7 +44,9 @@ def read_key(path: Path) -> bytes:
     """Raises ValidationFailedError for what is no key."""
     try:
         key = bytes.fromhex(path.read_text(encoding="ascii").strip())
-    except (OSError, ValueError):
+    except OSError as error:
+        raise ValidationFailedError(f"cannot read the key in {path}: {error.strerror}") from None
+    except ValueError:
         raise ValidationFailedError(f"{path} is no key of backups: 64 hexadecimal digits are wanted") from None
     if len(key) != 32:
         raise ValidationFailedError(f"{path} is no key of backups: 64 hexadecimal digits are wanted")

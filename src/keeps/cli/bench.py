@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from keeps.cli.context import Home, Json
-from keeps_client.errors import NotConfiguredError
+from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
 bench_app = typer.Typer(
     no_args_is_help=True,
@@ -94,7 +94,7 @@ def speed(
     as_json: Json = False,
 ) -> None:
     """Speed, beside raw asyncpg in the same run, as ratios."""
-    chosen = [int(size) for size in sizes.split(",")] + ([1_000_000] if million else [])
+    chosen = _sizes(sizes) + ([1_000_000] if million else [])
     raise typer.Exit(_benchmark("speed").run(chosen, as_json=as_json))
 
 
@@ -105,7 +105,7 @@ def recall(
     as_json: Json = False,
 ) -> None:
     """The whole recall by size: median, 95th percentile, and the share of each stage."""
-    chosen = [int(size) for size in sizes.split(",")] + ([1_000_000] if million else [])
+    chosen = _sizes(sizes) + ([1_000_000] if million else [])
     raise typer.Exit(_benchmark("recalls").run(chosen, as_json=as_json))
 
 
@@ -124,7 +124,7 @@ def stores(
     as_json: Json = False,
 ) -> None:
     """Keeps as LangGraph's store, beside LangGraph's own on PostgreSQL. Exit code 1 where a target is missed."""
-    raise typer.Exit(_benchmark("stores").run([int(size) for size in sizes.split(",")], as_json=as_json))
+    raise typer.Exit(_benchmark("stores").run(_sizes(sizes), as_json=as_json))
 
 
 @bench_app.command()
@@ -227,6 +227,15 @@ def scale(
     if memories is not None:
         raise typer.Exit(_benchmark("volume").run(memories=memories, as_json=as_json, home=home))
     raise typer.Exit(_benchmark("scale").run(tenants=tenants, rows=rows, as_json=as_json, home=home))
+
+
+def _sizes(given: str) -> list[int]:
+    try:
+        return [int(size) for size in given.split(",")]
+    except ValueError:
+        raise ValidationFailedError(
+            f"--sizes takes numbers joined by commas, such as 700,5000; not {given!r}"
+        ) from None
 
 
 def _benchmark(name: str) -> Any:

@@ -26,8 +26,22 @@ if TYPE_CHECKING:
     from keeps.engine import Keeps, LocalMemory
     from keeps_client import Memory, MemoryClient
 
+
+def _folder(given: str) -> Path:
+    if not given.strip():
+        raise typer.BadParameter("names no folder; leave it out for the usual one")
+    return Path(given)
+
+
 Home = Annotated[
-    Path | None, typer.Option(envvar="KEEPS_HOME", help="Folder of the embedded database.", rich_help_panel="Database")
+    Path | None,
+    typer.Option(
+        envvar="KEEPS_HOME",
+        help="Folder of the embedded database.",
+        metavar="PATH",
+        parser=_folder,
+        rich_help_panel="Database",
+    ),
 ]
 DatabaseUrl = Annotated[
     str | None,

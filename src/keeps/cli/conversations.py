@@ -66,7 +66,7 @@ def context(
         if result.text:
             print(result.text)
         else:
-            err.print("Nothing is known that would help. [dim]Is it the right --tenant and --user?[/]")
+            err.print("Nothing is known that would help, or needed. [dim]Is it the right --tenant and --user?[/]")
         if explain:
             _explain(result)
         elif result.degraded:

@@ -137,8 +137,12 @@ def recall(
         if as_json:
             print_json(result.model_dump(mode="json"))
             return
-        if not result.hits and as_of:
+        if not result.hits and min_relevance:
+            out.print("Nothing fits so well. [dim]Without --min-relevance the nearest are shown.[/]")
+        elif not result.hits and as_of:
             out.print(f"Nothing was known at {as_of}. [dim]--valid-at asks what was true then, as it is known now.[/]")
+        elif not result.hits and any((kind, namespace, tag, session, since, until, valid_at, filters, provider)):
+            out.print("Nothing of that sort found. [dim]With fewer options there may be more.[/]")
         elif not result.hits:
             out.print("Nothing found. [dim]Is it the right --tenant and --user? `keeps list` shows what there is.[/]")
         elif result.nothing_known:

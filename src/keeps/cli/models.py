@@ -149,7 +149,11 @@ def use(
             _choose(load_settings(home=home, database_url=database_url).home, "reranker", wanted)
             err.print("[dim]start keeps serve anew[/]")
             return
-        settings = replace(load_settings(home=home, database_url=database_url), embedder=wanted)
+        settings = load_settings(home=home, database_url=database_url)
+        if settings.embedder == wanted:
+            err.print(f"{wanted} is in use already. [dim]keeps reindex makes the vectors that are missing[/]")
+            return
+        settings = replace(settings, embedder=wanted)
         if wanted != "none":
             err.print(f"[dim]trying {wanted} …[/]", highlight=False)
             await _measured(wanted, home)

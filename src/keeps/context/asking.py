@@ -65,7 +65,6 @@ class Asker:
         self._sources = sources
         self._metrics = metrics
         self._answers = AnswerCache()
-        self._lasting = standing.Standing()
 
     async def warm(self) -> None:
         """Load what takes its time at the first question."""
@@ -131,7 +130,7 @@ class Asker:
 
     async def standing(self, asking: Asking) -> list[Item]:
         async with self._database.reading(asking.scope) as tx:
-            return await self._lasting.items(tx, asking.request, asking.now)
+            return await standing.items(tx, asking.request, asking.now)
 
     async def facts(self, asking: Asking) -> list[Item]:
         scope = asking.scope

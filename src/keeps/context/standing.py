@@ -6,7 +6,6 @@ what it has read before; what this question found goes after it.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -20,37 +19,21 @@ from keeps.recall import store
 from keeps_client.models import ContextRequest, Source
 from keeps_client.models.context import SectionName
 
-MOST, MOST_KEPT = 40, 500
-"""Memories of each kind that are looked at; users that are kept."""
+MOST = 40
+"""Memories of each kind that are looked at."""
 SECTIONS: tuple[SectionName, ...] = ("long_term", "skills", "knowledge")
 
 
-class Standing:
-    """What stands for each user, kept while nothing in their scope is written. Nothing of it ends by itself."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str, str | None], tuple[int, list[Item]]] = OrderedDict()
-
-    async def items(self, tx: Tx, request: ContextRequest, now: datetime) -> list[Item]:
-        """The user's own lasting memories, and skills that the asking agent may use, the most important first."""
-        scope = tx.scope
-        agent = scope.agent_id if scope.agent_bound else request.agent_id
-        key = scope.tenant_id, scope.user_id, agent
-        row = await tx.fetch_row(QUERIES["scope_position"], scope.tenant_id, scope.user_id)
-        position = 0 if row is None else row["position"]
-        held = self._held.get(key)
-        if held is not None and held[0] == position:
-            self._held.move_to_end(key)
-            return held[1]
-        rows = await tx.fetch(QUERIES["standing"], scope.tenant_id, scope.user_id, agent, MOST)
-        found = await store.memories(tx, [row["memory_id"] for row in rows], now)
-        told = [found[row["memory_id"]] for row in rows if row["memory_id"] in found]
-        every = (sections.as_item(memory, scope.user_id, memory.importance, None) for memory in told)
-        kept = [item for item in every if item.trusted]  # what a tool or page brought is told to who asks for it
-        self._held[key] = position, kept
-        if len(self._held) > MOST_KEPT:
-            self._held.popitem(last=False)
-        return kept
+async def items(tx: Tx, request: ContextRequest, now: datetime) -> list[Item]:
+    """The user's own lasting memories, and skills that the asking agent may use, the most important first. They are
+    read each time: what was kept of them would have to follow who asks, and every way in which something goes."""
+    scope = tx.scope
+    agent = scope.agent_id if scope.agent_bound else request.agent_id
+    rows = await tx.fetch(QUERIES["standing"], scope.tenant_id, scope.user_id, agent, MOST)
+    found = await store.memories(tx, [row["memory_id"] for row in rows], now)
+    told = [found[row["memory_id"]] for row in rows if row["memory_id"] in found]
+    every = (sections.as_item(memory, scope.user_id, memory.importance, None) for memory in told)
+    return [item for item in every if item.trusted]  # what a tool or page brought is told to who asks for it
 
 
 def told(found: Sequence[Item], sources: Sequence[tuple[Source, bool]], wanted: Sequence[str] | None) -> list[Item]:

@@ -29,6 +29,7 @@ _COMPARISONS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _SUBSTRINGS = ("substring", "isubstring")
 _MAX_DEPTH = 10
 _MAX_CONDITIONS = 100
+_MAX_NAME = 1_000
 
 _TEXT, _TIME, _NUMBER, _UUID, _TAGS, _JSON = "text", "timestamptz", "double precision", "uuid", "text[]", "jsonb"
 COLUMNS: dict[str, str] = {
@@ -104,7 +105,8 @@ class _Compiler:
         return " AND ".join(pieces)
 
     def field(self, name: str, operations: JsonValue) -> str:
-        _text("field", name)
+        if len(_text("field", name)) > _MAX_NAME:
+            raise ValidationFailedError(f"the name of a field has at most {_MAX_NAME:,} characters: {name[:40]!r} …")
         if not isinstance(operations, dict) or not operations:
             raise ValidationFailedError(
                 f'field {name!r} needs an operator, such as {{"{name}": {{"eq": …}}}}; there are {", ".join(OPERATORS)}'

@@ -61,7 +61,7 @@ class Registry:
         self._home = home
         self._open: OrderedDict[tuple[str, str, str], MemoryProvider] = OrderedDict()
         self._known: set[tuple[str, str]] = set()
-        self._breakers: dict[str, Breaker] = {}
+        self._breakers: OrderedDict[tuple[str, str], Breaker] = OrderedDict()
 
     @property
     def beside(self) -> list[str]:
@@ -81,8 +81,15 @@ class Registry:
         ]
         return [*local, *self._factories]
 
-    def breaker(self, provider_id: str) -> Breaker:
-        return self._breakers.setdefault(provider_id, Breaker())
+    def breaker(self, scope: Scope, provider_id: str) -> Breaker:
+        """Of a provider in a tenant: what one tenant's entries and questions are too much for says nothing of it to
+        others."""
+        place = provider_id, scope.tenant_id
+        found = self._breakers.setdefault(place, Breaker())
+        self._breakers.move_to_end(place)
+        if len(self._breakers) > MAX_OPEN:
+            self._breakers.popitem(last=False)
+        return found
 
     async def provider(self, scope: Scope, provider_id: str, session_id: str | None = None) -> MemoryProvider:
         """The provider for a scope. Raises NotFoundError, which names those that there are."""
@@ -115,7 +122,7 @@ class Registry:
         found: list[ProviderInfo] = []
         for name in (*LOCAL, *self._builtin, *self._factories):
             capabilities = (await self.provider(scope, name)).capabilities()
-            state = "failing" if self.breaker(name).is_open() else "active"
+            state = "failing" if self.breaker(scope, name).is_open() else "active"
             problems = (
                 await self.markdown.of(scope).problems() if name == "markdown" and self.markdown.has(scope) else {}
             )

@@ -288,7 +288,7 @@ class ProviderService:
         session_id: str | None = None,
     ) -> ResultT | None:
         """Work with a provider that may be slow or broken: at most the timeout, and not at all while it rests."""
-        breaker = self._registry.breaker(name)
+        breaker = self._registry.breaker(scope, name)
         if breaker.is_open():
             return None
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
@@ -18,9 +19,11 @@ from keeps_client.checked import validated
 from keeps_client.models import Entry, NewEntry, ProviderCapabilities
 from keeps_client.validation import named
 
-SESSION_BYTES, TOTAL_BYTES = 1 << 20, 64 << 20
+SESSION_BYTES, TENANT_BYTES, TOTAL_BYTES = 1 << 20, 16 << 20, 64 << 20
 _CAPABILITIES = ProviderCapabilities(provider_id="working", tier="working")
 Session = tuple[str, str, str]
+SHORT = 5_000
+"""Characters whose words are counted in less than ten milliseconds, in whatever script; of more in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,68 +41,94 @@ class _Shelf:
 
 class WorkingShelves:
     """The working memory of all sessions of this process. What was used least recently goes first: within a session
-    beyond 1 MiB, and whole sessions beyond 64 MiB."""
+    beyond 1 MiB, whole sessions of a tenant beyond 16 MiB, and beyond 64 MiB in all those of the tenant that has most.
+    """
 
-    def __init__(self, clock: Clock, *, session_bytes: int = SESSION_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        session_bytes: int = SESSION_BYTES,
+        tenant_bytes: int = TENANT_BYTES,
+        total_bytes: int = TOTAL_BYTES,
+    ) -> None:
         self._clock = clock
         self._session_bytes = session_bytes
+        self._tenant_bytes = tenant_bytes
         self._total_bytes = total_bytes
-        self._shelves: OrderedDict[Session, _Shelf] = OrderedDict()
-        self._size = 0
+        self._shelves: dict[str, OrderedDict[Session, _Shelf]] = {}
+        self._sizes: Counter[str] = Counter()
+        """By tenant, as the shelves."""
 
     def has(self, scope: Scope, session_id: str | None) -> bool:
-        return _session(scope, session_id) in self._shelves
+        return self._shelf(_session(scope, session_id)) is not None
 
     def of(self, scope: Scope, session_id: str | None = None) -> WorkingProvider:
         return WorkingProvider(self, _session(scope, session_id))
 
-    def put(self, session: Session, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None) -> None:
-        new = validated(NewEntry, {"value": value, "metadata": dict(metadata or {})})
-        name = named("key", key, 355)
-        entry = Entry(key=name, value=new.value, metadata=new.metadata, updated_at=self._clock())
-        size = len(name.encode()) + len(json.dumps([new.value, new.metadata], ensure_ascii=False).encode())
-        shelf = self._shelves.setdefault(session, _Shelf())
-        self.remove(session, name, keep_empty=True)
-        shelf.entries[name] = _Held(entry, count_terms(f"{name} {text_of(new.value)}"), size)
+    def put(self, session: Session, entry: Entry, terms: Counter[str]) -> None:
+        size = len(entry.key.encode()) + len(json.dumps([entry.value, entry.metadata], ensure_ascii=False).encode())
+        tenant_id = session[0]
+        shelf = self._shelves.setdefault(tenant_id, OrderedDict()).setdefault(session, _Shelf())
+        self.remove(session, entry.key, keep_empty=True)
+        shelf.entries[entry.key] = _Held(entry, terms, size)
         shelf.size += size
-        self._size += size
+        self._sizes[tenant_id] += size
         while shelf.size > self._session_bytes and len(shelf.entries) > 1:
             self.remove(session, next(iter(shelf.entries)))
-        self._shelves.move_to_end(session)
-        while self._size > self._total_bytes and len(self._shelves) > 1:
-            self._size -= self._shelves.popitem(last=False)[1].size
+        self._shelves[tenant_id].move_to_end(session)
+        while self._sizes[tenant_id] > self._tenant_bytes and len(self._shelves[tenant_id]) > 1:
+            self._drop(next(iter(self._shelves[tenant_id])))
+        while self._sizes.total() > self._total_bytes:
+            most = self._sizes.most_common(1)[0][0]
+            oldest = next(iter(self._shelves[most]))
+            if oldest == session:
+                return
+            self._drop(oldest)
+
+    def entry(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None) -> Entry:
+        """As it would be held. Raises ValidationFailedError for what nobody may store."""
+        new = validated(NewEntry, {"value": value, "metadata": dict(metadata or {})})
+        return Entry(key=named("key", key, 355), value=new.value, metadata=new.metadata, updated_at=self._clock())
 
     def get(self, session: Session, key: str) -> Entry | None:
-        shelf = self._shelves.get(session)
+        shelf = self._shelf(session)
         if shelf is None or key not in shelf.entries:
             return None
         shelf.entries.move_to_end(key)
-        self._shelves.move_to_end(session)
+        self._shelves[session[0]].move_to_end(session)
         return shelf.entries[key].entry
 
     def remove(self, session: Session, key: str, *, keep_empty: bool = False) -> bool:
-        shelf = self._shelves.get(session)
+        shelf = self._shelf(session)
         held = shelf.entries.pop(key, None) if shelf is not None else None
         if shelf is None or held is None:
             return False
         shelf.size -= held.size
-        self._size -= held.size
+        self._sizes[session[0]] -= held.size
         if not shelf.entries and not keep_empty:
-            del self._shelves[session]
+            self._drop(session)
         return True
 
     def remove_user(self, scope: Scope) -> int:
         """All sessions of a user; how many entries it was."""
-        places = [place for place in self._shelves if place[:2] == (scope.tenant_id, scope.user_id)]
-        count = 0
-        for place in places:
-            shelf = self._shelves.pop(place)
-            self._size -= shelf.size
-            count += len(shelf.entries)
-        return count
+        places = [place for place in self._shelves.get(scope.tenant_id, ()) if place[1] == scope.user_id]
+        return sum(self._drop(place) for place in places)
+
+    def _shelf(self, session: Session) -> _Shelf | None:
+        return self._shelves.get(session[0], {}).get(session)
+
+    def _drop(self, session: Session) -> int:
+        """A whole session goes; how many entries it held."""
+        of_tenant = self._shelves[session[0]]
+        shelf = of_tenant.pop(session)
+        self._sizes[session[0]] -= shelf.size
+        if not of_tenant:
+            del self._shelves[session[0]], self._sizes[session[0]]
+        return len(shelf.entries)
 
     def held(self, session: Session) -> list[_Held]:
-        shelf = self._shelves.get(session)
+        shelf = self._shelf(session)
         return [] if shelf is None else list(shelf.entries.values())
 
 
@@ -114,7 +143,10 @@ class WorkingProvider:
         return _CAPABILITIES
 
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
-        self._shelves.put(self._session, key, value, metadata)
+        entry = self._shelves.entry(key, value, metadata)
+        text = f"{entry.key} {text_of(entry.value)}"
+        terms = count_terms(text) if len(text) <= SHORT else await asyncio.to_thread(count_terms, text)
+        self._shelves.put(self._session, entry, terms)
 
     async def read(self, key: str) -> Entry | None:
         return self._shelves.get(self._session, key)

@@ -26,7 +26,7 @@ from keeps.recall.conditions import Selection
 from keeps.recall.kept import MANY_WORDS, KeptSigns, KeptWords, vocabulary_of
 from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
 from keeps.recall.signs import Nearest, read_signs
-from keeps.recall.words import Layout, Positions, Postings, Scored, left_out_of, read_matches
+from keeps.recall.words import Holders, Layout, Positions, Postings, Scored, left_out_of, read_matches
 from keeps.text.words import count_terms, is_spaceless, terms_by_word, terms_of
 from keeps_client.models import RecallRequest
 
@@ -59,8 +59,8 @@ class Asked:
 
 @dataclass(slots=True)
 class Found:
-    """What the arms found. `scored`: all that hold a word of the question · `places`: where the best by text and by
-    meaning are · `keys`, `graph`: memories by their ids.
+    """What the arms found. `scored`: all that hold a word of the question · `holders`: which words · `places`: where
+    the best by text and by meaning are · `keys`, `graph`: memories by their ids.
 
     `total`: how many memories the audience has. `idf`: how rare each word of the question is; under "" a word that no
     memory has. `all_words`: the score by text of a memory of usual length that holds each word once.
@@ -69,6 +69,7 @@ class Found:
     total: int
     scored: Scored
     all_words: float = 0.0
+    holders: Holders = field(default_factory=Holders)
     places: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     keys: set[UUID] = field(default_factory=set[UUID])
     graph: dict[UUID, float] = field(default_factory=dict[UUID, float])
@@ -254,6 +255,7 @@ def score_text(found: Found, held: Sequence[Postings], counts: Counter[str], ter
     found.all_words = float(np.where(read_nowhere, 0.0, idf) @ query_counts)
     average_length = sum(each.words for each in held) / max(found.total, 1)
     found.scored.positions = positions
+    found.holders = Holders(terms, positions, matches)
     found.scored.text = bm25.score(matches, idf, average_length, query_counts)
     # Of a word that some lists were left out of nobody knows in how many conversations it is.
     found.scored.session = bm25.score_sessions(matches, np.where(left_out > 0, 0.0, query_counts))

@@ -15,6 +15,7 @@ from keeps.recall.fusion import Candidates, Part, Scores
 from keeps.recall.relevance import nearness, question_of, relevances
 from keeps.recall.rows import Rows
 from keeps.recall.updates import STATEMENTS, Told, latest_first
+from keeps.recall.words import Holders
 from keeps_client.models import Explanation, Memory, RecallRequest, Tier
 
 
@@ -22,7 +23,7 @@ from keeps_client.models import Explanation, Memory, RecallRequest, Tier
 class Ranking:
     """Candidates of a question. `order`: their positions, best first · `weights`: of the question's words · `past`: of
     each row the memory as it was at a moment in the past, where one is asked for · `dropped`: whether some are left out
-    whose time is over · `terms`: words of the question that were said"""
+    whose time is over · `terms`: words of the question that were said · `holders`: by which memories"""
 
     request: RecallRequest
     rows: Rows
@@ -35,6 +36,7 @@ class Ranking:
     past: Mapping[UUID, Memory]
     dropped: bool
     terms: list[str]
+    holders: Holders
     relevance: Scores
     nearness: Scores
     similarity: Scores
@@ -64,6 +66,7 @@ class Ranking:
             past,
             dropped,
             found.matched(request.query),
+            found.holders,
             relevances(candidates, question_of(found.total, found.idf)),
             nearness(candidates),
             candidates.vector.round(4),
@@ -114,4 +117,4 @@ class Ranking:
                         rank=1 + int((part.points > part.points[position]).sum()),
                     )
                 )
-        return Explanation(parts=parts, matched_terms=self.terms)
+        return Explanation(parts=parts, matched_terms=self.holders.words_at(int(self.rows.positions[position])))

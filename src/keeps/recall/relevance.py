@@ -23,6 +23,9 @@ WORDS, RARITY, UNHEARD, MEMORIES = 2.5, 5.0, -3.0, -0.7
 """The logarithm of how many words the question has, up to MANY; how rare they are; the share that nobody ever said; the
 logarithm of how many memories there are: of more, the best is nearer by chance."""
 MIDDLE, SLOPE = 28.0, 0.5
+FEW_WORDS = 2
+"""Who asks by so few words, all of which were said, looks for those: what holds none of them is as relevant as it is
+near. The best hit has nearly the whole of them, which says nothing of the others."""
 NEAR_ALONE, NEAR_AMONG, NEAR_SLOPE, NEAR_MIDDLE = 0.26, 0.077, 12.0, 1.1
 """What shares no word with its question is relevant by its nearness: to a single memory from the first, and more for
 each factor e that there are more; there it is as relevant as a floor of 0.25 asks."""
@@ -83,6 +86,8 @@ def relevances(candidates: Candidates, question: Question | None) -> Scores:
     log_memories = np.log(max(question.memories, 1))
     by_words = SLOPE * (log_odds + MEMORIES * log_memories - MIDDLE)
     by_nearness = NEAR_SLOPE * (near - NEAR_ALONE - NEAR_AMONG * log_memories) - NEAR_MIDDLE
+    if question.words <= FEW_WORDS and not question.unheard:
+        by_words = np.where(candidates.words > 0, by_words, -np.inf)
     fitted = np.round(1 / (1 + np.exp(-np.fmax(by_words, by_nearness))), 4)
     # A preference answers who asks for advice though it shares no word with the question.
     fitted = np.where(candidates.stated > 0, np.fmax(fitted, near), fitted)

@@ -38,6 +38,9 @@ from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResul
 ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 30
 ASKED_KEPT, ASKED_SECONDS = 512, 600.0
+MOST_ASKED = 1_200
+"""Of a longer question, the words of so many characters are looked for: about as many as are searched at all. Its
+meaning is that of the whole."""
 BEHIND_WEIGHT = 0.5
 PASSAGES = 20
 """Of so many of the best hits the nearest sentences are said."""
@@ -67,8 +70,9 @@ class RecallService:
         self._clock = clock
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
         self._warm = False
-        self._asked: Brief[tuple[str, str], QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
-        """Vectors of the last questions: a router asks one of several sources, and users ask again."""
+        self._asked: Brief[tuple[str, str, str], QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
+        """Vectors of the last questions, by tenant and user: a router asks one of several sources, and users ask again.
+        Another user of the tenant would tell by the time it takes that somebody asked the same."""
 
     async def recall(
         self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
@@ -82,7 +86,8 @@ class RecallService:
         """
         started = time.perf_counter()
         with acting_for(scope.tenant_id):
-            query, partial = (None, False) if request.scope == "persistent" else await self._embed(request.query)
+            words_only = request.scope == "persistent"
+            query, partial = (None, False) if words_only else await self._embed(request.query, scope.user_id)
         if query is not None and not query.reads and request.scope != "indexed":
             query = None
         now = self._clock()
@@ -161,7 +166,7 @@ class RecallService:
     async def vector(self, scope: Scope, text: str) -> Floats | None:
         """Of a question, as it is searched; None without a model, or where it cannot be reached."""
         with acting_for(scope.tenant_id):
-            query, _ = await self._embed(text)
+            query, _ = await self._embed(text, scope.user_id)
         return None if query is None else query.sentence
 
     async def _passages(self, hits: Sequence[Hit], ranking: Ranking, query: QueryEmbedding) -> dict[UUID, Passage]:
@@ -190,12 +195,12 @@ class RecallService:
         """Have the embedding model loaded: what takes its time once must not count against a context's."""
         if self._embedder is not None and not self._warm:
             self._warm = True
-            await self._embed("warm")
+            await self._embed("warm", "")
 
-    async def _embed(self, text: str) -> tuple[QueryEmbedding | None, bool]:
+    async def _embed(self, text: str, user_id: str) -> tuple[QueryEmbedding | None, bool]:
         if self._embedder is None:
             return None, False
-        key = current_tenant(), text
+        key = current_tenant(), user_id, text
         known = self._asked.get(key)
         if known is not None:
             return known, False
@@ -215,6 +220,8 @@ class RecallService:
         self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None
     ) -> Ranking:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
+        if len(request.query) > MOST_ASKED:
+            request = request.model_copy(update={"query": request.query[:MOST_ASKED]})
         asked = Asked(request, selection, query, depth)
         found = await self._arms.find(tx, asked)
         weights = token_weights(query.words if query is not None else (), request.query, found)

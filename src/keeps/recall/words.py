@@ -119,6 +119,23 @@ class Scored:
         self.positions, self.text, self.session = together, text, session
 
 
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Which memories hold which words of a question. Row i of `matches` belongs to position i."""
+
+    terms: Sequence[str] = ()
+    positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    matches: TextMatches | None = None
+
+    def words_at(self, position: int) -> list[str]:
+        """What the memory at a position holds, in the order of the question."""
+        row = int(np.searchsorted(self.positions, position))
+        if self.matches is None or row == len(self.positions) or self.positions[row] != position:
+            return []
+        held = np.sort(self.matches.columns[self.matches.rows == row])
+        return [self.terms[int(each)] for each in held]
+
+
 def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
     """The memories that hold one of the words, and how often each holds which, without those that are common to most of
     an audience. Row i belongs to position i."""

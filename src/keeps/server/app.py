@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
@@ -118,6 +119,7 @@ def create_app(
     app.state.metrics = HttpMetrics()
     waits = settings.embedder == "openai" or settings.reranker != "none"
     beside = AT_ONCE_REMOTE if waits else AT_ONCE_BESIDE
+    app.state.held_bytes = Counter()
     app.state.turns = FairSlots(AT_ONCE, alone=AT_ONCE_ALONE, beside=beside)
     app.state.rates = (
         None

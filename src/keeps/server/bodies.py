@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from starlette.requests import Request
 
 from keeps.server.asgi import Message, Receive
-from keeps_client.errors import PayloadTooLargeError, ValidationFailedError
+from keeps_client.errors import PayloadTooLargeError, UnavailableError, ValidationFailedError
 
-BODY_SECONDS = 20.0
-"""So long a body may pause while it is read."""
+BODY_SECONDS, WHOLE_SECONDS = 20.0, 300.0
+"""So long a body may pause while it is read, and so long it may take."""
+HELD_BYTES = 64 << 20
+"""So much of a tenant's bodies is held at once, while they come and while they are worked on."""
 
 
 async def whole(receive: Receive, limit: int) -> bytes:
@@ -24,6 +31,33 @@ async def whole(receive: Receive, limit: int) -> bytes:
             raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
         more = message.get("more_body", False)
     return b"".join(parts)
+
+
+@asynccontextmanager
+async def held_body(request: Request, tenant_id: str) -> AsyncGenerator[bytes]:
+    """The body, which counts for its tenant until it is done with. Raises UnavailableError where a tenant sends too
+    much at once."""
+    held: Counter[str] = request.app.state.held_bytes
+    parts: list[bytes] = []
+    size = 0
+    try:
+        try:
+            async with asyncio.timeout(WHOLE_SECONDS):
+                async for part in request.stream():
+                    parts.append(part)
+                    size += len(part)
+                    held[tenant_id] += len(part)
+                    if held[tenant_id] > HELD_BYTES:
+                        raise UnavailableError("too much of this tenant is on its way; send it again later")
+        except TimeoutError:
+            raise ValidationFailedError(f"the body took longer than {WHOLE_SECONDS:.0f} s") from None
+        given = b"".join(parts)
+        parts.clear()
+        yield given
+    finally:
+        held[tenant_id] -= size
+        if not held[tenant_id]:
+            del held[tenant_id]
 
 
 def again(body: bytes, receive: Receive) -> Receive:

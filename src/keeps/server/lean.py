@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from keeps.server.bodies import held_body
 from keeps.turns import FairSlots
 from keeps_client.checked import message_of
 from keeps_client.errors import UnavailableError, ValidationFailedError
@@ -29,7 +30,8 @@ its share of the one processor that runs the event loop, so who sends a hundred 
 AT_ONCE_REMOTE = 16
 """The last of these where another machine embeds, or a reranker reads: then requests mostly wait for that."""
 TURN_SECONDS = 20.0
-MOST_FINDINGS = 100
+MOST_FINDINGS, MOST_READ = 100, 1_000
+"""Findings that an answer tells of, and that are read at all: of each pydantic makes an object, at once."""
 
 EndpointT = TypeVar("EndpointT", bound=Callable[..., Any])
 Taken = Callable[[Request], Any]
@@ -83,20 +85,24 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
                 errors += [{**each, "loc": (name,)} for each in error.errors(include_url=False, include_input=False)]
         if getattr(endpoint, "reads_its_body", False):
             return await act(request, values, errors, b"")
-        # Read before a place is taken: whoever sends slowly waits for themselves.
-        given = await (request.body() if body is None else json_bytes(request))
-        turns: FairSlots = request.app.state.turns
         tenant_id = request.scope["keeps.scope"].tenant_id
-        try:
-            waited = await turns.take(tenant_id, TURN_SECONDS)
-        except TimeoutError:
-            raise UnavailableError("too many requests of this tenant are on their way; send it again later") from None
-        try:
-            if waited and await request.is_disconnected():
-                raise ClientDisconnect  # nobody waits for the answer any more
-            return await act(request, values, errors, given)
-        finally:
-            turns.leave(tenant_id)
+        if body is not None:
+            check_json(request)
+        # Read before a place is taken: whoever sends slowly waits for themselves.
+        async with held_body(request, tenant_id) as given:
+            turns: FairSlots = request.app.state.turns
+            try:
+                waited = await turns.take(tenant_id, TURN_SECONDS)
+            except TimeoutError:
+                raise UnavailableError(
+                    "too many requests of this tenant are on their way; send it again later"
+                ) from None
+            try:
+                if waited and await request.is_disconnected():
+                    raise ClientDisconnect  # nobody waits for the answer any more
+                return await act(request, values, errors, given)
+            finally:
+                turns.leave(tenant_id)
 
     async def act(
         request: Request, values: dict[str, object], errors: list[Mapping[str, Any]], given: bytes
@@ -105,10 +111,7 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
             try:
                 values[body_name] = body.validate_json(given)
             except ValidationError as error:
-                errors += [
-                    {**each, "loc": ("body", *each["loc"])}
-                    for each in error.errors(include_url=False, include_input=False)
-                ]
+                errors += _findings(error)
         if errors:
             raise _refusal(errors)
         if request_name is not None:
@@ -118,12 +121,17 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
     return handle
 
 
-async def json_bytes(request: Request) -> bytes:
-    """The body. Only what is called JSON is read as such: a page of another site cannot send it without being asked."""
+def check_json(request: Request) -> None:
+    """Only what is called JSON is read as such: a page of another site cannot send it without being asked."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
         raise ValidationFailedError("the body must be JSON, with the header Content-Type: application/json")
-    return await request.body()
+
+
+def _findings(error: ValidationError) -> list[Mapping[str, Any]]:
+    if (count := error.error_count()) > MOST_READ:
+        return [{"loc": (), "type": "too_many", "msg": f"{count:,} values do not fit; look at one of them", "ctx": {}}]
+    return [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False, include_input=False)]
 
 
 def _refusal(errors: list[Mapping[str, Any]]) -> ValidationFailedError:

@@ -26,9 +26,12 @@ from pydantic.alias_generators import to_camel
 MAX_CONTENT_CHARACTERS = 50_000
 MAX_METADATA_BYTES = 64 * 1024
 MAX_VALUE_BYTES = 256 * 1024
+MAX_FILTER_BYTES = 256 * 1024
 MAX_JSON_DEPTH = 100
 MAX_TAGS = 50
 MAX_BATCH_ITEMS = 1_000
+MAX_CHOSEN = 100
+"""Names that a question may choose among: tags, kinds, providers."""
 MAX_LIMIT = 200
 NAME_PATTERN = r"^[A-Za-z0-9_.:/-]+$"
 
@@ -43,7 +46,7 @@ def _storable(text: str) -> str:
     return text
 
 
-def _small_json(value: JsonValue, most: int) -> None:
+def small_json(value: JsonValue, most: int) -> None:
     """Raises ValueError for what is far too large or nested too deeply, after a look at no more of it than may be
     stored."""
     left = most
@@ -71,7 +74,7 @@ def json_within(most: int) -> Callable[[JsonValue], JsonValue]:
     """The check that something is JSON which can be stored, of at most so many bytes."""
 
     def storable(value: JsonValue) -> JsonValue:
-        _small_json(value, most)
+        small_json(value, most)
         try:
             encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
         except (RecursionError, ValueError) as error:

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from keeps_client.endpoint import Endpoint
-from keeps_client.models.common import Id, Text, Wire
+from keeps_client.models.common import MAX_CHOSEN, Id, Text, Wire
 from keeps_client.models.memories import Label, Name, Receipt, Visibility
 from keeps_client.models.working import StateId
 
@@ -28,7 +28,7 @@ class ContextRequest(Wire):
     budget_tokens: Annotated[int, Field(ge=50, le=200_000)] = 4_000
     min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None
     agent_id: Label | None = None
-    sections: tuple[SectionName, ...] | None = None
+    sections: Annotated[tuple[SectionName, ...], Field(max_length=MAX_CHOSEN)] | None = None
     explain: bool = False
 
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 
 from keeps_client.endpoint import Endpoint
-from keeps_client.models.common import MAX_LIMIT, Text, UtcTime, Wire
+from keeps_client.models.common import MAX_CHOSEN, MAX_FILTER_BYTES, MAX_LIMIT, Text, UtcTime, Wire, small_json
 from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory, Name
 
-Filters = dict[str, JsonValue]
+
+def _small(filters: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    small_json(filters, MAX_FILTER_BYTES)
+    return filters
+
+
+Filters = Annotated[dict[str, JsonValue], AfterValidator(_small)]
 RecallScope = Literal["all", "own", "shared", "working", "persistent", "indexed"]
 
 
@@ -28,13 +34,13 @@ class RecallRequest(Wire):
 
     query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 10
-    kinds: tuple[Kind, ...] | None = None
-    layers: tuple[Layer, ...] | None = None
-    content_types: tuple[Name, ...] | None = None
+    kinds: Annotated[tuple[Kind, ...], Field(max_length=MAX_CHOSEN)] | None = None
+    layers: Annotated[tuple[Layer, ...], Field(max_length=MAX_CHOSEN)] | None = None
+    content_types: Annotated[tuple[Name, ...], Field(max_length=MAX_CHOSEN)] | None = None
     agent_id: Label | None = None
     session_id: Label | None = None
     namespace: Name | None = None
-    tags: tuple[Name, ...] | None = None
+    tags: Annotated[tuple[Name, ...], Field(max_length=MAX_CHOSEN)] | None = None
     tags_match: Literal["any", "all"] = "any"
     filters: Filters | None = None
     min_importance: Importance | None = None
@@ -44,7 +50,7 @@ class RecallRequest(Wire):
     as_of: UtcTime | None = None
     valid_at: UtcTime | None = None
     scope: RecallScope = "all"
-    providers: tuple[Name, ...] | None = None
+    providers: Annotated[tuple[Name, ...], Field(max_length=MAX_CHOSEN)] | None = None
     include_archived: bool = False
     include_superseded: bool = False
     rerank: bool | None = None
@@ -58,8 +64,10 @@ RELEVANCE_FLOOR = 0.25
 class Explanation(Wire):
     """Why a hit is where it is: every number that went into its score.
 
-    Each part is one arm or boost: `raw` is what it measured, `normalised` its place between the worst (0) and the
-    best (1) candidate, `weight` its share, `points` what it added to the score (weight times normalised).
+    Each part is one arm or boost: `raw` is what it measured, `normalised` what is weighed of it (of the arms its place
+    between the worst candidate, 0, and the best, 1), `weight` its share, `points` what it added to the score (weight
+    times normalised).
+    `matched_terms`: stems of the question that this memory holds.
     """
 
     class Part(Wire):

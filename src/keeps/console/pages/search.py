@@ -30,7 +30,8 @@ async def search(call: Call) -> Response:
     hits = [] if found is None else found.hits
     most = max((_points(hit) for hit in hits), default=1.0)
     bars = {hit.memory.memory_id: stacked(_parts(hit), most) for hit in hits}
-    terms = next((hit.explanation.matched_terms for hit in hits if hit.explanation is not None), [])
+    explained = [hit.explanation for hit in hits if hit.explanation is not None]
+    terms = list(dict.fromkeys(term for each in explained for term in each.matched_terms))
     return call.page(
         "hits.html" if call.request.headers.get("hx-target") == "hits" else "search.html",
         found=found,

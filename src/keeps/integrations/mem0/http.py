@@ -17,7 +17,7 @@ from keeps.integrations.mem0.calls import Calls
 from keeps.integrations.mem0.filters import users_named
 from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
 from keeps.scope import Scope
-from keeps.server.lean import json_bytes
+from keeps.server.lean import check_json
 from keeps.server.mounting import PlainMount, in_turn
 from keeps.server.names import SLASH
 from keeps.server.problems import problem_of
@@ -58,7 +58,9 @@ class Mem0Mount(PlainMount):
         assert self._keeps is not None
         caller, method, path = request.scope["keeps.scope"], request.method, _path(request)
         reads = method == "GET" or (method == "POST" and path in _READING)
-        given = b"" if method == "GET" or not await request.body() else await json_bytes(request)
+        given = b"" if method == "GET" else await request.body()
+        if given:
+            check_json(request)
         payer = _payer(caller, request, path, given)
         role = "reader" if reads else "writer"
         request.scope["keeps.allowance"] = await admitted(self._rates, payer, role, reads=reads)
