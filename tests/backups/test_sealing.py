@@ -94,6 +94,8 @@ def test_a_file_that_was_not_finished_is_not_there(tmp_path: Path) -> None:
 
 def test_a_key_is_made_once_and_read_by_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "key"
+    with pytest.raises(ValidationFailedError, match="No such file"):
+        read_key(path)
     assert new_key(path) == read_key(path)
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(ValidationFailedError):

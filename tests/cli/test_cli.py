@@ -61,11 +61,17 @@ def test_a_memory_lives_through_its_life(cli: Cli) -> None:
     assert cli.json("get", memory_id)["content"] == "Alice is allergic to peanuts and cashews."
     assert "memory.written" in cli("history", memory_id).stdout
     assert "undo within 30 days" in cli("forget", memory_id).stderr
-    assert "Nothing found" in cli("recall", "peanuts").stdout
+    assert "right --tenant" in cli("recall", "peanuts").stdout
+    assert "of that sort" in cli("recall", "peanuts", "--kind", "procedural").stdout
+    assert "fits so well" in cli("recall", "peanuts", "--min-relevance", "0.9").stdout
     assert cli.json("restore", memory_id)["status"] == "restored"
     assert cli.json("forget", "--namespace", "facts", "--key", "allergy", "--hard")["status"] == "forgotten"
     assert "(content erased)" in cli("history", memory_id).stdout
     assert inspect_home(cli.home).running_pid is None
+
+
+def test_a_home_without_a_name_is_no_home(cli: Cli) -> None:
+    assert "names no folder" in cli("recall", "hi", "--home", "", code=2).stderr
 
 
 def test_tenants_and_users_are_apart(cli: Cli) -> None:

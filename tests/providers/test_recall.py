@@ -163,6 +163,10 @@ async def test_a_troubled_provider_costs_at_most_its_timeout_and_is_named(
     assert troubles["troubled"]["asked"] == 3, "after three failures it is left alone"
     states = {each.provider_id: each.state for each in await memory.list_providers()}
     assert (states["troubled"], states["notes"]) == ("failing", "active")
+    others = keeps.memory(Scope(f"{tenant}-other", "alice"))
+    assert {each.state for each in await others.list_providers()} == {"active"}, (
+        "what fails a tenant rests for it alone"
+    )
     troubles["troubled"].clear()
     keeps.providers._registry.breaker(Scope(tenant, "alice"), "troubled")._until = 0.0
     assert (await memory.recall("tea")).partial is False, "it is asked again, and answers"

@@ -145,6 +145,47 @@ async def test_an_explanation_adds_up_to_the_score(memory: LocalMemory) -> None:
     assert (await memory.recall("rivers")).hits[0].explanation is None
 
 
+async def test_each_hit_says_which_words_of_the_question_it_holds(memory: LocalMemory) -> None:
+    await memory.remember_many([{"content": text} for text in ("A red kettle.", "A red boat.", "The train leaves.")])
+    found = await memory.recall("the red kettle", explain=True)
+    told = {hit.memory.content: hit.explanation.matched_terms for hit in found.hits}
+    assert told == {"A red kettle.": ["red", "kettl"], "A red boat.": ["red"], "The train leaves.": []}
+
+
+async def test_a_word_that_was_said_makes_nothing_else_relevant(memory: LocalMemory) -> None:
+    """One word is found whole, so the best hit says nothing of the others."""
+    texts = ("Alice is allergic to peanuts.", "I take my tea with lemon.", "Bob plays chess on Sundays.")
+    await memory.remember_many([{"content": text} for text in texts])
+    for question, expected in (("peanuts", 0), ("tea lemon", 1), ("nuts", 0)):
+        found = await memory.recall(question)
+        relevant = [hit.memory.content for hit in found.hits if hit.relevance >= RELEVANCE_FLOOR]
+        assert relevant == [texts[expected]], (question, relevant)
+
+
+async def test_nobody_tells_by_the_time_that_another_asked_the_same(keeps: Keeps, tenant: str) -> None:
+    alice, bob = (keeps.memory(Scope(tenant, name)) for name in ("alice", "bob"))
+    asked: list[str] = []
+    embed_query = keeps.recall._embedder.embed_query
+
+    async def counted(text: str) -> QueryEmbedding:
+        asked.append(text)
+        return await embed_query(text)
+
+    keeps.recall._embedder.embed_query = counted
+    try:
+        for memory in (alice, alice, bob):
+            await memory.recall("Where is the harbour?")
+    finally:
+        keeps.recall._embedder.embed_query = embed_query
+    assert asked == ["Where is the harbour?"] * 2, "once for each user"
+
+
+async def test_of_a_long_question_the_beginning_is_looked_for_by_words(memory: LocalMemory) -> None:
+    await memory.remember_many([{"content": text} for text in ("The zebra sleeps.", "The walrus sleeps.")])
+    found = await memory.recall("the zebra " + "and so on and so forth " * 400 + "the walrus", explain=True)
+    assert [each for hit in found.hits for each in hit.explanation.matched_terms] == ["zebra"]
+
+
 async def test_the_second_stage_can_be_left_out(memory: LocalMemory) -> None:
     await memory.remember_many([{"content": text} for text in ("The harbour is busy.", "The market is busy.")])
     for rerank, expected in ((None, True), (False, False)):

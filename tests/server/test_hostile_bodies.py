@@ -53,6 +53,7 @@ UNITS = (
     "\u0301",
     "我",
     "ﷺ",
+    "\u3300",
     "🙂",
     "אב ",
     "ß",
@@ -213,3 +214,25 @@ async def test_a_thousand_long_texts_and_one_of_many_signs_hold_nobody_up(
                     assert answer.status < 500, f"{name}: {answer.status} {told!r}"
                     asked += 1
     assert asked >= 8
+
+
+async def test_a_question_of_many_wrong_parts_is_refused_and_holds_nobody_up(secured_url: str, tenant: str) -> None:
+    with unwatched():
+        many = b",".join([b"1"] * 400_000)
+        bodies = {
+            "wrong tags": ("/v1/recall", b'{"query":"x","tags":[' + many + b"]}"),
+            "wrong sections": ("/v1/context", b'{"query":"x","sections":[' + many + b"]}"),
+            "tags": ("/v1/recall", json.dumps({"query": "x", "tags": ["a"] * 400_000}).encode()),
+            "unknown fields": ("/v1/recall", json.dumps({f"f{n}": 1 for n in range(50_000)}).encode()),
+            "a long path": (
+                "/v1/recall",
+                json.dumps({"query": "x", "filters": {"metadata" + ".a" * 100_000: {}}}).encode(),
+            ),
+            "a long list": ("/v1/recall", b'{"query":"x","filters":{"metadata.a":{"contains":[' + many + b"]}}}"),
+        }
+    headers = {"Authorization": f"Bearer {token(tenant, 'alice')}", "Content-Type": "application/json"}
+    async with aiohttp.ClientSession(secured_url, headers=headers) as http:
+        for name, (path, body) in bodies.items():
+            async with http.post(path, data=io.BytesIO(body)) as answer:
+                told = await answer.text()
+            assert (answer.status, len(told) < 100_000) == (422, True), (name, answer.status, told[:200])

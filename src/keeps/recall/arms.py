@@ -255,7 +255,8 @@ def score_text(found: Found, held: Sequence[Postings], counts: Counter[str], ter
     found.all_words = float(np.where(read_nowhere, 0.0, idf) @ query_counts)
     average_length = sum(each.words for each in held) / max(found.total, 1)
     found.scored.positions = positions
-    found.holders = Holders(terms, positions, matches)
+    common = frozenset(term for term, count in zip(terms, left_out.tolist(), strict=True) if count)
+    found.holders = Holders(terms, positions, matches, common)
     found.scored.text = bm25.score(matches, idf, average_length, query_counts)
     # Of a word that some lists were left out of nobody knows in how many conversations it is.
     found.scored.session = bm25.score_sessions(matches, np.where(left_out > 0, 0.0, query_counts))

@@ -117,4 +117,5 @@ class Ranking:
                         rank=1 + int((part.points > part.points[position]).sum()),
                     )
                 )
-        return Explanation(parts=parts, matched_terms=self.holders.words_at(int(self.rows.positions[position])))
+        matched = self.holders.words_at(int(self.rows.positions[position]), self.rows.openings[position])
+        return Explanation(parts=parts, matched_terms=matched)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keeps.recall.bm25 import Scores, TextMatches
+from keeps.text.words import terms_of
 
 ENTRY = np.dtype([("place", ">i4"), ("session", ">i4"), ("length", ">u2"), ("count", "u1")])
 Positions = npt.NDArray[np.int64]
@@ -121,19 +122,21 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which memories hold which words of a question. Row i of `matches` belongs to position i."""
+    """Which memories hold which words of a question. Row i of `matches` belongs to position i. `left_out`: words of which
+    nobody looked who holds them, since most do."""
 
     terms: Sequence[str] = ()
     positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     matches: TextMatches | None = None
+    left_out: frozenset[str] = frozenset()
 
-    def words_at(self, position: int) -> list[str]:
-        """What the memory at a position holds, in the order of the question."""
+    def words_at(self, position: int, text: str) -> list[str]:
+        """What the memory at a position holds, in the order of the question. `text`: where to look for `left_out`."""
+        held = self.left_out.intersection(terms_of(text)) if self.left_out else set[str]()
         row = int(np.searchsorted(self.positions, position))
-        if self.matches is None or row == len(self.positions) or self.positions[row] != position:
-            return []
-        held = np.sort(self.matches.columns[self.matches.rows == row])
-        return [self.terms[int(each)] for each in held]
+        if self.matches is not None and row < len(self.positions) and self.positions[row] == position:
+            held = held.union(self.terms[int(each)] for each in self.matches.columns[self.matches.rows == row])
+        return [each for each in self.terms if each in held]
 
 
 def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
