@@ -231,7 +231,7 @@ async def test_with_the_database_alone_it_is_one_round_trip(memory: LocalMemory,
 async def test_working_memory_is_bounded_by_bytes() -> None:
     from keeps.clock import utc_now
 
-    shelves = WorkingShelves(utc_now, session_bytes=1_000, tenant_bytes=2_500, total_bytes=4_000)
+    shelves = WorkingShelves(utc_now, session_bytes=1_000, tenant_bytes=2_500, total_bytes=3_500)
 
     async def put(tenant_id: str, session_id: str, key: str, size: int) -> None:
         await shelves.of(Scope(tenant_id, "u"), session_id).write(key, "x" * size)

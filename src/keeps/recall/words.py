@@ -122,8 +122,8 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which memories hold which words of a question. Row i of `matches` belongs to position i. `left_out`: words of which
-    nobody looked who holds them, since most do."""
+    """Which memories hold which words of a question. Row i of `matches` belongs to position i. `left_out`: words that
+    were looked for nowhere, since most memories hold them."""
 
     terms: Sequence[str] = ()
     positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
