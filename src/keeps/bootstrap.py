@@ -193,6 +193,11 @@ async def open_keeps(
                 sources.remove,
             )
         )
+
+        def erased(tenant_id: str) -> None:
+            recall.forget(tenant_id)
+            asker.forget(tenant_id)
+
         keeps = Keeps(
             database=database,
             metrics=metrics,
@@ -202,7 +207,7 @@ async def open_keeps(
             memories=memories,
             memory_keys=MemoryKeys(database, clock),
             census=Census(database, clock),
-            forgetting=Forgetting(database, memories, conversations, graph, asked, recall.forget),
+            forgetting=Forgetting(database, memories, conversations, graph, asked, erased),
             recall=recall,
             knowledge=KnowledgeService(memories, recall),
             indexer=indexer,
@@ -226,7 +231,7 @@ async def open_keeps(
                 asked,
                 cache,
                 clock,
-                recall.forget,
+                erased,
             ),
             transfer=TransferService(database, introducer, indexer),
             conversations=conversations,

@@ -354,6 +354,21 @@ async def test_what_stands_for_a_user_goes_when_they_or_their_tenant_do(living: 
         assert "secret" not in (await bob.context(question)).stable
 
 
+async def test_what_is_kept_of_a_tenant_goes_with_what_is_erased_there(living: Keeps, tenant: str) -> None:
+    alice, other = living.memory(Scope(tenant, "alice")), living.memory(Scope(f"{tenant}-other", "alice"))
+    codes = [await each.remember("The launch code is 4711.") for each in (alice, other)]
+    for each in (alice, other):
+        await each.add_source("metrics", kind="api", purpose="Launches by day.")
+        await each.context("What is the launch code, and how many launches were there?")
+    asker = living.router._asker
+    kept = (asker._answers._held, asker._sources._shelves._held)
+    assert all({key[0] for key in each._entries} >= {tenant, f"{tenant}-other"} for each in kept)
+    await alice.forget(codes[0].memory_id, hard=True)
+    for each in kept:
+        assert tenant not in {key[0] for key in each._entries}
+        assert f"{tenant}-other" in {key[0] for key in each._entries}
+
+
 async def test_what_stands_for_an_agent_is_what_the_database_shows_it(living: Keeps, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     bound = living.memory(Scope(tenant, "alice", agent_id="a1", agent_bound=True))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from keeps.context import sections, standing
-from keeps.context.cache import AnswerCache
+from keeps.context.cache import AnswerCache, Key
 from keeps.context.sections import Item, Last
 from keeps.context.signals import Signals
 from keeps.context.sources import QUERIES, Fitting, SourceService
@@ -69,6 +69,11 @@ class Asker:
     async def warm(self) -> None:
         """Load what takes its time at the first question."""
         await self._providers.warm()
+
+    def forget(self, tenant_id: str) -> None:
+        """What is kept of a tenant's answers and sources goes: some of it was erased."""
+        self._answers.forget(tenant_id)
+        self._sources.forget(tenant_id)
 
     async def notes(self, asking: Asking) -> SessionNotes | None:
         assert asking.request.session_id is not None
@@ -142,8 +147,8 @@ class Asker:
         """Answers, from the cache where nothing was written since, and all that they show can still be seen."""
         scope = asking.scope
         who = (scope.tenant_id, scope.user_id, scope.agent_id if scope.agent_bound else None)
-        keys = [(who, request.model_dump_json()) for request in requests]
-        every = [*keys, *((key, "documents") for key in keys)]
+        keys: list[Key] = [(*who, request.model_dump_json(), "") for request in requests]
+        every = [*keys, *map(_documents, keys)]
         answers = [held for held in map(self._answers.peek, every) if held is not None]
         shown = {hit.memory.memory_id: hit.memory.version for held in answers for hit in held.hits}
         async with self._database.reading(scope) as tx:
@@ -152,14 +157,14 @@ class Asker:
         position = 0 if row is None else row["position"]
         there = {each["memory_id"]: each["version"] for each in rows}
 
-        async def one(key: Hashable, request: RecallRequest) -> RecallResult:
+        async def one(key: Key, request: RecallRequest) -> RecallResult:
             if self._providers.asks_others(scope, request):  # of what they hold nobody can say whether it changed
                 return await self._providers.recall(scope, request, counted=False, reranked=False)
             held = self._answers.get(key, position)
             fresh = held is not None and all(there.get(hit.memory.memory_id) == hit.memory.version for hit in held.hits)
             self._metrics.cache.labels("answers", "hit" if fresh else "miss").inc()
             if held is not None and fresh:
-                named = self._answers.get((key, "documents"), position)
+                named = self._answers.get(_documents(key), position)
                 hits = [] if named is None else named.hits
                 asking.passages += [hit for hit in hits if there.get(hit.memory.memory_id) == hit.memory.version]
                 return held
@@ -169,7 +174,7 @@ class Asker:
                 passages = found.model_copy(
                     update={"hits": [hit for hit in found.hits if hit.memory.layer == "knowledge"][:PASSAGES_NAMED]}
                 )
-                self._answers.put((key, "documents"), position, passages)
+                self._answers.put(_documents(key), position, passages)
                 asking.passages += passages.hits
                 told = request.model_copy(update={"layers": REMEMBERED})
                 found = await self._providers.recall(scope, told, counted=False, reranked=False)
@@ -179,3 +184,8 @@ class Asker:
         found = await asyncio.gather(*map(one, keys, requests))
         asking.failed += [name for each in found for name in each.failed_providers if name not in asking.failed]
         return found
+
+
+def _documents(key: Key) -> Key:
+    """Of the same question the passages of documents, which are named and not told."""
+    return (*key[:4], "documents")

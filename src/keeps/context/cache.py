@@ -8,10 +8,7 @@ still be seen, as it was. So no notice has to arrive, and nothing old is shown.
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
-from collections.abc import Hashable
-
+from keeps.cache.brief import Brief
 from keeps_client.models import RecallResult
 
 KEPT_SECONDS = 300.0
@@ -19,44 +16,33 @@ MOST_BYTES, MOST_OF_ONE = 64 << 20, 1 << 20
 """What is kept in all, and of one answer: two hundred long texts are quicker asked again than they are worth."""
 HIT_BYTES = 3_000
 """About what a hit takes beside its text."""
+Key = tuple[str, str, str | None, str, str]
+"""Tenant, user, the agent that is bound, the request, and which part of the answer."""
 
 
 class AnswerCache:
-    """The least recently used goes first."""
+    """What is oldest goes first."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[Hashable, tuple[int, float, RecallResult]] = OrderedDict()
-        self._sizes: dict[Hashable, int] = {}
-        self._bytes = 0
+        self._held: Brief[Key, tuple[int, RecallResult]] = Brief(MOST_BYTES, KEPT_SECONDS, renewed=False)
 
-    def peek(self, key: Hashable) -> RecallResult | None:
+    def peek(self, key: Key) -> RecallResult | None:
         """What is held, whether it is still right or not."""
         held = self._held.get(key)
-        return None if held is None else held[2]
+        return None if held is None else held[1]
 
-    def get(self, key: Hashable, position: int) -> RecallResult | None:
+    def get(self, key: Key, position: int) -> RecallResult | None:
         """The answer, if it was made at this position of the log, less than five minutes ago."""
         held = self._held.get(key)
-        if held is None:
-            return None
-        if held[0] != position or time.monotonic() >= held[1]:
-            self._drop(key)
-            return None
-        self._held.move_to_end(key)
-        return held[2]
+        return None if held is None or held[0] != position else held[1]
 
-    def put(self, key: Hashable, position: int, answer: RecallResult) -> None:
+    def put(self, key: Key, position: int, answer: RecallResult) -> None:
         """Keep an answer. One that is partial is not worth keeping."""
-        self._drop(key)
         size = sum(HIT_BYTES + 2 * len(hit.memory.content) for hit in answer.hits) + HIT_BYTES
         if answer.partial or size > MOST_OF_ONE:
-            return
-        self._held[key] = (position, time.monotonic() + KEPT_SECONDS, answer)
-        self._sizes[key] = size
-        self._bytes += size
-        while self._bytes > MOST_BYTES:
-            self._drop(next(iter(self._held)))
+            self._held.drop(lambda each: each == key)
+        else:
+            self._held.put(key, (position, answer), size)
 
-    def _drop(self, key: Hashable) -> None:
-        if self._held.pop(key, None) is not None:
-            self._bytes -= self._sizes.pop(key)
+    def forget(self, tenant_id: str) -> None:
+        self._held.drop(lambda each: each[0] == tenant_id)

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from keeps.ai.embedder import Floats
+from keeps.cache.brief import Brief
 from keeps.db.session import Row
 from keeps.text.words import count_terms
 from keeps_client.models import Source
 
-MOST_SHELVES, MOST_ON_ONE = 64, 2_000
+MOST_SHELVES, MOST_ON_ONE, KEPT_SECONDS = 64, 2_000, 300.0
 WORDS_WEIGHT = 0.02
 """Of a word that a question and a source share, for each factor e that it is rare by; a cosine counts once."""
 _HEADER_BYTES = 4
@@ -74,19 +75,17 @@ def source_of(row: Row) -> Source:
 
 
 class Shelves:
-    """The shelves of those who asked last."""
+    """The shelves of those who asked lately."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, str], Shelf] = OrderedDict()
+        self._held: Brief[tuple[str, str], Shelf] = Brief(MOST_SHELVES, KEPT_SECONDS)
 
     def get(self, who: tuple[str, str], fingerprint: tuple[object, ...]) -> Shelf | None:
         held = self._held.get(who)
-        if held is None or held.fingerprint != fingerprint:
-            return None
-        self._held.move_to_end(who)
-        return held
+        return None if held is None or held.fingerprint != fingerprint else held
 
     def put(self, who: tuple[str, str], shelf: Shelf) -> None:
-        self._held[who] = shelf
-        while len(self._held) > MOST_SHELVES:
-            self._held.popitem(last=False)
+        self._held.put(who, shelf)
+
+    def forget(self, tenant_id: str) -> None:
+        self._held.drop(lambda each: each[0] == tenant_id)

@@ -47,6 +47,10 @@ class SourceService:
         self._memories = memories
         self._clock = clock
 
+    def forget(self, tenant_id: str) -> None:
+        """What is kept of a tenant goes."""
+        self._shelves.forget(tenant_id)
+
     async def add(self, scope: Scope, new: NewSource) -> Source:
         """Tell agents of something that can be looked up."""
         memory = validated(
