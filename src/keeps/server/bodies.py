@@ -34,9 +34,9 @@ async def whole(receive: Receive, limit: int) -> bytes:
 
 
 @asynccontextmanager
-async def held_body(request: Request, tenant_id: str) -> AsyncGenerator[bytes]:
+async def held_body(request: Request, tenant_id: str, most: int | None = None) -> AsyncGenerator[bytes]:
     """The body, which counts for its tenant until it is done with. Raises UnavailableError where a tenant sends too
-    much at once."""
+    much at once. `most`: bytes that this one may have, where it is less than for others."""
     held: Counter[str] = request.app.state.held_bytes
     parts: list[bytes] = []
     size = 0
@@ -47,6 +47,8 @@ async def held_body(request: Request, tenant_id: str) -> AsyncGenerator[bytes]:
                     parts.append(part)
                     size += len(part)
                     held[tenant_id] += len(part)
+                    if most is not None and size > most:
+                        raise PayloadTooLargeError(f"a body has at most {most:,} bytes here")
                     if held[tenant_id] > HELD_BYTES:
                         raise UnavailableError("too much of this tenant is on its way; send it again later")
         except TimeoutError:

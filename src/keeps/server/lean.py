@@ -65,11 +65,11 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
     takers = [
         _taker(where, field) for where in ("path", "query", "header") for field in getattr(dependant, f"{where}_params")
     ]
-    body_name, body = None, None
+    body_name, body, most = None, None, None
     if dependant.body_params:
         (field,) = dependant.body_params
         annotation: Any = field.field_info.annotation
-        body_name, body = field.name, TypeAdapter(annotation)
+        body_name, body, most = field.name, TypeAdapter(annotation), getattr(annotation, "MOST_BYTES", None)
     request_name = dependant.request_param_name
     endpoint: Any = route.endpoint
 
@@ -89,7 +89,7 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
         if body is not None:
             check_json(request)
         # Read before a place is taken: whoever sends slowly waits for themselves.
-        async with held_body(request, tenant_id) as given:
+        async with held_body(request, tenant_id, most) as given:
             turns: FairSlots = request.app.state.turns
             try:
                 waited = await turns.take(tenant_id, TURN_SECONDS)

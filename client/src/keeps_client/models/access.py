@@ -21,7 +21,7 @@ class NewKey(Wire):
     name: Label
     user_id: Label | None = None
     agent_id: Label | None = None
-    roles: Annotated[tuple[RoleName, ...], Field(min_length=1, max_length=4)] = ("writer",)
+    roles: Annotated[tuple[RoleName, ...], Field(fail_fast=True, min_length=1, max_length=4)] = ("writer",)
     expires_at: UtcTime | None = None
 
 

@@ -32,6 +32,8 @@ MAX_TAGS = 50
 MAX_BATCH_ITEMS = 1_000
 MAX_CHOSEN = 100
 """Names that a question may choose among: tags, kinds, providers."""
+MAX_QUESTION_BYTES = 1024 * 1024
+"""Of a question as JSON."""
 MAX_LIMIT = 200
 NAME_PATTERN = r"^[A-Za-z0-9_.:/-]+$"
 

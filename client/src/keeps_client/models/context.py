@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
 from keeps_client.endpoint import Endpoint
-from keeps_client.models.common import MAX_CHOSEN, Id, Text, Wire
+from keeps_client.models.common import MAX_CHOSEN, MAX_QUESTION_BYTES, Id, Text, Wire
 from keeps_client.models.memories import Label, Name, Receipt, Visibility
 from keeps_client.models.working import StateId
 
@@ -23,12 +23,14 @@ LeftOutReason = Literal["budget", "duplicate", "in_session", "not_relevant"]
 class ContextRequest(Wire):
     """A question, the conversation it is asked in, and how many tokens the answer may have."""
 
+    MOST_BYTES: ClassVar[int] = MAX_QUESTION_BYTES
+
     query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
     session_id: StateId | None = None
     budget_tokens: Annotated[int, Field(ge=50, le=200_000)] = 4_000
     min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None
     agent_id: Label | None = None
-    sections: Annotated[tuple[SectionName, ...], Field(max_length=MAX_CHOSEN)] | None = None
+    sections: Annotated[tuple[SectionName, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     explain: bool = False
 
 

@@ -38,7 +38,7 @@ class Message(Wire):
 class NewExchange(Wire):
     """Messages of one conversation, in the order in which they were said."""
 
-    messages: Annotated[tuple[Message, ...], Field(min_length=1, max_length=MAX_MESSAGES)]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
     session_id: StateId
     agent_id: Label | None = None
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])

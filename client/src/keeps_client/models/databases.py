@@ -18,7 +18,7 @@ QueryOutcome = Literal["allowed", "refused", "failed"]
 Word = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 Sql = Annotated[Text, StringConstraints(min_length=1, max_length=20_000)]
 Question = Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
-Columns = Annotated[tuple[Word, ...], Field(min_length=1, max_length=500)]
+Columns = Annotated[tuple[Word, ...], Field(fail_fast=True, min_length=1, max_length=500)]
 
 
 class NewDatabase(Wire):

@@ -106,7 +106,7 @@ class NewWebhook(Wire):
     """Where to send a tenant's events, and which."""
 
     url: Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
-    types: Annotated[tuple[EventPattern, ...], Field(min_length=1, max_length=50)] = ("*",)
+    types: Annotated[tuple[EventPattern, ...], Field(fail_fast=True, min_length=1, max_length=50)] = ("*",)
 
 
 class Webhook(Wire):

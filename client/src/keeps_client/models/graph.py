@@ -44,7 +44,7 @@ class NewEntity(Wire):
     name: EntityName
     entity_type: Name = "custom"
     properties: Metadata = Field(default_factory=dict[str, JsonValue])
-    aliases: Annotated[tuple[EntityName, ...], Field(max_length=50)] = ()
+    aliases: Annotated[tuple[EntityName, ...], Field(fail_fast=True, max_length=50)] = ()
     visibility: Visibility = "private"
     entity_id: UUID | None = None
 
@@ -126,7 +126,7 @@ class TraverseRequest(Wire):
     path_pattern: Annotated[Text, StringConstraints(min_length=1, max_length=2_000)] | None = None
     depth: Depth = 2
     direction: Direction = "outgoing"
-    relation_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=50)] | None = None
+    relation_types: Annotated[tuple[Name, ...], Field(fail_fast=True, min_length=1, max_length=50)] | None = None
     limit: Annotated[int, Field(ge=1, le=10_000)] = 100
 
 
@@ -137,7 +137,7 @@ class PathRequest(Wire):
     target: EntityName | UUID
     max_depth: Depth = 6
     direction: Direction = "both"
-    relation_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=50)] | None = None
+    relation_types: Annotated[tuple[Name, ...], Field(fail_fast=True, min_length=1, max_length=50)] | None = None
 
 
 class Traversal(Wire):

@@ -36,14 +36,14 @@ def _key(text: str) -> str:
 
 
 Label = Annotated[Text, StringConstraints(min_length=1), AfterValidator(_label)]
-Prefix = Annotated[tuple[Label, ...], Field(max_length=50), AfterValidator(_joined)]
+Prefix = Annotated[tuple[Label, ...], Field(fail_fast=True, max_length=50), AfterValidator(_joined)]
 """Labels from the root on; none is the root itself. Labels are any text but a period."""
 Namespace = Annotated[Prefix, Field(min_length=1)]
 ItemKey = Annotated[Text, StringConstraints(min_length=1), AfterValidator(_key)]
 ItemValue = Annotated[dict[str, JsonValue], AfterValidator(json_within(MAX_ITEM_BYTES))]
 Minutes = Annotated[float, Field(gt=0, le=5_256_000)]
 IndexText = Annotated[Text, StringConstraints(max_length=50_000)]
-Pattern = Annotated[tuple[Label, ...], Field(max_length=50)]
+Pattern = Annotated[tuple[Label, ...], Field(fail_fast=True, max_length=50)]
 """Labels, where `*` stands for any one."""
 ItemFilter = Annotated[
     dict[str, JsonValue],

@@ -42,7 +42,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NA
 MAX_KEY_CHARACTERS = 255
 Key = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_KEY_CHARACTERS)]
 Label = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
-Tags = Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)]
+Tags = Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_TAGS)]
 Importance = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -201,7 +201,7 @@ FiltersText = Annotated[
 class NewMemories(Wire):
     """A batch: stored whole, or not at all."""
 
-    items: Annotated[tuple[NewMemory, ...], Field(max_length=MAX_BATCH_ITEMS)]
+    items: Annotated[list[NewMemory], Field(max_length=MAX_BATCH_ITEMS)]
     index: IndexWhen = "later"
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 
 from keeps_client.endpoint import Endpoint
-from keeps_client.models.common import MAX_CHOSEN, MAX_FILTER_BYTES, MAX_LIMIT, Text, UtcTime, Wire, small_json
+from keeps_client.models.common import (
+    MAX_CHOSEN,
+    MAX_FILTER_BYTES,
+    MAX_LIMIT,
+    MAX_QUESTION_BYTES,
+    Text,
+    UtcTime,
+    Wire,
+    small_json,
+)
 from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory, Name
 
 
@@ -32,15 +41,17 @@ class RecallRequest(Wire):
     forgotten since; `valid_at` what was true at that time, as it is known now.
     """
 
+    MOST_BYTES: ClassVar[int] = MAX_QUESTION_BYTES
+
     query: Annotated[Text, StringConstraints(min_length=1, max_length=10_000)]
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 10
-    kinds: Annotated[tuple[Kind, ...], Field(max_length=MAX_CHOSEN)] | None = None
-    layers: Annotated[tuple[Layer, ...], Field(max_length=MAX_CHOSEN)] | None = None
-    content_types: Annotated[tuple[Name, ...], Field(max_length=MAX_CHOSEN)] | None = None
+    kinds: Annotated[tuple[Kind, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
+    layers: Annotated[tuple[Layer, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
+    content_types: Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     agent_id: Label | None = None
     session_id: Label | None = None
     namespace: Name | None = None
-    tags: Annotated[tuple[Name, ...], Field(max_length=MAX_CHOSEN)] | None = None
+    tags: Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     tags_match: Literal["any", "all"] = "any"
     filters: Filters | None = None
     min_importance: Importance | None = None
@@ -50,7 +61,7 @@ class RecallRequest(Wire):
     as_of: UtcTime | None = None
     valid_at: UtcTime | None = None
     scope: RecallScope = "all"
-    providers: Annotated[tuple[Name, ...], Field(max_length=MAX_CHOSEN)] | None = None
+    providers: Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     include_archived: bool = False
     include_superseded: bool = False
     rerank: bool | None = None

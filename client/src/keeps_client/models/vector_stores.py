@@ -30,7 +30,7 @@ class VectorStoreSearch(Wire):
 
     model_config = ConfigDict(extra="ignore")
 
-    query: _Query | Annotated[tuple[_Query, ...], Field(min_length=1, max_length=5)]
+    query: _Query | Annotated[tuple[_Query, ...], Field(fail_fast=True, min_length=1, max_length=5)]
     filters: Filters | None = None
     max_num_results: Annotated[int, Field(ge=1, le=50)] = 10
     ranking_options: RankingOptions = RankingOptions()
