@@ -13,6 +13,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
+from rich.markup import escape
 
 from keeps.cli import (
     administration,
@@ -94,6 +95,10 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
+def _failed(code: str, detail: str) -> None:
+    err.print(f"[bold red]{code}[/]: {escape(detail)}", highlight=False, emoji=False)
+
+
 def main() -> None:
     """The console script."""
     codecs.register_error("keeps", _escaped)
@@ -103,16 +108,14 @@ def main() -> None:
     try:
         app()
     except KeepsError as error:
-        err.print(f"[bold red]{error.code}[/]: ", end="")
-        err.print(error.detail, markup=False, highlight=False)
+        _failed(error.code, error.detail)
         sys.exit(2 if isinstance(error, ValidationFailedError) else 1)
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
         if error.filename is None:
             raise
-        err.print("[bold red]failed[/]: ", end="")
-        err.print(f"{error.filename}: {error.strerror}", markup=False, highlight=False)
+        _failed("failed", f"{error.filename}: {error.strerror}")
         sys.exit(1)
     except KeyboardInterrupt:
         err.print("stopped")
