@@ -253,7 +253,11 @@ async def test_working_memory_is_bounded_by_bytes() -> None:
     assert shelves.get(("t", "u", "7"), "k") is None, "who has most makes room"
     for quiet in ("quiet", "third"):
         assert shelves.get((quiet, "u", "q"), "k") is not None, "what others put away takes nobody's"
+    long = asyncio.create_task(put("quiet", "long", "k", 20_000))
+    await asyncio.sleep(0)  # it is held, and its words are being counted
     assert shelves.remove_user(Scope("quiet", "u")) == 1
+    await long
+    assert not shelves.has(Scope("quiet", "u"), "long"), "what is erased meanwhile does not come back"
     assert not shelves.has(Scope("quiet", "u"), "q")
 
 

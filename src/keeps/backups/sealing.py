@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
@@ -67,7 +67,7 @@ class _Sealing(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: bytes | bytearray | memoryview, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def write(self, data: Any, /) -> int:
         self._held += data
         while len(self._held) > PIECE:
             self._put(bytes(self._held[:PIECE]), last=False)
@@ -134,7 +134,8 @@ def writing(path: Path, key: bytes | None, bound: str = "") -> Generator[gzip.Gz
     try:
         with os.fdopen(descriptor, "wb") as file:
             sealed = None if key is None else _Sealing(file, key, bound)
-            with gzip.GzipFile(filename="", fileobj=sealed or file, mode="wb", compresslevel=1, mtime=0) as packed:  # pyright: ignore[reportArgumentType]
+            target: Any = sealed or file
+            with gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=1, mtime=0) as packed:
                 yield packed
             if sealed is not None:
                 sealed.finish()

@@ -40,7 +40,7 @@ class Brief(Generic[KeyT, HeldT]):
             return None
         now = time.monotonic()
         if kept.used <= now - self._seconds:
-            self._remove(key)
+            self.remove(key)
             return None
         if self._renewed:
             kept.used = now
@@ -49,24 +49,24 @@ class Brief(Generic[KeyT, HeldT]):
 
     def put(self, key: KeyT, held: HeldT, size: int = 1) -> None:
         """Keep it, in place of what was there; nothing of it where it alone is too large."""
-        self._remove(key)
+        self.remove(key)
         if size > self._room:
             return
         self._entries[key] = _Kept(held, size, time.monotonic())
         self._size += size
         while self._size > self._room:
-            self._remove(next(iter(self._entries)))
+            self.remove(next(iter(self._entries)))
         self._watch()
 
     def drop(self, chosen: Callable[[KeyT], bool] = lambda _: True) -> None:
         """Forget what is chosen; all, where nothing is said."""
         for key in [each for each in self._entries if chosen(each)]:
-            self._remove(key)
+            self.remove(key)
         if not self._entries and self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _remove(self, key: KeyT) -> None:
+    def remove(self, key: KeyT) -> None:
         gone = self._entries.pop(key, None)
         self._size -= gone.size if gone is not None else 0
 
@@ -78,6 +78,6 @@ class Brief(Generic[KeyT, HeldT]):
         self._timer = None
         before = time.monotonic() - self._seconds
         while self._entries and next(iter(self._entries.values())).used <= before:
-            self._remove(next(iter(self._entries)))
+            self.remove(next(iter(self._entries)))
         if self._entries:
             self._watch()

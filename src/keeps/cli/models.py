@@ -150,7 +150,7 @@ def use(
             err.print("[dim]start keeps serve anew[/]")
             return
         settings = load_settings(home=home, database_url=database_url)
-        if settings.embedder == wanted:
+        if settings.embedder == wanted and "KEEPS_EMBEDDER" not in os.environ:
             err.print(f"{wanted} is in use already. [dim]keeps reindex makes the vectors that are missing[/]")
             return
         settings = replace(settings, embedder=wanted)

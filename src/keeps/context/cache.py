@@ -40,7 +40,7 @@ class AnswerCache:
         """Keep an answer. One that is partial is not worth keeping."""
         size = sum(HIT_BYTES + 2 * len(hit.memory.content) for hit in answer.hits) + HIT_BYTES
         if answer.partial or size > MOST_OF_ONE:
-            self._held.drop(lambda each: each == key)
+            self._held.remove(key)
         else:
             self._held.put(key, (position, answer), size)
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 
 from pydantic import JsonValue
@@ -66,12 +66,13 @@ class WorkingShelves:
     def of(self, scope: Scope, session_id: str | None = None) -> WorkingProvider:
         return WorkingProvider(self, _session(scope, session_id))
 
-    def put(self, session: Session, entry: Entry, terms: Counter[str]) -> None:
+    def put(self, session: Session, entry: Entry) -> None:
+        """Hold an entry at once, so that it goes with what is erased meanwhile; its words follow (`count`)."""
         size = len(entry.key.encode()) + len(json.dumps([entry.value, entry.metadata], ensure_ascii=False).encode())
         tenant_id = session[0]
         shelf = self._shelves.setdefault(tenant_id, OrderedDict()).setdefault(session, _Shelf())
         self.remove(session, entry.key, keep_empty=True)
-        shelf.entries[entry.key] = _Held(entry, terms, size)
+        shelf.entries[entry.key] = _Held(entry, Counter(), size)
         shelf.size += size
         self._sizes[tenant_id] += size
         while shelf.size > self._session_bytes and len(shelf.entries) > 1:
@@ -85,6 +86,13 @@ class WorkingShelves:
             if oldest == session:
                 return
             self._drop(oldest)
+
+    def count(self, session: Session, entry: Entry, terms: Counter[str]) -> None:
+        """The words that an entry is found by, where it is still held."""
+        shelf = self._shelf(session)
+        held = shelf.entries.get(entry.key) if shelf is not None else None
+        if shelf is not None and held is not None and held.entry is entry:
+            shelf.entries[entry.key] = replace(held, terms=terms)
 
     def entry(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None) -> Entry:
         """As it would be held. Raises ValidationFailedError for what nobody may store."""
@@ -144,9 +152,10 @@ class WorkingProvider:
 
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
         entry = self._shelves.entry(key, value, metadata)
+        self._shelves.put(self._session, entry)
         text = f"{entry.key} {text_of(entry.value)}"
         terms = count_terms(text) if len(text) <= SHORT else await asyncio.to_thread(count_terms, text)
-        self._shelves.put(self._session, entry, terms)
+        self._shelves.count(self._session, entry, terms)
 
     async def read(self, key: str) -> Entry | None:
         return self._shelves.get(self._session, key)

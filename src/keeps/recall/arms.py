@@ -235,6 +235,7 @@ async def _selected(
 
 
 def _each_once(*positions: Positions) -> Positions:
+    """In the order in which each comes first."""
     return np.array(list(dict.fromkeys(np.concatenate(positions).tolist())), dtype=np.int64)
 
 

@@ -114,7 +114,7 @@ LIMIT 10
 -- the lives that are asked for, and pass the filter. LIMIT 1 keeps each look-up apart: joined, a database that has no
 -- statistics yet would read all vectors of the tenant for each candidate. In one row, whose long values PostgreSQL
 -- sends as they are and not in pieces of 8 kB; `keeps.recall.rows` reads it. $2 audiences · $3 lives · $4 the places
--- in each, as the text of an array · $8 the lives that are asked for · $9 model
+-- in each, as the text of an array, as $6 and $7 are · $8 the lives that are asked for · $9 model
 WITH around AS MATERIALIZED (
     SELECT turn.memory_id,
            ARRAY(SELECT other.memory_id FROM keeps.memories AS other
