@@ -201,7 +201,7 @@ def test_the_commands(new_home: Callable[..., Path], tmp_path: Path, made_home: 
     cli("backup", "off")
     assert "keeps backup on" in cli("backup", "list", code=1).stderr
     wrong = cli("backup", "create", code=1, KEEPS_DATABASE_URL="postgresql://keeps_app:x@localhost/keeps")
-    assert "pgBackRest" in wrong.stderr.replace("\n", "")
+    assert "pgBackRest" in wrong.stderr
 
 
 async def test_killed_half_way_a_backup_does_not_count_and_a_restore_is_not_opened(

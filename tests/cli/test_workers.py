@@ -113,6 +113,20 @@ async def test_a_worker_that_is_killed_comes_back_and_nothing_stored_is_lost(ser
     assert kept == len(set(stored)), "each that was acknowledged, once"
 
 
+async def test_a_worker_that_dies_while_it_is_asked_whether_it_lives_comes_back_at_once(served: Served) -> None:
+    (first, *_) = await until_there_are(served, 2)
+    os.kill(first, signal.SIGSTOP)  # so it gives no answer
+    waited = 0
+    async with asyncio.timeout(30):
+        while waited < 50:  # the other one answers sooner
+            waiting = "poll" in Path(f"/proc/{served.process.pid}/wchan").read_text()
+            waited = waited + 1 if waiting else 0
+            await asyncio.sleep(0.01)
+    os.kill(first, signal.SIGKILL)
+    async with asyncio.timeout(30):  # it is asked for a minute
+        await until_there_are(served, 2, but=first)
+
+
 async def test_replacing_the_workers_refuses_no_request(served: Served) -> None:
     before = await until_there_are(served, 2)
     statuses: list[int] = []

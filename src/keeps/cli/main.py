@@ -96,7 +96,8 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def _failed(code: str, detail: str) -> None:
-    err.print(f"[bold red]{code}[/]: {escape(detail)}", highlight=False, emoji=False)
+    # The terminal breaks the line: what a command in it says can be copied, and what reads it gets one line.
+    err.print(f"[bold red]{code}[/]: {escape(detail)}", highlight=False, emoji=False, soft_wrap=True)
 
 
 def main() -> None:

@@ -42,6 +42,9 @@ class _Workers(Multiprocess):
             self._ready()
 
     def keep_subprocess_alive(self) -> None:
+        for each in self.processes:
+            # Open at its other end only, so that a worker that dies while it is asked whether it lives ends the wait.
+            each.child_conn.close()
         super().keep_subprocess_alive()
         living = self._living()
         for pid in self._pids - living:  # what it counted stays, what it had open does not
