@@ -351,6 +351,14 @@ async def test_a_page_that_resolves_its_name_to_this_machine_does_not_get_throug
         assert (await http.get("/.well-known/oauth-protected-resource/other")).status_code in (401, 404)
 
 
+async def test_a_body_of_a_million_lists_is_not_read(server_url: str) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[' + b",".join([b"[]"] * 1_000_000) + b"]}}"
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    async with httpx.AsyncClient(base_url=server_url) as http:
+        answer = await http.post("/mcp", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (413, "payload_too_large")
+
+
 async def test_the_reference_servers_tools(keeps: Keeps, tenant: str) -> None:
     async with Client(graph_server(lambda: keeps.memory(Scope(tenant, "alice")))) as client:
         tools = (await client.list_tools()).tools

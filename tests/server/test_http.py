@@ -316,7 +316,7 @@ async def test_a_text_that_is_too_long_has_characters_and_a_list_has_items(http:
     _, problem, _ = await asked(
         http, "POST", "/v1/memories", json={"content": "x", "tags": [f"t{n}" for n in range(51)]}
     )
-    assert "at most 50 items" in problem["detail"]
+    assert "tags: at most 50 items are possible" in problem["detail"]
 
 
 async def test_of_a_thousand_findings_the_first_are_told(http: Any) -> None:

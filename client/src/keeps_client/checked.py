@@ -41,6 +41,11 @@ def message_of(finding: Mapping[str, Any]) -> str:
         )
     if finding["type"] == "too_short" and finding["ctx"]["field_type"] == "Value":
         return "must not be empty"
+    if finding["type"] == "too_long":
+        return f"at most {finding['ctx']['max_length']:,} items are possible"
+    if finding["type"] == "too_short":
+        least = finding["ctx"]["min_length"]
+        return "must not be empty" if least == 1 else f"at least {least:,} items are needed"
     if finding["type"] == "uuid_parsing":
         return "is not a UUID"
     return finding["msg"].removeprefix("Value error, ")

@@ -77,7 +77,7 @@ class ConflictError(KeepsError):
 
 
 class PayloadTooLargeError(KeepsError):
-    """More bytes than the limit allows."""
+    """More bytes, or more values, than the limit allows."""
 
     code = "payload_too_large"
     status = 413

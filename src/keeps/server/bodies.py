@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from starlette.requests import Request
 
 from keeps.server.asgi import Message, Receive
+from keeps.text.json_parts import JsonParts
 from keeps_client.errors import PayloadTooLargeError, UnavailableError, ValidationFailedError
 
 BODY_SECONDS, WHOLE_SECONDS = 20.0, 300.0
@@ -60,6 +61,23 @@ async def held_body(request: Request, tenant_id: str, most: int | None = None) -
         held[tenant_id] -= size
         if not held[tenant_id]:
             del held[tenant_id]
+
+
+def is_json(content_type: str) -> bool:
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")
+
+
+def few_parts(receive: Receive) -> Receive:
+    """Of a body of JSON, whose parts are counted before anything reads it."""
+    parts = JsonParts()
+
+    async def counted() -> Message:
+        message = await receive()
+        parts.see(message.get("body", b""))
+        return message
+
+    return counted
 
 
 def again(body: bytes, receive: Receive) -> Receive:

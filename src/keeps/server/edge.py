@@ -25,7 +25,7 @@ from keeps.db.repeats import Request, repeatable
 from keeps.db.session import traced
 from keeps.server.answers import Answer
 from keeps.server.asgi import App, Receive, Scope, Send
-from keeps.server.bodies import again, limited, whole
+from keeps.server.bodies import again, few_parts, is_json, limited, whole
 from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
 from keeps.server.mounting import Mounted
@@ -48,6 +48,8 @@ from keeps_client.uploads import PATH as UPLOADS
 
 PUBLIC = frozenset({"/health", "/ready", "/metrics", "/docs", "/openapi.json", *(f"/docs/{name}" for name in FILES)})
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+IMPORTS = "/v1/admin/import"
+"""Each line of it is JSON of its own."""
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 _HOST = re.compile(r"[A-Za-z0-9._\-\[\]:]{1,255}")
@@ -166,6 +168,8 @@ class Edge:
         length = headers.get("content-length", "0")
         if len(length) > 20 or (length.isascii() and length.isdecimal() and int(length) > limit):
             raise PayloadTooLargeError(f"a body has at most {limit:,} bytes, this one {length[:20]}")
+        if scope["path"] != IMPORTS and is_json(headers.get("content-type", "")):
+            receive = few_parts(receive)
         key = headers.get("idempotency-key")
         # A document that is sent again is known by its content; it is never held whole to know it by its key.
         if key is not None and scope["method"] not in ("GET", "HEAD") and not uploads:

@@ -19,7 +19,7 @@ _ERRORS = {
     "403": "The role does not allow it (`forbidden`).",
     "404": "Not there, or somebody else's (`not_found`).",
     "409": "Another version is stored (`conflict`): with the current one.",
-    "413": "Too many bytes (`payload_too_large`).",
+    "413": "Too much at once (`payload_too_large`).",
     "422": "The input breaks a rule (`validation_failed`).",
     "429": "Too many requests (`rate_limited`): with `Retry-After`.",
     "503": "Not available right now (`unavailable`).",

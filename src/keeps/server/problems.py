@@ -23,7 +23,7 @@ TITLES = {
     "forbidden": "Not allowed",
     "not_found": "No such thing",
     "conflict": "In conflict with what is stored",
-    "payload_too_large": "Too many bytes",
+    "payload_too_large": "Too much at once",
     "rate_limited": "Too many requests",
     "query_refused": "Not a question that may be asked",
     "database_failed": "The database that was asked did not answer",

@@ -26,6 +26,7 @@ from keeps.scope import Scope
 from keeps.sessions import store as sessions
 from keeps.tasks import store as tasks
 from keeps.tenants.service import Introducer, ensure_user
+from keeps.text.json_parts import JsonParts
 from keeps.transcripts import store as transcripts
 from keeps.transcripts.store import TranscriptRow
 from keeps.transfer.erasure import QUERIES
@@ -155,6 +156,7 @@ class TransferService:
             return await tx.fetch(QUERIES[f"export_{what}"], owner.tenant_id, owner.user_id, *values)
 
     async def _import(self, tenant_id: str, line: str, *, dry_run: bool) -> bool:
+        JsonParts().see(line.encode("utf-8", "replace"))
         try:
             item: Any = json.loads(line, parse_constant=_refuse)
             kind, row = item["type"], {**item["row"], "tenant_id": tenant_id}
