@@ -164,7 +164,7 @@ async def open_keeps(
         summing = SessionConsolidation(
             database, conversations, memories, asking("sessions"), settings.llm_tokens_per_day
         )
-        items = ItemService(database, introducer, chosen, clock)
+        items = ItemService(database, introducer, chosen, clock, indexer.notice)
         jobs: dict[str, UserJob] = {"index": partial(_index, indexer), "sessions": summing.consolidate_user}
         cleanup_hours = settings.cleanup_interval_hours
         lifecycle = Lifecycle(database, operations, clock, jobs, metrics, items.sweep_user, cleanup_hours)

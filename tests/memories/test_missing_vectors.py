@@ -29,6 +29,7 @@ WRITES: dict[str, Write] = {
     "end_session": lambda memory: memory.end_session("open"),
     "log_activity": lambda memory: memory.log_activity("Fed the bees."),
     "add_source": lambda memory: memory.add_source("hives", kind="database", purpose="Hives by field"),
+    "put_item": lambda memory: memory.put_item(("bees",), "anna", {"text": "Anna keeps bees."}),
     "write_entry": lambda memory: memory.write_entry("postgres", "bees", "Anna keeps bees."),
 }
 
@@ -73,6 +74,26 @@ async def test_a_model_that_was_away_is_asked_again(fickle: tuple[Keeps, Fickle]
     embedder.away = False
     await keeps.indexer.settle()
     assert (await memory.insights()).index_pending == 0, f"{name} tells the index of nothing"
+
+
+async def test_an_item_of_a_model_that_was_away_is_found_by_meaning_later(
+    fickle: tuple[Keeps, Fickle], app_url: str, tenant: str
+) -> None:
+    """By whoever works on due jobs: the process that stored it may have ended. What was changed meanwhile counts."""
+    keeps, embedder = fickle
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.put_item(("hives",), "one", {"text": "Bees live here."})
+    embedder.away = True
+    for key, text in (("one", "The roof leaks."), ("two", "Wasps live here."), ("three", "Anna keeps hens.")):
+        await memory.put_item(("hives",), key, {"text": text})
+    await memory.put_item(("hives",), "four", {"text": "Not by meaning."}, index=False)
+    await memory.delete_item(("hives",), "three")
+    assert (await memory.insights()).index_pending == 2
+    async with Keeps.open(database_url=app_url, embedder=embedder._inner) as other:
+        await other.lifecycle.run(tenant, "index")
+        found = await other.memory(memory.scope).search_items(("hives",), query="Insects that live here.")
+        assert [each.key for each in found] == ["two", "one"]
+        assert (await memory.insights()).index_pending == 0
 
 
 async def test_the_lag_is_counted_while_a_memory_waits(fickle: tuple[Keeps, Fickle], tenant: str) -> None:

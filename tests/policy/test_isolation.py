@@ -102,6 +102,7 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection, server: An
         tenant,
         private.memory_id,
     )
+    await raw.execute("INSERT INTO keeps.item_pending SELECT tenant_id, row_id, user_id FROM keeps.items")
     await raw.execute(
         "INSERT INTO keeps.providers (tenant_id, provider_id, tier, capabilities, registered_at) VALUES ($1, 'notes',"
         " 'persistent', '{}', now())",
@@ -186,6 +187,7 @@ async def test_another_user_of_the_tenant_sees_only_what_is_shared(
             "items",
             "item_refreshes",
             "item_vectors",
+            "item_pending",
         ):
             assert await raw.fetch(f"SELECT * FROM keeps.{table}") == [], table
         # Working memory is the tenant's, by design; keys of access are the tenant administrators' to manage.
@@ -201,6 +203,7 @@ INSERTS = {
         "INSERT INTO keeps.item_refreshes (tenant_id, user_id, row_id, ends_at) VALUES ($1, $2, gen_random_uuid(),"
         " now())"
     ),
+    "item_pending": "INSERT INTO keeps.item_pending (tenant_id, user_id, row_id) VALUES ($1, $2, gen_random_uuid())",
     "item_vectors": (
         "INSERT INTO keeps.item_vectors (tenant_id, user_id, namespace, row_id, field, model, embedding, bits) VALUES"
         " ($1, $2, 'notes.', gen_random_uuid(), '$', 'm', '[1]', B'1')"

@@ -42,6 +42,7 @@ TABLES = [
     "entity_names",
     "events",
     "idempotency_keys",
+    "item_pending",
     "item_refreshes",
     "item_vectors",
     "items",

@@ -24,7 +24,7 @@ SETTLE_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """What the index says about itself. `lag_seconds`: the age of the oldest memory that waits, 0 if none does."""
+    """What the index says about itself. `lag_seconds`: the age of the oldest that waits, 0 if none does."""
 
     model: str
     pending: int
@@ -116,8 +116,8 @@ class Indexer:
             await self._database.write(Scope(tenant_id, user_id), lambda tx: items.delete_other_models(tx, model))
 
     async def lag(self) -> tuple[int, float]:
-        """How many memories wait for a vector, and for how many seconds the first has. Cheap: what `status` counts anew
-        is noted here as it happens, so vectors that a change of the model asks for are not in it."""
+        """How many memories and items wait for a vector, and for how many seconds the first has. Cheap: what `status`
+        counts anew is noted here as it happens, so vectors that a change of the model asks for are not in it."""
         if self._embedder is None:
             return 0, 0.0
         return self._lag(*await store.waiting(self._database))

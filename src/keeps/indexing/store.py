@@ -66,7 +66,7 @@ async def counts(database: Database) -> Counts:
 
 
 async def waiting(database: Database) -> tuple[int, datetime | None]:
-    """How many memories wait for a vector, and since when the first does."""
+    """How many memories and items wait for a vector, and since when the first does."""
     found = await database.cells.everywhere(QUERIES["index_waiting"])
     rows = [row for each in found.values() for row in each]
     return sum(row["waiting"] for row in rows), min((row["since"] for row in rows if row["since"]), default=None)

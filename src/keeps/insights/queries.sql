@@ -75,7 +75,9 @@ SELECT job, sum(tokens)::bigint AS tokens FROM keeps.llm_usage
 WHERE tenant_id = $1 AND day > $2::date - 30 GROUP BY job ORDER BY 2 DESC
 
 -- name: pending
-SELECT count(*) AS pending, min(noticed_at) AS oldest FROM keeps.memory_pending WHERE tenant_id = $1 AND user_id = $2
+SELECT count(*) AS pending, min(noticed_at) AS oldest
+FROM (SELECT noticed_at FROM keeps.memory_pending WHERE tenant_id = $1 AND user_id = $2
+      UNION ALL SELECT noticed_at FROM keeps.item_pending WHERE tenant_id = $1 AND user_id = $2) AS either
 
 -- name: storage
 -- reads: StorageSample

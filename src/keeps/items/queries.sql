@@ -109,6 +109,8 @@ RETURNING namespace, key, row_id, version, to_jsonb(held) AS image
 -- What was derived from items whose value is another now.
 WITH refreshes AS (
     DELETE FROM keeps.item_refreshes WHERE tenant_id = $1 AND row_id = ANY ($2::uuid[])
+), pending AS (
+    DELETE FROM keeps.item_pending WHERE tenant_id = $1 AND row_id = ANY ($2::uuid[])
 )
 DELETE FROM keeps.item_vectors WHERE tenant_id = $1 AND row_id = ANY ($2::uuid[])
 
@@ -119,6 +121,13 @@ SELECT $1, $2, vector.namespace, vector.row_id, vector.field, $3, vector.embeddi
        binary_quantize(vector.embedding)::bit varying
 FROM unnest($4::text[], $5::uuid[], $6::text[], $7::halfvec[]) AS vector(namespace, row_id, field, embedding)
 ON CONFLICT DO NOTHING
+
+-- name: item_pending_add
+-- $3: rows that are there
+INSERT INTO keeps.item_pending (tenant_id, user_id, row_id) SELECT $1, $2, unnest($3::uuid[]) ON CONFLICT DO NOTHING
+
+-- name: item_pending_done
+DELETE FROM keeps.item_pending WHERE tenant_id = $1 AND row_id = ANY ($2::uuid[])
 
 -- name: items_delete
 -- $3, $4: namespaces and keys, side by side

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from datetime import datetime
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from keeps.items.store import EMBEDDED_CHARACTERS, WHOLE, ItemRow
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
 from keeps.turns import acting_for
+from keeps_client.errors import UnavailableError
 from keeps_client.models import (
     DeleteItem,
     GetItem,
@@ -43,23 +44,33 @@ Operation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | Swee
 class ItemService:
     """A store of JSON values for each user."""
 
-    def __init__(self, database: Database, introducer: Introducer, embedder: Embedder | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        introducer: Introducer,
+        embedder: Embedder | None,
+        clock: Clock,
+        notice: Callable[[Scope], None],
+    ) -> None:
+        """`notice`: told whose items wait for their vectors."""
         self._database = database
         self._introducer = introducer
         self._embedder = embedder
         self._clock = clock
+        self._notice = notice
 
     async def read(self, scope: Scope, batch: ItemReads) -> ItemResults:
         """Get, search and list. Times to live begin anew after that, where it was asked."""
         return ItemResults.model_construct(results=await self._read(scope, batch.operations, batch.omit_expired))
 
     async def batch(self, scope: Scope, batch: ItemBatch) -> ItemResults:
-        """Operations in order, all of them or none."""
+        """Operations in order, all of them or none. While the model is away items are stored, and found by meaning when
+        it is back."""
         ops = batch.operations
         if not any(isinstance(each, PutItem | DeleteItem | SweepItems) for each in ops):
             return ItemResults.model_construct(results=await self._read(scope, ops, batch.omit_expired))
         questions = await self._questions(scope, ops)
-        embedded = await self._embedded(scope, [each for each in ops if isinstance(each, PutItem)])
+        embedded, waiting = await self._embedded(scope, [each for each in ops if isinstance(each, PutItem)])
 
         async def work(tx: Tx) -> ItemResults:
             touched: list[UUID] = []
@@ -72,8 +83,9 @@ class ItemService:
                     last = {(each.namespace, each.key): position for position, each in enumerate(put)}
                     chosen = sorted(last.values())
                     vectors = {row: embedded.get(puts + position, {}) for row, position in enumerate(chosen)}
+                    later = [row for row, position in enumerate(chosen) if puts + position in waiting]
                     model = self._embedder.model if self._embedder else None
-                    await store.put(tx, [put[position] for position in chosen], vectors, model, self._clock())
+                    await store.put(tx, [put[position] for position in chosen], vectors, later, model, self._clock())
                     puts += len(put)
                     results += [ItemResult() for _ in put]
                 elif kind is DeleteItem:
@@ -97,7 +109,10 @@ class ItemService:
             return ItemResults.model_construct(results=found)
 
         answer: Answer[ItemResults] = Answer(lambda _: Kept(True), given)
-        return await self._introducer.write(scope, work, answer=answer)
+        done = await self._introducer.write(scope, work, answer=answer)
+        if waiting:
+            self._notice(scope)
+        return done
 
     async def all_namespaces(self, scope: Scope, limit: int, after: str) -> Page[UserNamespaces]:
         """Users of the tenant and where they have items: about `limit` namespaces at once."""
@@ -186,10 +201,13 @@ class ItemService:
         vectors = await self._vectors(scope, texts) if texts and self._embedder else []
         return {text: HalfVector(each.sentence) for text, each in zip(texts, vectors, strict=bool(vectors))}
 
-    async def _embedded(self, scope: Scope, puts: Sequence[PutItem]) -> dict[int, dict[str, Embedding]]:
-        """By the position of a put: the vectors of its texts, by name."""
+    async def _embedded(
+        self, scope: Scope, puts: Sequence[PutItem]
+    ) -> tuple[dict[int, dict[str, Embedding]], Set[int]]:
+        """By the position of a put: the vectors of its texts, by name; and which wait for theirs, since the model is
+        away."""
         if self._embedder is None:
-            return {}
+            return {}, frozenset()
         texts = [
             (position, field, text)
             for position, each in enumerate(puts)
@@ -198,10 +216,13 @@ class ItemService:
             if text
         ]
         found: dict[int, dict[str, Embedding]] = {}
-        vectors = await self._vectors(scope, [text for _, _, text in texts]) if texts else []
+        try:
+            vectors = await self._vectors(scope, [text for _, _, text in texts]) if texts else []
+        except UnavailableError:
+            return {}, {position for position, _, _ in texts}
         for (position, field, _), vector in zip(texts, vectors, strict=True):
             found.setdefault(position, {})[field] = vector
-        return found
+        return found, frozenset()
 
     async def _vectors(self, scope: Scope, texts: Sequence[str]) -> list[Embedding]:
         assert self._embedder is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -129,9 +129,15 @@ async def namespaces(tx: Tx, living_at: datetime | None) -> list[tuple[str, ...]
 
 
 async def put(
-    tx: Tx, new: Sequence[PutItem], embedded: Mapping[int, Mapping[str, Embedding]], model: str | None, now: datetime
+    tx: Tx,
+    new: Sequence[PutItem],
+    embedded: Mapping[int, Mapping[str, Embedding]],
+    waiting: Iterable[int],
+    model: str | None,
+    now: datetime,
 ) -> None:
-    """Store items of different keys, with the vectors of each (by position) and their events."""
+    """Store items of different keys, with the vectors of each (by position) and their events. `waiting`: the positions
+    of those whose vectors are made later."""
     done = await _put(tx, [_image(tx, each, 1, now, now) for each in new], now)
     changed = [row["row_id"] for row in done if row["version"] > 1]
     if changed:
@@ -144,6 +150,9 @@ async def put(
     ]
     if vectors and model is not None:
         await _insert_vectors(tx, model, vectors)
+    later = [rows[stored(new[position].namespace), new[position].key] for position in waiting]
+    if later:
+        await tx.execute(QUERIES["item_pending_add"], *_who(tx), later)
 
 
 def _image(tx: Tx, new: PutItem, version: int, created_at: datetime, updated_at: datetime) -> dict[str, object]:
@@ -253,6 +262,7 @@ async def insert_vectors(
     ]
     vectors = [(item.namespace, item.row_id, field, each) for item, fields in kept for field, each in fields.items()]
     await _insert_vectors(tx, model, vectors)
+    await tx.execute(QUERIES["item_pending_done"], tx.scope.tenant_id, [item.row_id for item, _ in kept])
     return len(kept)
 
 

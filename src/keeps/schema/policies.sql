@@ -39,7 +39,7 @@ BEGIN
         ('SELECT, INSERT, UPDATE', 'memory_access providers tenant_jobs'),
         ('SELECT', 'audience_words postings vector_bits'),
         ('SELECT, INSERT, UPDATE (word_count, words, counts)', 'memory_words'),
-        ('SELECT, INSERT, DELETE', 'memory_pending'),
+        ('SELECT, INSERT, DELETE', 'memory_pending item_pending'),
         ('SELECT, INSERT, UPDATE (revoked_at), DELETE', 'api_keys'),
         ('SELECT, INSERT, UPDATE, DELETE',
          'memories memory_vectors webhooks webhook_failures sessions plans plan_correlations task_contexts'
@@ -54,7 +54,7 @@ BEGIN
         -- What belongs to one user: theirs alone.
         ('users sessions plans plan_correlations task_contexts task_subtasks idempotency_keys session_notes'
          ' memory_pending operation_changes query_audit transcripts transcript_entries transcript_values items'
-         ' item_refreshes item_vectors', 'own', 'ALL', 'keeps_app', '{own}', NULL),
+         ' item_refreshes item_vectors item_pending', 'own', 'ALL', 'keeps_app', '{own}', NULL),
         -- What belongs to the tenant: any user of it. Names and counts, no content of users.
         ('webhooks webhook_failures providers operations tenant_jobs storage_samples llm_usage api_keys databases',
          'tenant', 'ALL', 'keeps_app', '{named}', NULL),
@@ -116,7 +116,7 @@ BEGIN
          ' postings audience_words vector_bits memory_vectors memory_readings memory_pending entities entity_names'
          ' relations mentions session_notes operation_changes operations storage_samples llm_usage tenant_jobs'
          ' documents document_passages databases query_audit transcripts transcript_entries transcript_values items'
-         ' item_refreshes item_vectors', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
+         ' item_refreshes item_vectors item_pending', 'follow', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('webhooks', 'follow', 'UPDATE', 'keeps_owner', '{tenant}', NULL),
         ('tenants', 'held', 'ALL', 'keeps_owner', '{tenant}', NULL),
         ('users', 'erased', 'DELETE', 'keeps_owner', '{own}', NULL),
@@ -126,7 +126,7 @@ BEGIN
          NULL),
         ('memory_access', 'count', 'SELECT', 'keeps_owner', '{tenant}', NULL),
         -- what is due, or found before a tenant is known,
-        ('memory_pending tenant_jobs', 'due', 'SELECT', 'keeps_owner', 'true', NULL),
+        ('memory_pending item_pending tenant_jobs', 'due', 'SELECT', 'keeps_owner', 'true', NULL),
         ('tenant_jobs', 'made', 'INSERT', 'keeps_owner', NULL, 'true'),
         ('tenant_jobs', 'taken', 'UPDATE', 'keeps_owner', 'true', NULL),
         ('webhooks', 'find', 'SELECT', 'keeps_owner', 'true', NULL),

@@ -104,7 +104,9 @@ class Metrics:
         )
         self.storage = _latest("memory_storage_bytes", "Size of the database.", registry=registry)
         self.pool = _summed("db_pool_connections", "Database connections, by state.", ["state"], registry=registry)
-        self.pending = _latest("memory_index_pending", "Memories that wait for their vector.", registry=registry)
+        self.pending = _latest(
+            "memory_index_pending", "Memories and items that wait for their vectors.", registry=registry
+        )
         self.lag = _latest("memory_index_lag_seconds", "Age of the oldest that waits.", registry=registry)
 
 
