@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from keeps.cli.backups import embedded_home, opening, print_checked, progress_line
@@ -80,8 +81,7 @@ def doctor(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = 
         else:
             for check in checks:
                 mark = {"ok": "[green]✓[/]", "note": "[yellow]•[/]", "failed": "[bold red]✗[/]"}[check.state]
-                out.print(f"{mark} [bold]{check.name}[/]  ", end="")
-                out.print(check.finding, markup=False, highlight=False)
+                out.print(f"{mark} [bold]{check.name}[/]  {escape(check.finding)}", highlight=False, emoji=False)
         return 1 if any(check.state == "failed" for check in checks) else 0
 
     run(work)
