@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 import aiohttp
+from multidict import CIMultiDict
 from yarl import URL
 
 from keeps.bootstrap import open_keeps
@@ -251,3 +252,8 @@ async def test_a_body_of_many_parts_is_refused_and_holds_nobody_up(secured_url: 
             async with http.post(path, data=io.BytesIO(body)) as answer:
                 told = await answer.text()
             assert (answer.status, len(told) < 100_000) == (status, True), (name, answer.status, told[:200])
+        # Said twice, and differently: counted whatever it is said to be.
+        twice = CIMultiDict([("Content-Type", "application/json"), ("Content-Type", "text/plain")])
+        path, body, _ = bodies["lists in metadata"]
+        async with http.post(path, data=io.BytesIO(body), headers=twice) as answer:
+            assert answer.status == 413

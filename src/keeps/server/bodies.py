@@ -63,13 +63,8 @@ async def held_body(request: Request, tenant_id: str, most: int | None = None) -
             del held[tenant_id]
 
 
-def is_json(content_type: str) -> bool:
-    kind = content_type.partition(";")[0].strip().lower()
-    return kind == "application/json" or kind.endswith("+json")
-
-
 def few_parts(receive: Receive) -> Receive:
-    """Of a body of JSON, whose parts are counted before anything reads it."""
+    """Of a body that is read as JSON, whatever it is said to be: its parts are counted as it comes."""
     parts = JsonParts()
 
     async def counted() -> Message:

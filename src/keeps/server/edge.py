@@ -25,7 +25,7 @@ from keeps.db.repeats import Request, repeatable
 from keeps.db.session import traced
 from keeps.server.answers import Answer
 from keeps.server.asgi import App, Receive, Scope, Send
-from keeps.server.bodies import again, few_parts, is_json, limited, whole
+from keeps.server.bodies import again, few_parts, limited, whole
 from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
 from keeps.server.mounting import Mounted
@@ -168,7 +168,7 @@ class Edge:
         length = headers.get("content-length", "0")
         if len(length) > 20 or (length.isascii() and length.isdecimal() and int(length) > limit):
             raise PayloadTooLargeError(f"a body has at most {limit:,} bytes, this one {length[:20]}")
-        if scope["path"] != IMPORTS and is_json(headers.get("content-type", "")):
+        if not uploads and scope["path"] != IMPORTS:
             receive = few_parts(receive)
         key = headers.get("idempotency-key")
         # A document that is sent again is known by its content; it is never held whole to know it by its key.

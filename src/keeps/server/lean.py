@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from keeps.server.bodies import held_body, is_json
+from keeps.server.bodies import held_body
 from keeps.turns import FairSlots
 from keeps_client.checked import message_of
 from keeps_client.errors import UnavailableError, ValidationFailedError
@@ -123,7 +123,8 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
 
 def check_json(request: Request) -> None:
     """Only what is called JSON is read as such: a page of another site cannot send it without being asked."""
-    if not is_json(request.headers.get("content-type", "")):
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
         raise ValidationFailedError("the body must be JSON, with the header Content-Type: application/json")
 
 
