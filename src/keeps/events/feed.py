@@ -188,10 +188,10 @@ class Subscription:
                 )
             found: list[Event] = []
             while not found and self.position < known.last_sequence:
-                found = await store.after(
+                found, more = await store.after(
                     tx, self.position, known.last_sequence, types=self._types, kinds=self._kinds, limit=BATCH
                 )
-                self.position = found[-1].sequence if len(found) == BATCH else known.last_sequence
+                self.position = found[-1].sequence if more else known.last_sequence
         return found
 
     async def __aenter__(self) -> Self:

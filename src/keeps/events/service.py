@@ -33,7 +33,8 @@ class EventService:
         """Events after a number that the scope may see, oldest first."""
         async with self._database.scoped(scope) as tx:
             known = await store.reach(tx)
-            return await store.after(tx, after, known.last_sequence, types=types, kinds=kinds, limit=limit)
+            found, _ = await store.after(tx, after, known.last_sequence, types=types, kinds=kinds, limit=limit)
+            return found
 
     async def last_sequence(self, scope: Scope) -> int:
         """The number of the newest event of the tenant, whoever may see it."""

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from keeps.db.fitting import fitting
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.scope import Scope
@@ -72,12 +73,14 @@ async def reach(tx: Tx) -> Reach:
 
 async def after(
     tx: Tx, position: int, until: int, *, types: Sequence[str] | None, kinds: Sequence[str] | None, limit: int
-) -> list[Event]:
-    """The events after `position` and up to `until` that the scope may see, in order. `types` may end in `*`."""
+) -> tuple[list[Event], bool]:
+    """The events after `position` and up to `until` that the scope may see, in order, and whether there may be more.
+    `types` may end in `*`."""
     patterns = None if types is None else [_pattern(each) for each in types]
     wanted = None if kinds is None else list(kinds)
-    rows = await tx.fetch(QUERIES["events_after"], tx.scope.tenant_id, position, until, patterns, wanted, limit)
-    return [event_from_row(row) for row in rows]
+    rows = await tx.fetch(QUERIES["events_after"], tx.scope.tenant_id, position, until, patterns, wanted, limit + 1)
+    kept, more = fitting(rows, limit, "data")
+    return [event_from_row(row) for row in kept], more
 
 
 async def of_all_users(tx: Tx, position: int, limit: int) -> tuple[list[Event], int]:

@@ -123,12 +123,9 @@ class GraphService:
         """Entities, newest first; only those of a name or alias, or of a type."""
         after = read_cursor_of_id(cursor)
         async with self._database.reading(scope) as tx:
-            found = await store.page(tx, after, limit + 1, name, entity_type)
-        more = len(found) > limit
-        last = found[limit - 1] if more else None
-        return Page(
-            items=found[:limit], next_cursor=write_cursor(last.created_at, str(last.entity_id)) if last else None
-        )
+            found, more = await store.page(tx, after, limit, name, entity_type)
+        last = found[-1] if more else None
+        return Page(items=found, next_cursor=write_cursor(last.created_at, str(last.entity_id)) if last else None)
 
     async def delete_entity(self, scope: Scope, entity_id: UUID, *, hard: bool) -> Entity:
         """Delete an entity with its edges. One found in text does not come back; `hard` takes it out of the log,

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from keeps.clock import new_id
+from keeps.db.fitting import check_fitting, fitting
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
@@ -110,7 +111,7 @@ async def erase(tx: Tx, entity_ids: Sequence[UUID], relation_ids: Sequence[UUID]
 
 async def entities(tx: Tx, entity_ids: Sequence[UUID]) -> dict[UUID, Entity]:
     rows = await tx.fetch(QUERIES["entity_get"], tx.scope.tenant_id, list(entity_ids))
-    return {row["entity_id"]: entity_from_row(row) for row in rows}
+    return {row["entity_id"]: entity_from_row(row) for row in check_fitting(rows, "properties")}
 
 
 async def entity_with_moved(tx: Tx, entity_id: UUID) -> tuple[Entity, Moved | None] | None:
@@ -148,10 +149,13 @@ async def named(tx: Tx, names: Sequence[str], entity_type: str | None = None) ->
 
 async def page(
     tx: Tx, after: tuple[datetime, UUID] | None, limit: int, name: str | None, entity_type: str | None
-) -> list[Entity]:
+) -> tuple[list[Entity], bool]:
+    """One page, newest first; and whether there are more."""
     created_at, entity_id = after or (None, None)
-    rows = await tx.fetch(QUERIES["entities_list"], tx.scope.tenant_id, created_at, entity_id, limit, name, entity_type)
-    return [entity_from_row(row) for row in rows]
+    asked = (created_at, entity_id, limit + 1, name, entity_type)
+    rows = await tx.fetch(QUERIES["entities_list"], tx.scope.tenant_id, *asked)
+    kept, more = fitting(rows, limit, "properties")
+    return [entity_from_row(row) for row in kept], more
 
 
 async def relation(tx: Tx, relation_id: UUID) -> Relation | None:
@@ -161,7 +165,7 @@ async def relation(tx: Tx, relation_id: UUID) -> Relation | None:
 
 async def relations(tx: Tx, relation_ids: Sequence[UUID]) -> list[Relation]:
     rows = await tx.fetch(QUERIES["relation_get"], tx.scope.tenant_id, list(relation_ids))
-    found = {row["relation_id"]: relation_from_row(row) for row in rows}
+    found = {row["relation_id"]: relation_from_row(row) for row in check_fitting(rows, "properties")}
     return [found[each] for each in relation_ids if each in found]
 
 
@@ -194,7 +198,7 @@ async def relations_of(
     rows = await tx.fetch(
         statement, tx.scope.tenant_id, entity_id, direction, moment, None if types is None else list(types), limit
     )
-    return [relation_from_row(row) for row in rows]
+    return [relation_from_row(row) for row in check_fitting(rows, "properties")]
 
 
 async def reach(
@@ -224,7 +228,7 @@ async def relations_among(
         None if types is None else list(types),
         limit,
     )
-    return [relation_from_row(row) for row in rows]
+    return [relation_from_row(row) for row in check_fitting(rows, "properties")]
 
 
 async def step(

@@ -29,7 +29,7 @@ async def traverse(tx: Tx, request: TraverseRequest, now: datetime) -> Traversal
         edges = await store.relations_among(
             tx, [each for each, _ in kept], now, request.relation_types, MAX_RELATIONS + 1
         )
-        return Traversal(
+        return Traversal.model_construct(
             entities=[entities[each] for each, _ in kept],
             depths=[depth for _, depth in kept],
             relations=edges[:MAX_RELATIONS],
@@ -130,7 +130,7 @@ async def _along(tx: Tx, start: Entity, paths: list[tuple[list[UUID], list[UUID]
     ordered = sorted(depths, key=lambda each: depths[each])
     entities = await store.entities(tx, ordered)
     edges = await store.relations(tx, list(dict.fromkeys(each for _, found in paths for each in found)))
-    return Traversal(
+    return Traversal.model_construct(
         entities=[entities[each] for each in ordered if each in entities],
         depths=[depths[each] for each in ordered if each in entities],
         relations=edges,

@@ -8,9 +8,10 @@ from datetime import datetime
 from uuid import UUID
 
 from keeps.clock import Clock
+from keeps.db.fitting import check_fitting
 from keeps.db.session import Database
 from keeps.memories.filters import compile_filters
-from keeps.memories.store import QUERIES, memory_from_row
+from keeps.memories.store import JSON_COLUMNS, QUERIES, memory_from_row
 from keeps.scope import Scope
 from keeps_client.models import Filters, Memory
 
@@ -62,7 +63,7 @@ class Census:
                 ever,
                 *condition.values,
             )
-        return [memory_from_row(row, now) for row in rows]
+        return [memory_from_row(row, now) for row in check_fitting(rows, *JSON_COLUMNS)]
 
     async def owners(self, scope: Scope, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
         """Which users of the tenant have these memories. Only for callers who may act for any of them."""

@@ -169,22 +169,18 @@ class MemoryService:
         if order != "created":
             place = read_place(cursor, order) if cursor else None
             async with self._database.reading(scope) as tx:
-                found = await store.page_in_order(
-                    tx, order, condition=condition, lives=lives, after=place, limit=limit + 1, now=now
+                found, more = await store.page_in_order(
+                    tx, order, condition=condition, lives=lives, after=place, limit=limit, now=now
                 )
-            more = len(found) > limit
             return Page(
-                items=[memory for memory, _ in found[:limit]],
-                next_cursor=write_place(order, found[limit - 1][1]) if more else None,
+                items=[memory for memory, _ in found],
+                next_cursor=write_place(order, found[-1][1]) if more else None,
             )
         after = read_cursor_of_id(cursor)
         async with self._database.reading(scope) as tx:
-            memories = await store.page(tx, condition=condition, lives=lives, after=after, limit=limit + 1, now=now)
-        more = len(memories) > limit
-        last = memories[limit - 1] if more else None
-        return Page(
-            items=memories[:limit], next_cursor=write_cursor(last.created_at, str(last.memory_id)) if last else None
-        )
+            memories, more = await store.page(tx, condition=condition, lives=lives, after=after, limit=limit, now=now)
+        last = memories[-1] if more else None
+        return Page(items=memories, next_cursor=write_cursor(last.created_at, str(last.memory_id)) if last else None)
 
     async def update(
         self, scope: Scope, memory_id: UUID, change: MemoryChange, *, if_version: int | None, index_now: bool

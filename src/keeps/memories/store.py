@@ -14,6 +14,7 @@ from pgvector import HalfVector
 from keeps.ai.embedder import Embedding
 from keeps.clock import new_id
 from keeps.cursors import Place
+from keeps.db.fitting import fitting
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.retention import fades_at, retention
@@ -212,8 +213,8 @@ async def page(
     after: tuple[datetime, UUID] | None,
     limit: int,
     now: datetime,
-) -> list[Memory]:
-    """One keyset page, newest first. The values of `condition` are bound from $8 on."""
+) -> tuple[list[Memory], bool]:
+    """One keyset page, newest first; and whether there are more. The values of `condition` are bound from $8 on."""
     created_at, memory_id = after or (None, None)
     statement = QUERIES["memories_list"].where(condition)
     rows = await tx.fetch(
@@ -222,17 +223,18 @@ async def page(
         tx.scope.user_id,
         created_at,
         memory_id,
-        limit,
+        limit + 1,
         now,
         list(lives),
         *condition.values,
     )
-    return [memory_from_row(row, now) for row in rows]
+    kept, more = fitting(rows, limit, *JSON_COLUMNS)
+    return [memory_from_row(row, now) for row in kept], more
 
 
 async def page_in_order(
     tx: Tx, order: str, *, condition: Condition, lives: Sequence[str], after: Place | None, limit: int, now: datetime
-) -> list[tuple[Memory, Place]]:
+) -> tuple[list[tuple[Memory, Place]], bool]:
     """The same in another order: each with its place, for the page after. The values of `condition` are bound from $8
     on."""
     rows = await tx.fetch(
@@ -241,12 +243,14 @@ async def page_in_order(
         tx.scope.user_id,
         order,
         None if after is None else json.dumps(after),
-        limit,
+        limit + 1,
         now,
         list(lives),
         *condition.values,
     )
-    return [(memory_from_row(row, now), (row["rank"], row["age"], row["words"], str(row["memory_id"]))) for row in rows]
+    kept, more = fitting(rows, limit, *JSON_COLUMNS)
+    places = [(row["rank"], row["age"], row["words"], str(row["memory_id"])) for row in kept]
+    return [(memory_from_row(row, now), place) for row, place in zip(kept, places, strict=True)], more
 
 
 async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
@@ -282,6 +286,9 @@ async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
         [reads[each][0] for each in ordered],
         [reads[each][1] for each in ordered],
     )
+
+
+JSON_COLUMNS = ("metadata", "value")
 
 
 def memory_from_row(row: Row | dict[str, object], now: datetime | None = None) -> Memory:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from keeps.clock import Clock
-from keeps.cursors import read_cursor, write_cursor
+from keeps.cursors import read_cursor_of_id, write_cursor
 from keeps.db.session import Database, Row, Tx, taking_long
 from keeps.db.statements import Statements
 from keeps.memories import store
@@ -115,11 +115,9 @@ class OperationService:
         self, scope: Scope, *, job: str | None, status: str | None, limit: int, cursor: str | None
     ) -> Page[Operation]:
         """One page of the tenant's operations, newest first."""
-        after = read_cursor(cursor) if cursor else (None, None)
+        after = read_cursor_of_id(cursor) or (None, None)
         async with self._database.scoped(scope) as tx:
-            rows = await tx.fetch(
-                QUERIES["operations_page"], scope.tenant_id, job, status, after[0], _as_id(after[1]), limit + 1
-            )
+            rows = await tx.fetch(QUERIES["operations_page"], scope.tenant_id, job, status, *after, limit + 1)
         found = [self._operation(row) for row in rows[:limit]]
         more = len(rows) > limit
         cursor = write_cursor(found[-1].started_at, str(found[-1].operation_id)) if more else None
@@ -253,7 +251,3 @@ def _difference(change: Change) -> tuple[dict[str, Json] | None, dict[str, Json]
     before = change.before.as_json()
     names = [name for name, value in after.items() if before[name] != value]
     return {name: before[name] for name in names}, {name: after[name] for name in names}
-
-
-def _as_id(text: str | None) -> UUID | None:
-    return None if text is None else UUID(text)

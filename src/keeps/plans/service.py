@@ -108,10 +108,9 @@ class PlanService:
         after = read_cursor(cursor) if cursor else None
         statuses = ACTIVE if status == "active" else None if status is None else (status,)
         async with self._database.scoped(scope) as tx:
-            found = await store.page(tx, statuses, session_id, parent_plan_id, after, limit + 1)
-        more = len(found) > limit
-        last = found[limit - 1] if more else None
-        return Page(items=found[:limit], next_cursor=write_cursor(last.created_at, last.plan_id) if last else None)
+            found, more = await store.page(tx, statuses, session_id, parent_plan_id, after, limit)
+        last = found[-1] if more else None
+        return Page(items=found, next_cursor=write_cursor(last.created_at, last.plan_id) if last else None)
 
     async def context(self, scope: Scope, plan_id: str) -> PlanContext:
         """The state machine of a plan. Raises NotFoundError."""

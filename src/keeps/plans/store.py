@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from keeps.clock import new_id
+from keeps.db.fitting import fitting
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
@@ -34,7 +35,8 @@ async def page(
     parent_plan_id: str | None,
     after: tuple[datetime, str] | None,
     limit: int,
-) -> list[Plan]:
+) -> tuple[list[Plan], bool]:
+    """One page, newest first; and whether there are more."""
     created_at, plan_id = after or (None, None)
     rows = await tx.fetch(
         QUERIES["plan_list"],
@@ -45,9 +47,10 @@ async def page(
         parent_plan_id,
         created_at,
         plan_id,
-        limit,
+        limit + 1,
     )
-    return [plan_from_row(row) for row in rows]
+    kept, more = fitting(rows, limit, "goal_data", "state")
+    return [plan_from_row(row) for row in kept], more
 
 
 async def insert(tx: Tx, plan: Plan) -> bool:

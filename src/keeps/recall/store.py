@@ -10,9 +10,10 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from keeps.ai.embedder import Floats
+from keeps.db.fitting import check_fitting
 from keeps.db.session import Tx
 from keeps.db.statements import Condition, Statements
-from keeps.memories.store import memory_from_row
+from keeps.memories.store import JSON_COLUMNS, memory_from_row
 from keeps.memories.types import MEMORY
 from keeps.recall.conditions import Selection
 from keeps.recall.rows import Rows, Turns, read_rows, read_turns
@@ -167,8 +168,9 @@ async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) ->
 
 
 async def memories(tx: Tx, memory_ids: Sequence[UUID], now: datetime) -> dict[UUID, Memory]:
+    """Those that are there. Raises PayloadTooLargeError where they hold more than is read at once."""
     rows = await tx.fetch(QUERIES["recall_memories"], tx.scope.tenant_id, list(memory_ids))
-    return {row["memory_id"]: memory_from_row(row, now) for row in rows}
+    return {row["memory_id"]: memory_from_row(row, now) for row in check_fitting(rows, *JSON_COLUMNS)}
 
 
 async def as_of(
@@ -186,7 +188,7 @@ async def as_of(
     )
     return {
         row["found_id"]: memory_from_row({name: value for name, value in row.items() if name != "found_id"})
-        for row in rows
+        for row in check_fitting(rows, *JSON_COLUMNS)
     }
 
 

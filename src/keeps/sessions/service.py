@@ -73,10 +73,9 @@ class SessionService:
         """One page, newest first."""
         after = read_cursor(cursor) if cursor else None
         async with self._database.scoped(scope) as tx:
-            found = await store.page(tx, after, limit + 1)
-        more = len(found) > limit
-        last = found[limit - 1] if more else None
-        return Page(items=found[:limit], next_cursor=write_cursor(last.created_at, last.session_id) if last else None)
+            found, more = await store.page(tx, after, limit)
+        last = found[-1] if more else None
+        return Page(items=found, next_cursor=write_cursor(last.created_at, last.session_id) if last else None)
 
     async def update(self, scope: Scope, session_id: str, change: SessionChange) -> Session:
         """Change the given fields. Raises ConflictError when `expected_version` is not stored."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from keeps.clock import new_id
+from keeps.db.fitting import fitting
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
@@ -24,10 +25,14 @@ async def get(tx: Tx, session_id: str) -> Session | None:
     return None if row is None else session_from_row(row)
 
 
-async def page(tx: Tx, after: tuple[datetime, str] | None, limit: int) -> list[Session]:
+async def page(tx: Tx, after: tuple[datetime, str] | None, limit: int) -> tuple[list[Session], bool]:
+    """One page, newest first; and whether there are more."""
     created_at, session_id = after or (None, None)
-    rows = await tx.fetch(QUERIES["session_list"], tx.scope.tenant_id, tx.scope.user_id, created_at, session_id, limit)
-    return [session_from_row(row) for row in rows]
+    rows = await tx.fetch(
+        QUERIES["session_list"], tx.scope.tenant_id, tx.scope.user_id, created_at, session_id, limit + 1
+    )
+    kept, more = fitting(rows, limit, "metadata")
+    return [session_from_row(row) for row in kept], more
 
 
 async def insert(tx: Tx, session: Session) -> bool:

@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.clock import new_id
+from keeps.db.fitting import fitting
 from keeps.db.session import Tx
 from keeps.db.statements import Statement, Statements
 from keeps.events import store as events
@@ -100,7 +101,7 @@ async def entries(
         TranscriptEntry.model_construct(
             position=row["position"], entry_id=row["entry_id"], at=row["at"], entry=_json(row["entry"])
         )
-        for row in rows
+        for row in fitting(rows, limit, "entry")[0]
     ]
 
 

@@ -110,9 +110,9 @@ class WorkingService:
     async def page(self, scope: Scope, plan_id: str, limit: int, cursor: str | None) -> Page[WorkingItem]:
         """The keys of a plan, by key."""
         async with self._database.scoped(scope) as tx:
-            items = await store.page(tx, plan_id, self._clock(), read_name(cursor) if cursor else "", limit + 1)
-        more = len(items) > limit
-        return Page(items=items[:limit], next_cursor=write_name(items[limit - 1].key) if more else None)
+            after = read_name(cursor) if cursor else ""
+            items, more = await store.page(tx, plan_id, self._clock(), after, limit)
+        return Page(items=items, next_cursor=write_name(items[-1].key) if more else None)
 
     async def change(self, scope: Scope, new: AtomicChange) -> AtomicResult:
         """Append, extend, merge or increment in one statement. Raises ValidationFailedError where something else is

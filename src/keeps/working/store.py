@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from keeps.clock import new_id
+from keeps.db.fitting import fitting
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
@@ -67,9 +68,11 @@ async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | No
     return None if row is None else item_from_row(row)
 
 
-async def page(tx: Tx, plan_id: str, now: datetime, after: str, limit: int) -> list[WorkingItem]:
-    rows = await tx.fetch(QUERIES["working_list"], tx.scope.tenant_id, plan_id, now, after, limit)
-    return [item_from_row(row) for row in rows]
+async def page(tx: Tx, plan_id: str, now: datetime, after: str, limit: int) -> tuple[list[WorkingItem], bool]:
+    """One page, by key; and whether there are more."""
+    rows = await tx.fetch(QUERIES["working_list"], tx.scope.tenant_id, plan_id, now, after, limit + 1)
+    kept, more = fitting(rows, limit, "value")
+    return [item_from_row(row) for row in kept], more
 
 
 async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime) -> list[str]:

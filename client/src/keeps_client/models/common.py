@@ -30,6 +30,8 @@ MAX_FILTER_BYTES = 256 * 1024
 MAX_JSON_DEPTH = 100
 MAX_TAGS = 50
 MAX_BATCH_ITEMS = 1_000
+MAX_JSON_VALUES = 20_000
+"""Of one value: each becomes an object whenever it is read."""
 MAX_CHOSEN = 100
 """Names that a question may choose among: tags, kinds, providers."""
 MAX_QUESTION_BYTES = 1024 * 1024
@@ -48,13 +50,16 @@ def _storable(text: str) -> str:
     return text
 
 
-def small_json(value: JsonValue, most: int) -> None:
-    """Raises ValueError for what is far too large or nested too deeply, after a look at no more of it than may be
-    stored."""
-    left = most
+def small_json(value: JsonValue, most: int, values: int = MAX_JSON_VALUES) -> None:
+    """Raises ValueError for what is far too large, of too many values or nested too deeply, after a look at no more of
+    it than may be stored."""
+    left, seen = most, 0
     level: list[JsonValue] = [value]
     for _ in range(MAX_JSON_DEPTH + 1):
         inner: list[JsonValue] = []
+        seen += len(level)
+        if seen > values:
+            raise ValueError(f"holds more than {values:,} values; split it, or store it as text")
         for each in level:
             if isinstance(each, str):
                 left -= len(each)
@@ -72,11 +77,11 @@ def small_json(value: JsonValue, most: int) -> None:
     raise ValueError(f"is nested more than {MAX_JSON_DEPTH} deep")
 
 
-def json_within(most: int) -> Callable[[JsonValue], JsonValue]:
-    """The check that something is JSON which can be stored, of at most so many bytes."""
+def json_within(most: int, values: int = MAX_JSON_VALUES) -> Callable[[JsonValue], JsonValue]:
+    """The check that something is JSON which can be stored, of at most so many bytes and values."""
 
     def storable(value: JsonValue) -> JsonValue:
-        small_json(value, most)
+        small_json(value, most, values)
         try:
             encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
         except (RecursionError, ValueError) as error:

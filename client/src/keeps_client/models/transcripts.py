@@ -14,7 +14,7 @@ from keeps_client.models.memories import Label
 from keeps_client.models.tasks import Deleted
 from keeps_client.models.working import ExpectedVersion, StateId
 
-MAX_ENTRY_BYTES = 4 * 1024 * 1024
+MAX_ENTRY_BYTES, MAX_ENTRY_VALUES = 4 * 1024 * 1024, 100_000
 MAX_STATE_BYTES = 4 * 1024 * 1024
 """Of one transcript, or of a user in one app."""
 MAX_PART_BYTES = 4 * 1024 * 1024
@@ -82,7 +82,7 @@ class NewTranscriptEntry(Wire):
 
     entry_id: StateId
     at: UtcTime | None = None
-    entry: Annotated[JsonValue, AfterValidator(json_within(MAX_ENTRY_BYTES))]
+    entry: Annotated[JsonValue, AfterValidator(json_within(MAX_ENTRY_BYTES, MAX_ENTRY_VALUES))]
 
 
 class TranscriptChange(NewStates):
