@@ -54,8 +54,8 @@ def list_events(
             out.print("No events. [dim]Is it the right --tenant and --user?[/]")
         for event in found:
             _print_event(event)
-        if len(found) == limit:
-            err.print(f"[dim]more: --after {found[-1].sequence}[/]")
+        if found:
+            err.print(f"[dim]later ones: --after {found[-1].sequence}[/]")
 
     run(work)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-import json
 from collections.abc import Callable, Sequence, Set
 from datetime import datetime
 from uuid import UUID
@@ -13,14 +13,15 @@ from pgvector import HalfVector
 from keeps.ai.embedder import Embedder, Embedding
 from keeps.clock import Clock
 from keeps.db.answers import Answer, Kept
-from keeps.db.session import Database, Tx
+from keeps.db.fitting import MOST_WHOLE, check_fitting, cost_of, fitting
+from keeps.db.session import Database, Row, Tx
 from keeps.items import store
 from keeps.items.filters import compile_filter
 from keeps.items.store import EMBEDDED_CHARACTERS, WHOLE, ItemRow
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
 from keeps.turns import acting_for
-from keeps_client.errors import UnavailableError
+from keeps_client.errors import PayloadTooLargeError, UnavailableError, ValidationFailedError
 from keeps_client.models import (
     DeleteItem,
     GetItem,
@@ -36,9 +37,27 @@ from keeps_client.models import (
     SweepItems,
     UserNamespaces,
 )
-from keeps_client.models.items import MAX_PART_BYTES
 
 Operation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | SweepItems
+
+
+AT_ONCE = 200
+"""So many items are read by one statement."""
+MOST_LISTINGS = 10
+
+
+class _Budget:
+    """What the reading operations of a batch may answer together."""
+
+    def __init__(self) -> None:
+        self._spent = 0
+
+    def read(self, rows: Sequence[Row]) -> list[ItemRow]:
+        """Raises PayloadTooLargeError where it is too much by now."""
+        self._spent += sum(cost_of(row["value"]) for row in rows)
+        if self._spent > MOST_WHOLE:
+            raise PayloadTooLargeError("what this batch would answer is too much at once; ask for less, in several")
+        return [ItemRow.read(row) for row in rows]
 
 
 class ItemService:
@@ -61,12 +80,14 @@ class ItemService:
 
     async def read(self, scope: Scope, batch: ItemReads) -> ItemResults:
         """Get, search and list. Times to live begin anew after that, where it was asked."""
+        _check_listings(batch.operations)
         return ItemResults.model_construct(results=await self._read(scope, batch.operations, batch.omit_expired))
 
     async def batch(self, scope: Scope, batch: ItemBatch) -> ItemResults:
         """Operations in order, all of them or none. While the model is away items are stored, and found by meaning when
         it is back."""
         ops = batch.operations
+        _check_listings(ops)
         if not any(isinstance(each, PutItem | DeleteItem | SweepItems) for each in ops):
             return ItemResults.model_construct(results=await self._read(scope, ops, batch.omit_expired))
         questions = await self._questions(scope, ops)
@@ -74,6 +95,7 @@ class ItemService:
 
         async def work(tx: Tx) -> ItemResults:
             touched: list[UUID] = []
+            budget = _Budget()
             puts = 0
             results: list[ItemResult] = []
             for kind, group in itertools.groupby(ops, type):
@@ -95,7 +117,7 @@ class ItemService:
                 elif kind is SweepItems:
                     results += [ItemResult(removed=await store.sweep(tx, self._clock())) for _ in same]
                 else:
-                    results += await self._run(tx, same, questions, batch.omit_expired, touched)
+                    results += await self._run(tx, same, questions, batch.omit_expired, touched, budget)
             if touched:
                 await store.refresh(tx, touched, self._clock())
             return ItemResults.model_construct(results=results)
@@ -103,9 +125,12 @@ class ItemService:
         async def given(tx: Tx, _: object) -> ItemResults:
             """Sent again: what was written stays written, and what was read is read anew."""
             found: list[ItemResult] = []
+            budget = _Budget()
             for each in ops:
-                is_read = isinstance(each, GetItem | SearchItems | ListNamespaces)
-                found += await self._run(tx, [each], questions, batch.omit_expired, []) if is_read else [ItemResult()]
+                if isinstance(each, GetItem | SearchItems | ListNamespaces):
+                    found += await self._run(tx, [each], questions, batch.omit_expired, [], budget)
+                else:
+                    found.append(ItemResult())
             return ItemResults.model_construct(results=found)
 
         answer: Answer[ItemResults] = Answer(lambda _: Kept(True), given)
@@ -141,7 +166,7 @@ class ItemService:
         questions = await self._questions(scope, ops)
         touched: list[UUID] = []
         async with self._database.scoped(scope) as tx:
-            results = await self._run(tx, ops, questions, omit_expired, touched)
+            results = await self._run(tx, ops, questions, omit_expired, touched, _Budget())
         if touched:
             await self._database.write(scope, lambda tx: store.refresh(tx, touched, self._clock()))
         return results
@@ -153,12 +178,16 @@ class ItemService:
         questions: dict[str, HalfVector],
         omit_expired: bool,
         touched: list[UUID],
+        budget: _Budget,
     ) -> list[ItemResult]:
         """Operations that read. `touched`: of which items the time to live begins anew."""
         now = self._clock()
         living_at = now if omit_expired else None
-        gets = [(store.stored(each.namespace), each.key) for each in ops if isinstance(each, GetItem)]
-        held = await store.get(tx, gets, living_at) if gets else {}
+        held: dict[tuple[str, str], Row] = {}
+        gets = list({(store.stored(each.namespace), each.key) for each in ops if isinstance(each, GetItem)})
+        for start in range(0, len(gets), AT_ONCE):
+            found = await store.get(tx, gets[start : start + AT_ONCE], living_at)
+            held |= {(row["namespace"], row["key"]): row for row in check_fitting(found, "value")}
         names: list[tuple[str, ...]] | None = None
         results: list[ItemResult] = []
         for each in ops:
@@ -166,16 +195,17 @@ class ItemService:
             match each:
                 case GetItem():
                     row = held.get((store.stored(each.namespace), each.key))
-                    rows = [] if row is None else [row]
-                    results.append(_result(item=row.item() if row else None))
+                    rows = budget.read([] if row is None else [row])
+                    results.append(_result(item=rows[0].item() if rows else None))
                 case SearchItems():
                     found = await self._search(tx, each, questions, living_at)
-                    rows = _fitting(found)
+                    kept, more = fitting(found, len(found), "value")
+                    rows = budget.read(kept)
                     items = [row.item() for row in rows]
-                    results.append(_result(items=items, more=len(rows) < len(found)))
+                    results.append(_result(items=items, more=more or len(found) == AT_ONCE < each.limit))
                 case ListNamespaces():
                     names = await store.namespaces(tx, living_at) if names is None else names
-                    results.append(_result(namespaces=matching(names, each)))
+                    results.append(_result(namespaces=await asyncio.to_thread(matching, names, each)))
                 case _:
                     raise AssertionError("an operation that reads is one of three")
             if not isinstance(each, ListNamespaces) and each.refresh_ttl:
@@ -184,16 +214,14 @@ class ItemService:
 
     async def _search(
         self, tx: Tx, search: SearchItems, questions: dict[str, HalfVector], living_at: datetime | None
-    ) -> list[ItemRow]:
-        question = questions.get(search.query or "")
+    ) -> list[Row]:
+        question, limit = questions.get(search.query or ""), min(search.limit, AT_ONCE)
         if question is None or self._embedder is None:
             condition = compile_filter(search.filter, 8)
-            return await store.newest(tx, search.prefix, condition, living_at, search.limit, search.offset)
+            return await store.newest(tx, search.prefix, condition, living_at, limit, search.offset)
         condition = compile_filter(search.filter, 10)
         model = self._embedder.model
-        return await store.nearest(
-            tx, search.prefix, question, model, condition, living_at, search.limit, search.offset
-        )
+        return await store.nearest(tx, search.prefix, question, model, condition, living_at, limit, search.offset)
 
     async def _questions(self, scope: Scope, ops: Sequence[Operation]) -> dict[str, HalfVector]:
         """Each question as a vector; none without a model."""
@@ -230,6 +258,12 @@ class ItemService:
             return await self._embedder.embed([text[:EMBEDDED_CHARACTERS] for text in texts])
 
 
+def _check_listings(ops: Sequence[Operation]) -> None:
+    """Each looks at all namespaces of the user."""
+    if sum(isinstance(each, ListNamespaces) for each in ops) > MOST_LISTINGS:
+        raise ValidationFailedError(f"a batch lists namespaces at most {MOST_LISTINGS} times; send several")
+
+
 def matching(names: Sequence[tuple[str, ...]], wanted: ListNamespaces) -> list[tuple[str, ...]]:
     """Of namespaces in order those that a listing asks for. Pure."""
 
@@ -257,13 +291,3 @@ def _result(
 ) -> ItemResult:
     """Every field is given: what is left out, pydantic would look up anew each time."""
     return ItemResult.model_construct(item=item, items=list(items), namespaces=list(namespaces), removed=0, more=more)
-
-
-def _fitting(rows: Sequence[ItemRow]) -> list[ItemRow]:
-    """At least one, then as many as are not too much at once."""
-    size = 0
-    for count, row in enumerate(rows):
-        size += len(json.dumps(row.value, ensure_ascii=False))
-        if count and size > MAX_PART_BYTES:
-            return list(rows[:count])
-    return list(rows)

@@ -88,19 +88,17 @@ def between(labels: Sequence[str]) -> tuple[str, str]:
     return start, f"{start[:-1]}/" if start else _END  # the character after a period
 
 
-async def get(tx: Tx, wanted: Sequence[tuple[str, str]], living_at: datetime | None) -> dict[tuple[str, str], ItemRow]:
-    """Those that are there, by namespace and key."""
+async def get(tx: Tx, wanted: Sequence[tuple[str, str]], living_at: datetime | None) -> list[Row]:
+    """Those that are there."""
     sides = [each[0] for each in wanted], [each[1] for each in wanted]
-    rows = await tx.fetch(QUERIES["items_get"], *_who(tx), *sides, living_at)
-    return {(row["namespace"], row["key"]): ItemRow.read(row) for row in rows}
+    return await tx.fetch(QUERIES["items_get"], *_who(tx), *sides, living_at)
 
 
 async def newest(
     tx: Tx, labels: Sequence[str], condition: Condition, living_at: datetime | None, limit: int, offset: int
-) -> list[ItemRow]:
+) -> list[Row]:
     statement = QUERIES["items_newest"].where(condition)
-    rows = await tx.fetch(statement, *_who(tx), *between(labels), living_at, limit, offset, *condition.values)
-    return [ItemRow.read(row) for row in rows]
+    return await tx.fetch(statement, *_who(tx), *between(labels), living_at, limit, offset, *condition.values)
 
 
 async def nearest(
@@ -112,15 +110,13 @@ async def nearest(
     living_at: datetime | None,
     limit: int,
     offset: int,
-) -> list[ItemRow]:
+) -> list[Row]:
     """The nearest to a question, best first. With a condition the distance of all that pass it is measured."""
     values = (*_who(tx), *between(labels), living_at, limit, offset, model, question)
     if condition.sql == "true":
         passing = max(PASS_LEAST, PASS_FACTOR * (limit + offset))
-        rows = await tx.fetch(QUERIES["items_nearest"], *values, passing, FEW)
-    else:
-        rows = await tx.fetch(QUERIES["items_nearest_filtered"].where(condition), *values, *condition.values)
-    return [ItemRow.read(row) for row in rows]
+        return await tx.fetch(QUERIES["items_nearest"], *values, passing, FEW)
+    return await tx.fetch(QUERIES["items_nearest_filtered"].where(condition), *values, *condition.values)
 
 
 async def namespaces(tx: Tx, living_at: datetime | None) -> list[tuple[str, ...]]:

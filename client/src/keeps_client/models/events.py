@@ -173,7 +173,8 @@ LIST_EVENTS = Endpoint(
     "reader",
     "events",
     list[Event],
-    "Events after a number, oldest first: one's own, and those of memories that others share.",
+    "Events after a number, oldest first: one's own, and those of memories that others share. Where they hold much there"
+    " are fewer than `limit`: the last is reached when none come.",
     params=EventQuery,
 )
 VERIFY_EVENTS = Endpoint(

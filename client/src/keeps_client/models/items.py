@@ -12,8 +12,6 @@ from keeps_client.models.common import Page, Text, Wire, json_within
 
 MAX_OPERATIONS = 1_000
 MAX_NAMESPACE_BYTES, MAX_KEY_BYTES = 600, 512
-MAX_PART_BYTES = 4 * 1024 * 1024
-"""A search ends with the item that reaches it."""
 MAX_ITEM_BYTES = 256 * 1024
 
 
