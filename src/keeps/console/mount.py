@@ -21,6 +21,7 @@ from keeps.console.views import menu_for, rendered
 from keeps.demo.story import story_tenants
 from keeps.engine import Keeps, LocalAdmin
 from keeps.scope import Scope
+from keeps.server.bodies import check_charset
 from keeps.server.mounting import PlainMount, in_turn
 from keeps.server.names import SLASH
 from keeps.server.served import ServedMemory, admitted
@@ -78,6 +79,7 @@ class Call:
     async def form(self, role: RoleName = "writer") -> FormData:
         """What was sent. Whoever lacks the role is refused before it is read."""
         require(self.scope.roles, role)
+        check_charset(self.request)
         try:
             return await self.request.form(max_files=1, max_fields=1_000)
         except HTTPException as error:

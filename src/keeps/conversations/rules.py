@@ -232,8 +232,8 @@ _HOW_MUCH = frozenset(
 )
 
 
-def read_facts(text: str) -> list[Fact]:
-    """The facts of a text, in the order in which it says them."""
+def read_facts(text: str, most: int | None = None) -> list[Fact]:
+    """The facts of a text, in the order in which it says them; of many, `most`."""
     beginning = text[:MAX_CHARACTERS]
     if _STRANGE.search(beginning):
         return []
@@ -247,7 +247,9 @@ def read_facts(text: str) -> list[Fact]:
             found += changed
         elif not _DOUBTFUL.search(stripped):
             found += _in_sentence(stripped)
-    return found
+        if most is not None and len(found) >= most:
+            break
+    return found[:most]
 
 
 def _changed(sentence: str) -> list[Fact]:

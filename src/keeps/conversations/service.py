@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Sequence
@@ -91,6 +92,12 @@ class ConversationService:
         said = [self._heard(message, new, now, position) for position, message in enumerate(new.messages)]
         writes = await self._memory.prepare(scope, [each.memory for each in said if each.memory], index_now=False)
 
+        told: list[list[Fact]] = []
+        for each in said:
+            own = each.memory and each.message.role == "user" and _own(each.memory)
+            told.append(rules.read_facts(each.memory.content, FACTS_OF_A_MESSAGE) if each.memory and own else [])
+            await asyncio.sleep(0)  # one message at a time, and the others between
+
         async def work(tx: Tx) -> ExchangeReceipt:
             await sessions.ensure(tx, new.session_id, now)
             known = [each.memory is None or await _is_known(tx, each.message) for each in said]
@@ -102,15 +109,12 @@ class ConversationService:
                 for each, (write, old) in zip(said, wanted, strict=True)
             ]
             facts: list[Receipt] = []
-            for each, receipt, old in zip(said, receipts, known, strict=True):
-                if each.memory and not old and each.message.role == "user" and _own(each.memory):
-                    at = each.memory.valid_from or now
+            for each, receipt, old, read in zip(said, receipts, known, told, strict=True):
+                if each.memory and not old and read and len(facts) < FACTS_OF_AN_EXCHANGE:
                     facts += await self.learn(
                         tx,
-                        rules.read_facts(each.memory.content)[
-                            : min(FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE - len(facts))
-                        ],
-                        said_at=at,
+                        read[: FACTS_OF_AN_EXCHANGE - len(facts)],
+                        said_at=each.memory.valid_from or now,
                         source=receipt.memory_id,
                         session_id=new.session_id,
                     )

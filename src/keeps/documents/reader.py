@@ -12,6 +12,7 @@ from typing import Any
 from keeps.documents.chunks import MAX_TOKENS, Chunk
 from keeps.documents.parsers import FORMATS, Format
 from keeps.forks import Forks, TooMuchError
+from keeps.stepwise import stepwise
 from keeps.turns import FairSlots
 from keeps_client.errors import NotConfiguredError, UnavailableError, ValidationFailedError
 
@@ -78,10 +79,11 @@ class DocumentReader:
             self._slots.leave(tenant_id)
         if "refused" in told:
             raise ValidationFailedError(f"{name!r} is refused: {told['refused']}")
+        chunks = await stepwise(_chunk, told["chunks"])
         return Read(
             told["title"],
             told["text"],
-            tuple(Chunk(start, end, tuple(headings), page) for start, end, headings, page in told["chunks"]),
+            tuple(chunks),
             told["pages"],
             told["empty_pages"],
             told["hidden"],
@@ -101,3 +103,8 @@ class DocumentReader:
             return {"refused": f"reading it takes more than {READ_SECONDS:.0f} s"}
         except ValueError:
             return {"refused": "its parser crashed, or ran into its limits of memory and time"}
+
+
+def _chunk(told: tuple[int, int, list[str], int | None]) -> Chunk:
+    start, end, headings, page = told
+    return Chunk(start, end, tuple(headings), page)

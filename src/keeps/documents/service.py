@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -26,6 +27,7 @@ from keeps.memories.store import Written, written
 from keeps.memories.types import MemoryRow, new_row, passage_hash
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
+from keeps.stepwise import stepwise
 from keeps.telemetry.metrics import Metrics
 from keeps.tenants.service import Introducer
 from keeps.turns import TextWorker, acting_for
@@ -294,18 +296,19 @@ class DocumentService:
         """The passages of a document, those that are new stored; how many were."""
         known = await store.known(tx, {each.row.content_hash for each in rows})
         new = {each.row.content_hash: each for each in rows if each.row.content_hash not in known}
-        fresh = [replace(each, row=each.row.evolve(document_id=row.document_id)) for each in new.values()]
+        fresh = await stepwise(
+            lambda each: replace(each, row=each.row.evolve(document_id=row.document_id)), new.values()
+        )
         for start in range(0, len(fresh), STORED_AT_ONCE):
             await memories.insert_many(tx, fresh[start : start + STORED_AT_ONCE], self._model)
         known |= {hashed: each.row.memory_id for hashed, each in new.items()}
-        passages: list[Passage] = []
-        end = 0
-        for chunk, each in zip(read.chunks, rows, strict=True):
-            gap = read.text[end : chunk.start] if chunk.start > end else ""
-            memory_id = known[each.row.content_hash]
-            passages.append(Passage(memory_id, chunk.start, chunk.end, chunk.page, chunk.headings, gap))
-            end = chunk.end
-        return passages, len(fresh)
+
+        def place(at: int) -> Passage:
+            chunk, end = read.chunks[at], read.chunks[at - 1].end if at else 0
+            memory_id, gap = known[rows[at].row.content_hash], read.text[end : chunk.start]
+            return Passage(memory_id, chunk.start, chunk.end, chunk.page, chunk.headings, gap)
+
+        return await stepwise(place, range(len(rows))), len(fresh)
 
     async def _put(self, tx: Tx, row: DocumentRow, passages: list[Passage]) -> int:
         """Store a document in place of what it was; how many passages nobody says any more."""
@@ -322,7 +325,9 @@ class DocumentService:
         """Let passages say what the documents do that hold them now: under which title, from where, with which tags.
         `erased`: what they said before is in no event any more, either."""
         told = await store.settled(tx, memory_ids) if memory_ids else {}
-        for held in await store.lock_memories(tx, told.keys()) if told else ():
+        for number, held in enumerate(await store.lock_memories(tx, told.keys()) if told else ()):
+            if number % 50 == 0:
+                await asyncio.sleep(0)  # most say so already, and are passed over at once
             row = told[held.memory_id]
             said = held.evolve(
                 document_id=row["document_id"],

@@ -19,6 +19,7 @@ from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.memories.types import MEMORY, MemoryRow
+from keeps.stepwise import stepwise
 from keeps_client.models import Citation, Document
 from keeps_client.models.events import EventType
 
@@ -130,8 +131,7 @@ async def put(tx: Tx, row: DocumentRow, passages: Sequence[Passage], event_type:
 
 async def passages(tx: Tx, document_id: UUID) -> list[Passage]:
     rows = await tx.fetch(QUERIES["passages_of"], tx.scope.tenant_id, document_id)
-    held: list[dict[str, Any]] = [{**row, "headings": tuple(row["headings"])} for row in rows]
-    return [Passage(**each) for each in held]
+    return await stepwise(_passage_of, rows)
 
 
 async def only_here(tx: Tx, document_id: UUID, memory_ids: Collection[UUID]) -> set[UUID]:
@@ -142,7 +142,7 @@ async def only_here(tx: Tx, document_id: UUID, memory_ids: Collection[UUID]) -> 
 
 async def lock_memories(tx: Tx, memory_ids: Collection[UUID]) -> list[MemoryRow]:
     rows = await tx.fetch(QUERIES["passages_lock"], tx.scope.tenant_id, tx.scope.user_id, list(memory_ids))
-    return [MemoryRow.read(row) for row in rows]
+    return await stepwise(MemoryRow.read, rows)
 
 
 async def text(tx: Tx, document_id: UUID, start: int, end: int) -> list[Row]:
@@ -251,3 +251,8 @@ def _told(passages: Sequence[Passage]) -> tuple[list[dict[str, object]], str]:
 
 def _plain(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _passage_of(row: Row) -> Passage:
+    held: dict[str, Any] = {**row, "headings": tuple(row["headings"])}
+    return Passage(**held)

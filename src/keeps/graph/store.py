@@ -19,7 +19,7 @@ from keeps_client.models import Direction, Entity, Mention, Relation
 
 QUERIES = Statements("keeps.graph")
 PROVIDER = "graph"
-MOST_PATHS = 100_000
+MOST_PATHS = 10_000
 """Beginnings of paths that one traversal looks at: a second's work, whatever the pattern."""
 Moved = dict[str, Any]
 """What undoing a merge needs: aliases that were added, and which ends of which relations were moved."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
 from keeps.server.asgi import Message, Receive
@@ -61,6 +62,13 @@ async def held_body(request: Request, tenant_id: str, most: int | None = None) -
         held[tenant_id] -= size
         if not held[tenant_id]:
             del held[tenant_id]
+
+
+def check_charset(request: Request) -> None:
+    """A form is UTF-8: Starlette takes any codec of Python's that a sender names, and some are slow or fail."""
+    _, options = parse_options_header(request.headers.get("content-type"))
+    if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
+        raise ValidationFailedError("a form must be UTF-8; leave its charset out")
 
 
 def few_parts(receive: Receive) -> Receive:

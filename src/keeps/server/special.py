@@ -14,10 +14,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from keeps.handlers import split_names
 from keeps.scope import check_id
+from keeps.server.bodies import check_charset
 from keeps.server.deps import ADMITTING, Caller
 from keeps.server.lean import LeanRoute, reads_its_body
 from keeps.server.streams import EventStream
 from keeps.telemetry.metrics import text_of
+from keeps.text.json_parts import JsonParts
 from keeps_client.checked import validated
 from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
 from keeps_client.models import DocumentReceipt, ImportSummary, NewDocument
@@ -56,6 +58,7 @@ async def add_document(request: Request, caller: Writer) -> Response:
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
         raise ValidationFailedError("the body must be multipart/form-data with its boundary, with the part `file`")
+    check_charset(request)
     try:
         form = await request.form(max_files=1, max_fields=1, max_part_size=100_000)
     except (HTTPException, MultiPartException) as error:
@@ -78,6 +81,7 @@ async def add_document(request: Request, caller: Writer) -> Response:
 
 
 def _object(text: str) -> object:
+    JsonParts().see(text.encode("utf-8", "replace"))
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -96,7 +96,7 @@ class TranscriptService:
 
     async def page_of_all(self, scope: Scope, app: str, limit: int, cursor: str | None) -> Page[TranscriptInfo]:
         """One page of the transcripts of all users of the tenant, each read as the user whose it is."""
-        start, place = read_name(cursor).split("\x1f", 1) if cursor else ("", "")
+        start, _, place = read_name(cursor).partition("\x1f") if cursor else ("", "", "")
         infos: list[TranscriptInfo] = []
         used = 0
         async with self._database.scoped(scope) as tx:
