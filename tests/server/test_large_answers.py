@@ -7,6 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from keeps.engine import Keeps
+from keeps.scope import Scope
 from tests.serving import token
 from tests.watchdog import unwatched
 
@@ -91,3 +93,38 @@ async def test_a_value_of_too_many_values_is_refused(secured_url: str, headers: 
     ):
         assert answer.status == 422
         assert "value: holds more than 20,000 values" in (await answer.json())["detail"]
+
+
+async def test_a_long_exchange_is_read_one_message_at_a_time(keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    with unwatched():
+        messages = [
+            {"role": "user", "content": f"{n}. " + "I live in Paris and I like tea with lemon. " * 450}
+            for n in range(60)
+        ]
+    receipt = await memory.store_exchange(messages, session_id="long")
+    assert len(receipt.messages) == 60
+    assert receipt.facts
+
+
+async def test_a_document_of_thousands_of_passages_is_stored_in_steps(keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    with unwatched():
+        text = "".join(f"# heading {n}\n\nx{n}\n\n" for n in range(1_000)).encode()
+    stored = await memory.add_document(data=text, name="many.md")
+    assert stored.stored == 1_000
+    gone = await memory.delete_document(stored.document.document_id, hard=True)
+    assert gone.removed == 1_000
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/operations?cursor=WyIyMDI2LTAxLTAxVDAwOjAwOjAwWiIsIngiXQ==",
+        "/v1/admin/transcripts/app?cursor=eA==",
+        "/v1/admin/transcripts/app?cursor=eB94",
+    ],
+)
+async def test_a_cursor_that_no_page_gave_is_told_of(secured_url: str, headers: dict[str, str], path: str) -> None:
+    async with aiohttp.ClientSession(secured_url, headers=headers) as http, http.get(path) as answer:
+        assert answer.status in (200, 422), await answer.text()

@@ -20,6 +20,8 @@ KIND = "multipart/form-data; boundary=x"
         ("multipart/form-data", FILE + "--x--\r\n", "boundary"),
         ("application/json", "{}", "multipart/form-data"),
         ("", FILE + "--x--\r\n", "multipart/form-data"),
+        (f"{KIND}; charset=punycode", FILE + PART.format(name="document", more="", text="x-") + "--x--\r\n", "UTF-8"),
+        (f"{KIND}; charset=undefined", FILE + "--x--\r\n", "UTF-8"),
         (KIND, "", "file"),
         (KIND, "nonsense", "cannot be read"),
         (KIND, PART.format(name="file", more="", text="a text") + "--x--\r\n", "filename"),

@@ -338,7 +338,7 @@ class DocumentService:
             if said == held:
                 continue
             if erased:
-                await memories.redact_events(tx, held.memory_id)
+                await memories.redact_events(tx, [held.memory_id])
             after = written(said.evolve(version=held.version + 1, updated_at=self._clock()))
             if said.embedded_text != held.embedded_text:
                 await memories.drop_vectors(tx, held)

@@ -128,15 +128,14 @@ class Changes:
     async def erase(self, tx: Tx, rows: Sequence[MemoryRow]) -> Receipt:
         """Remove memories with their older truths, and take what they said out of all events."""
         found = {row.memory_id: row for row in rows}
-        for row in rows:
-            found |= {older.memory_id: older for older in await store.lock_older(tx, row.memory_id)}
+        found |= {older.memory_id: older for older in await store.lock_older(tx, *found)}
         await store.delete(tx, list(found))
+        await store.redact_events(tx, list(found))
         news: list[NewEvent] = []
         for memory_id, row in found.items():
-            await store.redact_events(tx, memory_id)
             if row.superseded_by is not None and row.superseded_by not in found:
                 # An older truth was once said under the id of the newer one.
-                await store.redact_events(tx, row.superseded_by, row.content)
+                await store.redact_events(tx, [row.superseded_by], row.content)
             data = {"memory_id": str(memory_id)}
             news.append(NewEvent(new_id(), "memory.erased", str(memory_id), self._clock(), "private", None, data))
         await events.append(tx, news)

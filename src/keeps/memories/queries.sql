@@ -218,9 +218,9 @@ WHERE tenant_id = $1 AND user_id = $2 AND content_hash = $3 AND key IS NULL AND 
 FOR UPDATE
 
 -- name: memory_lock_older
--- The older truths that a memory has superseded, directly or not.
+-- The older truths that some memories have superseded, directly or not.
 WITH RECURSIVE older AS (
-    SELECT memory_id FROM keeps.memories WHERE tenant_id = $1 AND superseded_by = $2
+    SELECT memory_id FROM keeps.memories WHERE tenant_id = $1 AND superseded_by = ANY ($2::uuid[])
     UNION
     SELECT memories.memory_id FROM older JOIN keeps.memories ON memories.tenant_id = $1
         AND memories.superseded_by = older.memory_id
@@ -357,8 +357,9 @@ SELECT keeps.log_cascade('{}', $1)
 DELETE FROM keeps.memories WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
 
 -- name: memory_redact_events
--- Take the content out of a memory's events.
-SELECT keeps.redact_memory_events($1, $2) AS changed, $3::text AS tenant_id
+-- Take the content out of the events of some memories.
+SELECT keeps.redact_memory_events(wanted.memory_id, $2) AS changed, $3::text AS tenant_id
+FROM unnest($1::uuid[]) AS wanted(memory_id)
 
 -- name: memories_count_access
 -- Add the readings collected since the last flush. Only memories that this scope can still see are counted.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -30,6 +30,7 @@ from keeps_client.models.events import EventType
 from keeps_client.models.memories import Life
 
 QUERIES = Statements("keeps.memories", MEMORY)
+REMOVED_AT_ONCE = 500
 MAX_BATCH_CHARACTERS = 64 << 20
 
 
@@ -200,9 +201,9 @@ async def lock_same(tx: Tx, row: MemoryRow) -> MemoryRow | None:
     return await lock_content(tx, row.content_hash)
 
 
-async def lock_older(tx: Tx, memory_id: UUID) -> list[MemoryRow]:
-    rows = await tx.fetch(QUERIES["memory_lock_older"], tx.scope.tenant_id, memory_id)
-    return [MemoryRow.read(row) for row in rows]
+async def lock_older(tx: Tx, *memory_ids: UUID) -> list[MemoryRow]:
+    rows = await tx.fetch(QUERIES["memory_lock_older"], tx.scope.tenant_id, list(memory_ids))
+    return await stepwise(MemoryRow.read, rows)
 
 
 async def page(
@@ -255,8 +256,9 @@ async def page_in_order(
 
 async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
     """Remove rows for good; what was said of them and of entities goes along, and into the log."""
-    await tx.execute(QUERIES["memories_cascade_log"], list(memory_ids))
-    await tx.execute(QUERIES["memories_delete"], tx.scope.tenant_id, list(memory_ids))
+    for some in _parts(memory_ids):
+        await tx.execute(QUERIES["memories_cascade_log"], some)
+        await tx.execute(QUERIES["memories_delete"], tx.scope.tenant_id, some)
 
 
 async def lock_incarnations(tx: Tx, row: MemoryRow) -> list[MemoryRow]:
@@ -266,9 +268,10 @@ async def lock_incarnations(tx: Tx, row: MemoryRow) -> list[MemoryRow]:
     return [MemoryRow.read(each) for each in rows]
 
 
-async def redact_events(tx: Tx, memory_id: UUID, content: str | None = None) -> None:
-    """Take the content out of a memory's events; with `content`, only out of those that carry it."""
-    await tx.fetch(QUERIES["memory_redact_events"], memory_id, content, tx.scope.tenant_id)
+async def redact_events(tx: Tx, memory_ids: Sequence[UUID], content: str | None = None) -> None:
+    """Take the content out of the events of memories; with `content`, only out of those that carry it."""
+    for some in _parts(memory_ids):
+        await tx.fetch(QUERIES["memory_redact_events"], some, content, tx.scope.tenant_id)
 
 
 async def overdue(tx: Tx, deleted_before: datetime) -> list[UUID]:
@@ -317,3 +320,9 @@ def _life_of(values: Mapping[str, Any], count: int, last_accessed_at: datetime |
         retention=retention(values["importance"], count, used, now),
         fades_at=fades_at(values["importance"], count, used),
     )
+
+
+def _parts(memory_ids: Sequence[UUID]) -> Iterator[list[UUID]]:
+    """No statement takes long, however many go."""
+    for start in range(0, len(memory_ids), REMOVED_AT_ONCE):
+        yield list(memory_ids[start : start + REMOVED_AT_ONCE])
