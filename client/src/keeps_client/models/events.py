@@ -173,8 +173,8 @@ LIST_EVENTS = Endpoint(
     "reader",
     "events",
     list[Event],
-    "Events after a number, oldest first: one's own, and those of memories that others share. Where they hold much there"
-    " are fewer than `limit`: the last is reached when none come.",
+    "Events after a number, oldest first: one's own, and those of memories that others share. Where they hold much,"
+    " fewer than `limit` come: the last is reached when none do.",
     params=EventQuery,
 )
 VERIFY_EVENTS = Endpoint(
