@@ -16,6 +16,7 @@ import pytest
 
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.clock import utc_now
+from keeps.db.statements import Statement
 from keeps.engine import Keeps, LocalMemory
 from keeps.recall import store, words
 from keeps.recall.arms import Found, score_text
@@ -63,6 +64,9 @@ WHERE tenant_id = $1 AND (audience, life, agent) IS DISTINCT FROM (
     keeps.words_audience(visibility, deleted_at, memories.user_id),
     keeps.memory_life(deleted_at, superseded_by, archived_at), keeps.words_agent(kind, memories.agent_id))
 """
+
+
+LEAVE = Statement("leave", "SELECT keeps.leave_lists($1)")
 
 
 @pytest.fixture
@@ -151,6 +155,30 @@ async def _live(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str)
     await memory.keeps.tenants.erase_tenant(Scope(tenant, "bob"))
     for table in ("postings", "audience_words", "memory_words", "vector_bits"):
         assert await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant) == 0
+
+
+async def test_many_leave_their_lists_together(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
+    async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
+        await _leave(keeps.memory(Scope(tenant, "alice")), superuser, tenant)
+
+
+async def _leave(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str) -> None:
+    other = memory.keeps.memory(Scope(tenant, "bob"))
+    for who in (memory, other):
+        await who.remember_many([{"content": text} for text in texts(600, 1)], index="now")
+    text = "".join(f"# part {number}\n\n{said}\n\n" for number, said in enumerate(texts(700, 5))).encode()
+    first = await memory.add_document(data=text, name="first.md")
+    second = await memory.add_document(data=text.replace(b"u1", b"v1"), name="second.md")
+    while await superuser.fetchval("SELECT count(*) FROM keeps.memory_pending WHERE tenant_id = $1", tenant):
+        await memory.keeps.indexer.index_user(memory.scope)
+    before = await check(superuser, tenant)
+    assert (await memory.delete_document(first.document.document_id)).removed > 100
+    await check(superuser, tenant)
+    assert (await memory.delete_document(second.document.document_id, hard=True)).removed > 500
+    assert await check(superuser, tenant) < before
+    ids = [each.memory_id for each in (await memory.list(limit=200)).items]
+    await memory.keeps.database.write(other.scope, lambda tx: tx.execute(LEAVE, ids))
+    await check(superuser, tenant)
 
 
 async def test_scores_are_those_of_bm25_over_all_memories(keeps: Keeps, tenant: str) -> None:

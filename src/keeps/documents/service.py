@@ -351,7 +351,8 @@ class DocumentService:
                 Written(each.evolve(deleted_at=now, updated_at=now, version=each.version + 1))
                 for each in rows[start : start + STORED_AT_ONCE]
             ]
-            await memories.replace(tx, hidden, "memory.deleted")
+            async with memories.leaving(tx, [each.row.memory_id for each in hidden]):
+                await memories.replace(tx, hidden, "memory.deleted")
 
 
 def _source(source: str | None, title: str) -> str:

@@ -88,7 +88,8 @@ SELECT memory_id FROM inserted
 
 -- name: memories_replace
 -- Write the new image of rows that this transaction has read and locked, each with its event. The trigger
--- memories_derived_follow brings life and audience of derived rows along, or removes them where the text changed.
+-- memories_derived_follow brings life and audience of derived rows along, or removes them where the text changed. LIMIT
+-- 1 keeps each look-up apart: joined, a plan without statistics reads all memories of the user for each row.
 -- $1: row images with event_id · $2: the event type · $3: when it happens, if not at `updated_at`
 WITH item AS (
     SELECT item.*, row_number() OVER () AS position
@@ -97,8 +98,11 @@ WITH item AS (
 ), replaced AS (
     UPDATE keeps.memories SET
         /*:memory = item*/
-    FROM item
-    WHERE memories.tenant_id = item.tenant_id AND memories.memory_id = item.memory_id
+    FROM item CROSS JOIN LATERAL (
+        SELECT held.ctid AS at FROM keeps.memories AS held
+        WHERE held.tenant_id = item.tenant_id AND held.memory_id = item.memory_id
+        LIMIT 1) AS found
+    WHERE memories.ctid = found.at
     RETURNING memories.*
 ), counter AS (
     UPDATE keeps.tenants SET last_sequence = last_sequence + (SELECT count(*) FROM replaced)
@@ -351,6 +355,13 @@ LIMIT 100
 
 -- name: memories_cascade_log
 SELECT keeps.log_cascade('{}', $1)
+
+-- name: memories_leave_lists
+-- Many memories are about to leave their audiences: out of the lists of words and signs, all at once.
+SELECT keeps.leave_lists($1)
+
+-- name: memories_left
+SELECT set_config('app.lists_left', '', true)
 
 -- name: memories_delete
 -- Remove rows for good; their words, vectors and counts go with them.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -30,7 +31,7 @@ from keeps_client.models.events import EventType
 from keeps_client.models.memories import Life
 
 QUERIES = Statements("keeps.memories", MEMORY)
-REMOVED_AT_ONCE = 500
+REMOVED_AT_ONCE, MANY_LEAVE = 500, 20
 MAX_BATCH_CHARACTERS = 64 << 20
 
 
@@ -257,8 +258,21 @@ async def page_in_order(
 async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
     """Remove rows for good; what was said of them and of entities goes along, and into the log."""
     for some in _parts(memory_ids):
-        await tx.execute(QUERIES["memories_cascade_log"], some)
-        await tx.execute(QUERIES["memories_delete"], tx.scope.tenant_id, some)
+        async with leaving(tx, some):
+            await tx.execute(QUERIES["memories_cascade_log"], some)
+            await tx.execute(QUERIES["memories_delete"], tx.scope.tenant_id, some)
+
+
+@asynccontextmanager
+async def leaving(tx: Tx, memory_ids: Sequence[UUID]) -> AsyncGenerator[None]:
+    """Within, some memories are removed or change their life. Many leave the lists of the index together: one after the
+    other they would take as long as their number squared."""
+    if len(memory_ids) < MANY_LEAVE:
+        yield
+        return
+    await tx.execute(QUERIES["memories_leave_lists"], list(memory_ids))
+    yield
+    await tx.execute(QUERIES["memories_left"])
 
 
 async def lock_incarnations(tx: Tx, row: MemoryRow) -> list[MemoryRow]:

@@ -86,3 +86,151 @@ BEGIN
     ORDER BY users.user_id LIMIT at_most;
 END
 $$;
+
+-- Of a list of entries those of other places. An entry begins with its place.
+CREATE FUNCTION keeps.without(packed bytea, places integer[], size integer) RETURNS bytea
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN COALESCE((
+        SELECT string_agg(entry.said, '' ORDER BY entry.start)
+        FROM (SELECT start, substring(packed FROM start FOR size) AS said
+              FROM generate_series(1, octet_length(packed), size) AS start) AS entry
+        WHERE substring(entry.said FROM 1 FOR 4) NOT IN (SELECT int4send(place) FROM unnest(places) AS gone(place))), '');
+END
+$$;
+
+-- Many memories of the current user leave their audiences: out of each list at once. One after the other, each would
+-- leave a version of every list that it is in, and the next would step over all of those. What leaves them until
+-- app.lists_left is reset is out of the lists already.
+CREATE FUNCTION keeps.leave_lists(wanted uuid[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    owner text := NULLIF(current_setting('app.current_user', true), '');
+    each record;
+BEGIN
+    FOR each IN
+        SELECT held.audience, held.life, held.agent, said.word COLLATE "C" AS word, chunk.first,
+            array_agg(held.place) AS places
+        FROM unnest(wanted) AS asked(memory_id) CROSS JOIN LATERAL (
+            SELECT audience, life, agent, place, words FROM memory_words
+            WHERE tenant_id = tenant AND memory_id = asked.memory_id AND user_id = owner LIMIT 1) AS held
+        CROSS JOIN LATERAL unnest(string_to_array(held.words, ' ')) AS said(word)
+        CROSS JOIN LATERAL (
+            SELECT first FROM postings
+            WHERE tenant_id = tenant AND audience = held.audience AND life = held.life
+              AND postings.word = said.word AND agent = held.agent AND first <= held.place
+            ORDER BY first DESC LIMIT 1) AS chunk
+        GROUP BY held.audience, held.life, held.agent, said.word COLLATE "C", chunk.first
+    LOOP
+        UPDATE postings SET packed = without(packed, each.places, 11)
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND word = each.word
+          AND agent = each.agent AND first = each.first;
+        DELETE FROM postings
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND word = each.word
+          AND agent = each.agent AND first = each.first AND packed = '';
+    END LOOP;
+    FOR each IN
+        SELECT held.audience, held.life, held.place / 1024 * 1024 AS first, array_agg(held.place) AS places
+        FROM unnest(wanted) AS asked(memory_id) CROSS JOIN LATERAL (
+            SELECT audience, life, place FROM memory_words
+            WHERE tenant_id = tenant AND memory_id = asked.memory_id AND user_id = owner LIMIT 1) AS held
+        GROUP BY held.audience, held.life, held.place / 1024 * 1024
+    LOOP
+        DELETE FROM vector_bits
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND NOT folded
+          AND first = ANY (each.places);
+        UPDATE vector_bits SET packed = without(packed, each.places, size)
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND folded AND first = each.first;
+        DELETE FROM vector_bits
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND folded AND first = each.first
+          AND packed = '';
+    END LOOP;
+    PERFORM set_config('app.lists_left', 'yes', true);
+END
+$$;
+REVOKE ALL ON FUNCTION keeps.without(bytea, integer[], integer), keeps.leave_lists(uuid[]) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION keeps.forget_words(gone keeps.memory_words) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    held audience_words;
+BEGIN
+    UPDATE audience_words SET memories = memories - 1, words = audience_words.words - gone.word_count
+    WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
+    RETURNING * INTO held;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF held.memories = 0 THEN
+        DELETE FROM audience_words
+        WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life;
+        RETURN;
+    END IF;
+    IF gone.place >= held.folded_to OR current_setting('app.lists_left', true) = 'yes' THEN
+        RETURN;
+    END IF;
+    WITH list AS (
+        SELECT chunk.word, chunk.first, octet_length(chunk.packed) AS size,
+            entry_at(chunk.packed, gone.place, 11) AS found
+        FROM unnest(string_to_array(gone.words, ' ')) AS said(word) CROSS JOIN LATERAL (
+            SELECT postings.word, first, packed FROM postings
+            WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
+              AND postings.word = said.word AND agent = gone.agent AND first <= gone.place
+            ORDER BY first DESC LIMIT 1) AS chunk
+    ), emptied AS (
+        DELETE FROM postings USING list
+        WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
+          AND postings.word = list.word AND agent = gone.agent AND postings.first = list.first
+          AND list.size = 11 AND list.found > 0
+    )
+    UPDATE postings SET packed = overlay(packed PLACING '' FROM list.found FOR 11) FROM list
+    WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
+      AND postings.word = list.word AND agent = gone.agent AND postings.first = list.first
+      AND list.size > 11 AND list.found > 0;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION keeps.forget_bits(wanted_tenant text, wanted_audience text, wanted_life text, place
+    integer, wanted_model text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    IF current_setting('app.lists_left', true) = 'yes' THEN
+        RETURN;
+    END IF;
+    DELETE FROM vector_bits
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND NOT folded
+      AND first = place AND (wanted_model IS NULL OR model = wanted_model);
+    DELETE FROM vector_bits
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND folded
+      AND first = place / 1024 * 1024 AND (wanted_model IS NULL OR model = wanted_model)
+      AND octet_length(packed) = size AND entry_at(packed, place, size) > 0;
+    UPDATE vector_bits SET packed = overlay(packed PLACING '' FROM entry_at(packed, place, size) FOR size)
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND folded
+      AND first = place / 1024 * 1024 AND (wanted_model IS NULL OR model = wanted_model)
+      AND entry_at(packed, place, size) > 0;
+END
+$$;
+
+-- As in the sixth revision; found by its subject, whatever statistics there are: a user has many events, a memory few.
+CREATE OR REPLACE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid, wanted_content text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    wanted text := NULLIF(current_setting('app.current_user', true), '');
+    found bigint[];
+BEGIN
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND (user_id = wanted) IS TRUE AND subject = wanted_memory_id::text
+      AND NOT (data ? 'entity' OR data ? 'edge' OR data ? 'entity_id' OR data ? 'relation_id')
+      AND (wanted_content IS NULL
+           OR (data -> 'memory' ->> 'content' = wanted_content
+               AND sequence < (SELECT max(newest.sequence) FROM events AS newest
+                               WHERE newest.tenant_id = tenant AND newest.subject = wanted_memory_id::text
+                                   AND newest.data ? 'memory')));
+    IF wanted_content IS NULL THEN
+        PERFORM void_answers(ARRAY[wanted_memory_id::text], true);
+    END IF;
+    RETURN redact_events(found, jsonb_build_object('memory_id', wanted_memory_id), false);
+END
+$$;

@@ -178,7 +178,7 @@ GRANT EXECUTE ON FUNCTION keeps.installation_counts() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.index_waiting() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_memory_events(uuid, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.memory_life(timestamptz, uuid, timestamptz) TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.take_places(text, text, integer, bigint) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.take_places(text, text, integer, bigint), keeps.leave_lists(uuid[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_plan() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_task() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[],
