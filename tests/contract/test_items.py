@@ -234,6 +234,13 @@ async def test_a_search_ends_before_it_is_too_much(memory: Any) -> None:
     assert (first.more, 10 < len(first.items) < 20) == (True, True)
     (rest,) = await memory.read_items([{"op": "search", "limit": 100, "offset": len(first.items)}])
     assert (rest.more, len(rest.items) + len(first.items)) == (False, 20)
+    assert len(await memory.search_items(limit=100)) == 20
+    many = [
+        {"op": "put", "namespace": ["few"], "key": f"{n:03}", "value": {"n": n}, "index": False} for n in range(450)
+    ]
+    await memory.batch_items(many)
+    found = await memory.search_items(("few",), limit=420, offset=10)
+    assert len({each.key for each in found}) == len(found) == 420
 
 
 @pytest.mark.parametrize(

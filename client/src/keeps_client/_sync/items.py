@@ -94,7 +94,13 @@ class Items(Doing):
             "offset": offset,
             "refresh_ttl": refresh_ttl,
         }
-        return (self.read_items([one]))[0].items
+        (result,) = self.read_items([one])
+        found = result.items
+        while result.more and len(found) < limit:
+            further = {**one, "limit": limit - len(found), "offset": offset + len(found)}
+            (result,) = self.read_items([further])
+            found += result.items
+        return found
 
     def list_namespaces(
         self,

@@ -93,7 +93,13 @@ class Items(Doing):
             "offset": offset,
             "refresh_ttl": refresh_ttl,
         }
-        return (await self.read_items([one]))[0].items
+        (result,) = await self.read_items([one])
+        found = result.items
+        while result.more and len(found) < limit:
+            further = {**one, "limit": limit - len(found), "offset": offset + len(found)}
+            (result,) = await self.read_items([further])
+            found += result.items
+        return found
 
     async def list_namespaces(
         self,
