@@ -20,7 +20,10 @@ async def events(call: Call) -> Response:
     last = await call.keeps.events.last_sequence(call.scope)
     before = last + 1 if before is None else before
     start = max(0, before - 1 - LOOKED_AT)
-    found = await call.memory.events(after=start, types=types, limit=SHOWN)
+    found = page = await call.memory.events(after=start, types=types, limit=SHOWN)
+    while page and page[-1].sequence < before - 1:  # a page ends early where its events hold much
+        page = await call.memory.events(after=page[-1].sequence, types=types, limit=SHOWN)
+        found = [*found, *page]
     items = [each for each in found if each.sequence < before][::-1]
     older = call.more(str(start + 1), "before") if start > 0 else None
     template = "event_rows.html" if call.request.headers.get("hx-request") else "events.html"
