@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import numpy as np
@@ -16,8 +16,11 @@ import pytest
 
 from keeps.ai.embedder import Embedding, QueryEmbedding
 from keeps.clock import utc_now
+from keeps.db.session import Tx
 from keeps.db.statements import Statement
 from keeps.engine import Keeps, LocalMemory
+from keeps.memories import store as memories
+from keeps.memories.changes import Changes
 from keeps.recall import store, words
 from keeps.recall.arms import Found, score_text
 from keeps.recall.words import Layout, Postings, Scored
@@ -157,12 +160,16 @@ async def _live(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str)
         assert await superuser.fetchval(f"SELECT count(*) FROM keeps.{table} WHERE tenant_id = $1", tenant) == 0
 
 
-async def test_many_leave_their_lists_together(app_url: str, superuser: asyncpg.Connection, tenant: str) -> None:
+async def test_many_leave_their_lists_together(
+    app_url: str, superuser: asyncpg.Connection, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with Keeps.open(database_url=app_url, embedder=Made()) as keeps:
-        await _leave(keeps.memory(Scope(tenant, "alice")), superuser, tenant)
+        await _leave(keeps.memory(Scope(tenant, "alice")), superuser, tenant, monkeypatch)
 
 
-async def _leave(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str) -> None:
+async def _leave(
+    memory: LocalMemory, superuser: asyncpg.Connection, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = memory.keeps.memory(Scope(tenant, "bob"))
     for who in (memory, other):
         await who.remember_many([{"content": text} for text in texts(600, 1)], index="now")
@@ -179,6 +186,20 @@ async def _leave(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str
     ids = [each.memory_id for each in (await memory.list(limit=200)).items]
     await memory.keeps.database.write(other.scope, lambda tx: tx.execute(LEAVE, ids))
     await check(superuser, tenant)
+    # With their older truths, of which PostgreSQL removes some before their turn comes.
+    known: list[UUID] = []
+    for said in ("once", "then", "now"):
+        news = [{"content": f"{said} u{number}", "namespace": "n", "key": f"key {number}"} for number in range(260)]
+        known = [each.memory_id for each in await memory.remember_many(news)]
+    monkeypatch.setattr(memories, "REMOVED_AT_ONCE", 50)
+
+    async def erase(tx: Tx) -> None:
+        rows = [await memories.lock(tx, each) for each in known[:130]]
+        await Changes("made", utc_now).erase(tx, [row for row in rows if row is not None])
+
+    held = await check(superuser, tenant)
+    await memory.keeps.database.write(memory.scope, erase)
+    assert await check(superuser, tenant) < held
 
 
 async def test_scores_are_those_of_bm25_over_all_memories(keeps: Keeps, tenant: str) -> None:

@@ -256,21 +256,23 @@ async def page_in_order(
 
 
 async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
-    """Remove rows for good; what was said of them and of entities goes along, and into the log."""
-    for some in _parts(memory_ids):
-        async with leaving(tx, some):
+    """Remove rows for good, with all their older truths among them; what was said of them and of entities goes along,
+    and into the log."""
+    async with leaving(tx, memory_ids):
+        for some in _parts(memory_ids):
             await tx.execute(QUERIES["memories_cascade_log"], some)
             await tx.execute(QUERIES["memories_delete"], tx.scope.tenant_id, some)
 
 
 @asynccontextmanager
 async def leaving(tx: Tx, memory_ids: Sequence[UUID]) -> AsyncGenerator[None]:
-    """Within, some memories are removed or change their life. Many leave the lists of the index together: one after the
-    other they would take as long as their number squared."""
+    """Within, these memories and no others are removed, or change their life. Many leave the lists of the index
+    together: one after the other they would take as long as their number squared."""
     if len(memory_ids) < MANY_LEAVE:
         yield
         return
-    await tx.execute(QUERIES["memories_leave_lists"], list(memory_ids))
+    for some in _parts(memory_ids):
+        await tx.execute(QUERIES["memories_leave_lists"], some)
     yield
     await tx.execute(QUERIES["memories_left"])
 
