@@ -81,7 +81,8 @@ def doctor(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = 
         else:
             for check in checks:
                 mark = {"ok": "[green]✓[/]", "note": "[yellow]•[/]", "failed": "[bold red]✗[/]"}[check.state]
-                out.print(f"{mark} [bold]{check.name}[/]  {escape(check.finding)}", highlight=False, emoji=False)
+                line = f"{mark} [bold]{check.name}[/]  {escape(check.finding)}"
+                out.print(line, highlight=False, emoji=False, soft_wrap=not out.is_terminal)
         return 1 if any(check.state == "failed" for check in checks) else 0
 
     run(work)
