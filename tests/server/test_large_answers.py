@@ -128,3 +128,13 @@ async def test_a_document_of_thousands_of_passages_is_stored_in_steps(keeps: Kee
 async def test_a_cursor_that_no_page_gave_is_told_of(secured_url: str, headers: dict[str, str], path: str) -> None:
     async with aiohttp.ClientSession(secured_url, headers=headers) as http, http.get(path) as answer:
         assert answer.status in (200, 422), await answer.text()
+
+
+async def test_a_long_history_of_large_values_tells_the_newest(keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    held = await memory.remember("note", value=LISTS)
+    for number in range(14):
+        await memory.update(held.memory_id, value=LISTS[number + 1 :])
+    told = await memory.history(held.memory_id)
+    assert 5 < len(told) < 15
+    assert told[-1].data["memory"]["version"] == 15

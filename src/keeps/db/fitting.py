@@ -23,12 +23,12 @@ def cost_of(*texts: str | None) -> int:
     )
 
 
-def fitting(rows: Sequence[Row], limit: int, *columns: str) -> tuple[Sequence[Row], bool]:
+def fitting(rows: Sequence[Row], limit: int, *columns: str, most: int = MOST_COST) -> tuple[Sequence[Row], bool]:
     """Of rows in order the first, at most `limit`, whose `columns` of JSON are not too much; and whether there are
     more."""
     spent = 0
     for count, row in enumerate(rows[:limit]):
-        if spent > MOST_COST:
+        if spent > most:
             return rows[:count], True
         spent += cost_of(*(row[name] for name in columns))
     return rows[:limit], len(rows) > limit

@@ -26,7 +26,7 @@ FROM keeps.events
 WHERE tenant_id = $1 AND subject = $2 AND NOT (data ? 'entity' OR data ? 'edge' OR data ? 'entity_id'
     OR data ? 'relation_id')
 ORDER BY sequence DESC
-LIMIT 10000
+LIMIT 1000
 
 -- name: events_reach
 -- reads: Reach

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +10,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from keeps.db.fitting import fitting
+from keeps.db.fitting import MOST_WHOLE, fitting
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.scope import Scope
+from keeps.stepwise import stepwise
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event
 from keeps_client.models.events import EventType
@@ -60,9 +62,10 @@ async def append(tx: Tx, events: list[NewEvent]) -> None:
 
 
 async def by_subject(tx: Tx, subject: str) -> list[Event]:
-    """The events about one thing, oldest first; of more than 10,000 the newest."""
+    """The events about one thing, oldest first; of more than 1,000, or of more than is answered at once, the newest."""
     rows = await tx.fetch(QUERIES["events_by_subject"], tx.scope.tenant_id, subject)
-    return [event_from_row(row) for row in reversed(rows)]
+    newest, _ = fitting(rows, len(rows), "data", most=MOST_WHOLE)
+    return await stepwise(event_from_row, reversed(newest))
 
 
 async def reach(tx: Tx) -> Reach:
@@ -93,7 +96,9 @@ async def of_all_users(tx: Tx, position: int, limit: int) -> tuple[list[Event], 
     for user_id in dict.fromkeys(row["user_id"] for row in owners if row["user_id"]):
         await tx.become(Scope(tx.scope.tenant_id, user_id))
         sequences = [row["sequence"] for row in owners if row["user_id"] == user_id]
-        found += [event_from_row(row) for row in await tx.fetch(QUERIES["events_of"], tx.scope.tenant_id, sequences)]
+        for row in await tx.fetch(QUERIES["events_of"], tx.scope.tenant_id, sequences):
+            found.append(event_from_row(row))
+            await asyncio.sleep(0)  # each may hold a value of 256 KiB
     return sorted(found, key=lambda event: event.sequence), owners[-1]["sequence"] if owners else position
 
 

@@ -192,7 +192,7 @@ class Memories(Doing):
         return self._do(RESTORE_MEMORY, memory_id=memory_id)
 
     def history(self, memory_id: UUID | str) -> builtins.list[Event]:
-        """The events of one memory, oldest first."""
+        """The events of one memory, oldest first; of more than a thousand the newest."""
         return self._do(GET_HISTORY, memory_id=memory_id)
 
     def recall(

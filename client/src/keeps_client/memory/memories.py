@@ -191,7 +191,7 @@ class Memories(Doing):
         return await self._do(RESTORE_MEMORY, memory_id=memory_id)
 
     async def history(self, memory_id: UUID | str) -> builtins.list[Event]:
-        """The events of one memory, oldest first."""
+        """The events of one memory, oldest first; of more than a thousand the newest."""
         return await self._do(GET_HISTORY, memory_id=memory_id)
 
     async def recall(
