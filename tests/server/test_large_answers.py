@@ -137,4 +137,5 @@ async def test_a_long_history_of_large_values_tells_the_newest(keeps: Keeps, ten
         await memory.update(held.memory_id, value=LISTS[number + 1 :])
     told = await memory.history(held.memory_id)
     assert 5 < len(told) < 15
-    assert told[-1].data["memory"]["version"] == 15
+    image: Any = told[-1].data["memory"]
+    assert image["version"] == 15
