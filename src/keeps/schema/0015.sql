@@ -1,4 +1,5 @@
--- An item is stored while the model is away, as a memory is, and gets its vectors when it is back. Runs as keeps_owner.
+-- An item is stored while the model is away, as a memory is, and gets its vectors when it is back. Many memories leave
+-- the lists of the index together. Runs as keeps_owner.
 
 CREATE TABLE keeps.item_pending (
     tenant_id text NOT NULL,
@@ -95,7 +96,8 @@ BEGIN
         SELECT string_agg(entry.said, '' ORDER BY entry.start)
         FROM (SELECT start, substring(packed FROM start FOR size) AS said
               FROM generate_series(1, octet_length(packed), size) AS start) AS entry
-        WHERE substring(entry.said FROM 1 FOR 4) NOT IN (SELECT int4send(place) FROM unnest(places) AS gone(place))), '');
+        WHERE substring(entry.said FROM 1 FOR 4) NOT IN (
+            SELECT int4send(place) FROM unnest(places) AS gone(place))), '');
 END
 $$;
 
