@@ -3,7 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-DEV_STAMP := $(VENV)/.installed-dev
+# Each process of the suite starts dozens of Pythons: they must find compiled code.
+unexport PYTHONDONTWRITEBYTECODE
+# One process more than processors: many tests wait for a server or a timer.
+PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 SOURCES := src client/src tests benchmarks tools
 DATA ?= ../shared/bench
 
@@ -15,7 +19,8 @@ FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
 RELEASE := .venv-release
 RELEASE_STAMP := $(RELEASE)/.installed
 
-.PHONY: install demo test test-cells test-integrations test-pages browser check format site release bench clean
+.PHONY: install demo test test-load test-models test-cells test-integrations test-pages browser lint check format site \
+    release bench clean lint-style lint-generated lint-types lint-test-types lint-imports
 
 install: $(STAMP)  ## Keeps, its SDK and the `keeps` command, into .venv
 
@@ -30,54 +35,74 @@ $(STAMP): $(BIN)/python pyproject.toml client/pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable .
 	@touch $@
 
-$(DEV_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable '.[dev,documents,hub,multilingual,openai,redis,reranker,otel]'
-	@touch $@
+# One extra of pyproject.toml each, so that a verb installs what it needs and no more. `dev` holds the others.
+$(VENV)/.installed-%: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable client --editable '.[$*]'
+	@touch $@ $(if $(filter dev,$*),$(addprefix $(VENV)/.installed-,test test-models browser site))
 
 demo: $(STAMP)  ## three months of conversations: remember, recall, explain, correct, forget, the wall
 	$(BIN)/keeps demo
 
-test: $(DEV_STAMP)  ## the whole suite, on a real PostgreSQL, as keeps_app
-	$(BIN)/python -m pytest -n logical --dist loadfile $(ARGS)
+test: $(VENV)/.installed-test  ## the suite, on a real PostgreSQL, as keeps_app
+	$(PYTEST) $(ARGS)
+
+test-load: $(VENV)/.installed-test  ## behaviour under load, faults and long fuzzing
+	$(PYTEST) -m load -o faulthandler_timeout=600 $(ARGS)
+
+test-models: $(VENV)/.installed-test-models  ## the optional models: multilingual, reranker
+	$(PYTEST) -m models tests/ai $(ARGS)
 
 $(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/integrations/constraints.txt
 	@$(PYTHON) -m venv $(FRAMEWORKS) 2>/dev/null || $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS) 2>/dev/null || \
 	    PYTHONPATH=.cache/virtualenv $(PYTHON) -m virtualenv --quiet $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/integrations/constraints.txt \
 	    --editable client --editable '.[adk,claude,langchain,langgraph,mcp]' langgraph langgraph-checkpoint-postgres langmem \
-	    langchain-tests 'psycopg[binary]' mem0ai mem0-cli basedpyright hypothesis pytest pytest-timeout pytest-xdist
+	    langchain-tests 'psycopg[binary]' mem0ai mem0-cli basedpyright hypothesis pytest pytest-xdist
 	@touch $@
 
 test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own packages, in an environment of their own
 	$(FRAMEWORKS)/bin/python -m basedpyright -p tests/integrations
-	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio tests/integrations $(ARGS)
+	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio -o faulthandler_timeout=600 tests/integrations $(ARGS)
 
-test-pages: $(DEV_STAMP)  ## every block of Python and shell in the documentation, run
-	$(BIN)/python -m pytest -m pages tests/pages -n logical $(ARGS)
+test-pages: $(VENV)/.installed-test  ## every block of Python and shell in the documentation, run
+	$(PYTEST) -m pages tests/pages $(ARGS)
 
-test-cells: $(DEV_STAMP)  ## what callers can do, with all tenants in a second PostgreSQL; CELLS=tests is the whole suite
-	KEEPS_TEST_CELLS=1 $(BIN)/python -m pytest -n logical --dist loadfile $(CELLS) $(ARGS)
+test-cells: $(VENV)/.installed-test  ## what callers can do, with all tenants in a second PostgreSQL; CELLS=tests is the whole suite
+	KEEPS_TEST_CELLS=1 $(PYTEST) $(CELLS) $(ARGS)
 
-browser: $(DEV_STAMP)  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
+browser: $(VENV)/.installed-browser  ## Keeps in Chromium (Debian's, installed where it is missing and we are root)
 	@command -v chromium >/dev/null || { \
 	    [ "$$(id -u)" = 0 ] || { echo "Chromium is missing: install Debian's package chromium, then try again" >&2; exit 1; }; \
 	    { apt-get -o Acquire::Retries=3 update -qq || true; }; \
 	    DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends chromium >/dev/null; }
 	$(BIN)/python -m pytest -m browser tests/browser $(ARGS)
 
-check: $(DEV_STAMP)  ## what CI runs: format, lint, types, imports, tests
+check: lint  ## what a change must pass: style, generated files, types, imports, tests
+	$(MAKE) --no-print-directory test
+
+lint: $(VENV)/.installed-dev  ## style, generated files, types, imports: side by side, since most use one processor
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-test-types lint-style lint-generated lint-imports
+
+lint-style:
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
+
+lint-generated:
 	$(BIN)/python tools/make_sync.py --check
 	$(BIN)/python tools/make_reference.py --check
 	$(BIN)/python tools/make_pictures.py --check
 	$(BIN)/python tools/make_int8.py --check
-	$(BIN)/basedpyright
-	$(BIN)/basedpyright -p tests
-	$(BIN)/lint-imports
-	$(MAKE) --no-print-directory test
 
-format: $(DEV_STAMP)  ## put the code into shape
+lint-types:
+	$(BIN)/basedpyright
+
+lint-test-types:
+	$(BIN)/basedpyright -p tests
+
+lint-imports:
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev  ## put the code into shape
 	$(BIN)/python tools/make_sync.py
 	$(BIN)/python tools/make_reference.py
 	$(BIN)/python tools/make_pictures.py
@@ -85,7 +110,7 @@ format: $(DEV_STAMP)  ## put the code into shape
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 
-site: $(DEV_STAMP)  ## the documentation as a site, in site/: built strictly, its links checked, nothing from elsewhere
+site: $(VENV)/.installed-site  ## the documentation as a site, in site/: built strictly, its links checked, nothing from elsewhere
 	$(BIN)/python tools/make_site.py
 
 $(RELEASE_STAMP): $(BIN)/python pyproject.toml

@@ -10,9 +10,10 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +25,6 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
-from keeps.ai.embedder import Embedding
 from keeps.ai.local import MiniLM
 from keeps.bootstrap import open_keeps
 from keeps.cells.service import CellService
@@ -36,96 +36,53 @@ from keeps.indexing import service as indexing
 from keeps.scope import Scope
 from keeps.settings import load_settings
 from tests import watchdog
+from tests.embedding import SwitchedEmbedder
+from tests.scripted_llm import script, scripted
 from tests.serving import JWT_SECRET, serving
 
 collect_ignore = [] if find_spec("google") and find_spec("google.adk") else ["integrations"]
 """Frameworks have an environment of their own: `make test-integrations`."""
+__all__ = ["script", "scripted"]
 SECRET_KEY = "a key for tests that is long enough and no secret"
-HELD = pytest.StashKey[bool]()
-SHORT = 2_000
+FLAKY = "flaky"
+HELD_THE_LOOP = pytest.StashKey[bool]()
+RETRY = bool(os.environ.get("KEEPS_TEST_RETRY"))
+"""Run a failed test once more, as CI does: a flaky test is reported with its failure, and does not fail the run."""
+RAM_DISK, RAM_DISK_BYTES = Path("/dev/shm"), 6 << 30
 END_SECONDS = 120
-"""What the end of a run may take: its fixtures, and the threads that they leave."""
+"""Limit for the end of a run: its fixtures, and the threads that they leave."""
+MEANING = ("ai", "context", "documents", "recall")
+"""Folders whose tests use the real embedding model. Elsewhere the marker `meaning` does."""
+LONGEST_FIRST = ("server", "transfer", "faults", "lifecycle", "cli")
+"""Folders with the longest tests: started last, one of them would run on while the other processors rest."""
 watchdog.install()
 # How long an example takes on a busy machine says nothing.
 settings.register_profile("keeps", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("keeps")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """No test may hold the event loop. `slow_step` says why one does."""
-    if item.get_closest_marker("slow_step"):
-        return (yield)
-    with watchdog.watching():
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, object, object]:
-    item.stash[HELD] = item.stash.get(HELD, False) or (
-        call.excinfo is not None and call.excinfo.errisinstance(watchdog.HeldTheLoop)
-    )
-    if call.excinfo is not None and "from pytest-timeout" in str(call.excinfo.value):
-        # The loop of all fixtures may be waiting for what was torn out of it: nothing after this would tell anything.
-        item.session.shouldfail = f"{item.nodeid} hung, and could not be ended by its loop"
-    return (yield)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_sessionfinish() -> Generator[None]:
-    """What hung may be waited for once more, when fixtures end, and when threads do: not for ever."""
-    faulthandler.dump_traceback_later(END_SECONDS, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
-    # Before those of executors, which wait for their threads.
-    ended: Any = threading._register_atexit  # noqa: SLF001  # type: ignore
-    ended(faulthandler.dump_traceback_later, END_SECONDS, exit=True)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """A test in which a step took too long runs once more: a machine that stood still does so once."""
-    named = {"nodeid": item.nodeid, "location": item.location}
-    item.ihook.pytest_runtest_logstart(**named)
-    reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if item.stash.get(HELD, False):
-        reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(**named)
-    return True
-
-
-_OPENED: list[Keeps] = []
 indexing.RETRY_SECONDS = 0.2
 """A model that is away in a test comes back at once."""
+_MODEL = MiniLM()
+_EMBEDDER = SwitchedEmbedder(_MODEL)
+_ENGINES: list[Keeps] = []
+_LOOPS: list[asyncio.AbstractEventLoop] = []
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
-    """What a test left for the index nobody asks for again, and the next ones would wait for it."""
-    for each in _OPENED:
-        each.indexer._waiting.clear()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-
-
-LONGEST_FIRST = ("server", "transfer", "faults", "lifecycle", "cli")
-"""Folders whose files take longest: begun last, one of them would run on while the other processors rest."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
         folder = item.path.parent.name
         return LONGEST_FIRST.index(folder) if folder in LONGEST_FIRST else len(LONGEST_FIRST)
 
     items.sort(key=place)
+    limit = float(config.getini("faulthandler_timeout"))
     for item in items:
+        if item.path.parent.name in MEANING:
+            item.add_marker("meaning")
         if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
-            marker = item.get_closest_marker("timeout")
-            item.obj = _ended(item.obj, (marker.args[0] if marker else float(item.config.getini("timeout"))) - 5)
+            item.obj = _bounded(item.obj, limit - 20)
 
 
-def _ended(test: Callable[..., Awaitable[None]], seconds: float) -> Callable[..., Awaitable[None]]:
-    """A test that hangs is ended by its loop. What ends it from outside leaves the loop to no further test."""
+def _bounded(test: Callable[..., Awaitable[None]], seconds: float) -> Callable[..., Awaitable[None]]:
+    """Fail a test that hangs in its loop, with the place where it waits. The run goes on with the next test."""
 
     @functools.wraps(test)
     async def bounded(*arguments: Any, **named: Any) -> None:
@@ -135,24 +92,145 @@ def _ended(test: Callable[..., Awaitable[None]], seconds: float) -> Callable[...
     return bounded
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _EMBEDDER.real = item.get_closest_marker("meaning") is not None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that holds the event loop. The marker `slow_step` says why one may."""
+    if item.get_closest_marker("slow_step"):
+        return (yield)
+    with watchdog.watching():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, object, object]:
+    item.stash[HELD_THE_LOOP] = item.stash.get(HELD_THE_LOOP, False) or (
+        call.excinfo is not None and call.excinfo.errisinstance(watchdog.HeldTheLoop)
+    )
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Run a test; once more if a step took too long, since a machine that stands still does so once, or if `RETRY`.
+
+    A hard hang (a loop that is blocked, a fixture that waits) ends the process through `faulthandler_timeout`, with all
+    stacks. pytest-xdist then reports the test as failed and goes on in a new process.
+    """
+    named = {"nodeid": item.nodeid, "location": item.location}
+    item.ihook.pytest_runtest_logstart(**named)
+    with _tasks_printed_before_the_end(item):
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    failures = [report.longreprtext for report in reports if report.failed]
+    if failures and (RETRY or item.stash[HELD_THE_LOOP]):
+        with _tasks_printed_before_the_end(item):
+            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        if not any(report.failed for report in reports):
+            reports[0].user_properties.append((FLAKY, failures[0]))
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(**named)
+    return True
+
+
+@contextmanager
+def _tasks_printed_before_the_end(item: pytest.Item) -> Iterator[None]:
+    """Print the stacks of all tasks shortly before a test in which the loop only waits is ended from outside."""
+    loop = next(iter(_LOOPS), None)
+    limit = float(item.config.getini("faulthandler_timeout"))
+    handle = loop and loop.call_later(limit - 5, _print_tasks, loop, item.nodeid)
+    yield
+    if handle:
+        handle.cancel()
+
+
+def _print_tasks(loop: asyncio.AbstractEventLoop, test: str) -> None:
+    print(f"{test} hangs; tasks of the loop:", file=sys.__stderr__)
+    for task in asyncio.all_tasks(loop):
+        task.print_stack(file=sys.__stderr__)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the first failure of each test that passed when it was run again."""
+    for report in terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("", []):
+        for name, text in report.user_properties:
+            if name == FLAKY and report.when == "setup":
+                terminalreporter.section(f"FLAKY {report.nodeid}: failed, then passed", red=True)
+                terminalreporter.write_line(text)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Stop indexing what a test left: no other test reads it, and the next ones would wait for it."""
+    for engine in _ENGINES:
+        indexer: Any = engine.indexer
+        indexer._waiting.clear()
+        if indexer._task is not None:
+            indexer._task.cancel()
+            indexer._task = None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish() -> Generator[None]:
+    """Bound the end of a run: fixtures, then threads, may wait for what hung."""
+    faulthandler.dump_traceback_later(END_SECONDS, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+    # Before those of executors, which wait for their threads.
+    ended: Any = threading._register_atexit  # noqa: SLF001  # type: ignore
+    ended(faulthandler.dump_traceback_later, END_SECONDS, exit=True)
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
 
 
+class Homes:
+    """Folders for databases, which a test leaves behind and the run removes.
+
+    They are in memory where there is room: a database that is thrown away need not reach a disk.
+    """
+
+    def __init__(self) -> None:
+        in_memory = RAM_DISK.is_dir() and shutil.disk_usage(RAM_DISK).free > RAM_DISK_BYTES
+        self._root = Path(tempfile.mkdtemp(prefix="keeps-test-", dir=RAM_DISK if in_memory else None))
+        self._root.chmod(0o755)
+        self.made: list[Path] = []
+
+    def __call__(self, name: str = "home") -> Path:
+        self.made.append(self._root / f"{name}-{uuid4().hex[:8]}")
+        return self.made[-1]
+
+    def remove(self, home: Path) -> None:
+        """Remove a home whose server has ended, with the data that the launcher put elsewhere."""
+        for location in home.rglob("server.location"):
+            shutil.rmtree(location.read_text().strip(), ignore_errors=True)
+        shutil.rmtree(home, ignore_errors=True)
+
+    def close(self) -> None:
+        self.remove(self._root)
+
+
 @pytest.fixture(scope="session")
-def new_home() -> Iterator[Callable[..., Path]]:
-    """Folders for databases, removed after the run with the data that the launcher put elsewhere."""
-    root = Path(tempfile.mkdtemp(prefix="keeps-test-"))
-    root.chmod(0o755)
+def new_home() -> Iterator[Homes]:
+    homes = Homes()
+    yield homes
+    homes.close()
 
-    def make(name: str = "home") -> Path:
-        return root / f"{name}-{uuid4().hex[:8]}"
 
-    yield make
-    for location in root.rglob("server.location"):
-        shutil.rmtree(location.read_text().strip(), ignore_errors=True)
-    shutil.rmtree(root, ignore_errors=True)
+@pytest.fixture(autouse=True)
+def _homes_removed(new_home: Homes) -> Iterator[None]:
+    """Remove the homes that a test makes for itself when it ends."""
+    before = len(new_home.made)
+    yield
+    for home in new_home.made[before:]:
+        if not home.is_dir() or inspect_home(home).running_pid is None:
+            new_home.remove(home)
 
 
 @pytest.fixture(scope="session")
@@ -163,11 +241,11 @@ async def template(anyio_backend: str, new_home: Callable[..., Path]) -> Path:
         return home
 
 
-@pytest.fixture
-def made_home(template: Path, new_home: Callable[..., Path]) -> Callable[[str], Path]:
-    """A home as a first start makes it, in a tenth of the time."""
+@pytest.fixture(scope="session")
+def made_home(template: Path, new_home: Callable[..., Path]) -> Callable[..., Path]:
+    """Copies of a home as a first start makes it, in a tenth of the time."""
 
-    def make(name: str) -> Path:
+    def make(name: str = "home") -> Path:
         home = new_home(name)
         subprocess.run(["cp", "--archive", template, home], check=True)
         return home
@@ -176,8 +254,9 @@ def made_home(template: Path, new_home: Callable[..., Path]) -> Callable[[str], 
 
 
 @pytest.fixture(scope="session")
-async def server(anyio_backend: str, new_home: Callable[..., Path]) -> AsyncIterator[EmbeddedPostgres]:
-    async with thrown_away(new_home("run")) as opened:
+async def server(anyio_backend: str, made_home: Callable[..., Path]) -> AsyncIterator[EmbeddedPostgres]:
+    _LOOPS.append(asyncio.get_running_loop())
+    async with thrown_away(made_home("run")) as opened:
         yield opened
 
 
@@ -240,54 +319,35 @@ async def cloned(server: EmbeddedPostgres) -> str:
 @pytest.fixture(scope="session")
 async def embedder(anyio_backend: str) -> AsyncIterator[MiniLM]:
     """The real model, loaded once for the run."""
-    model = MiniLM()
-    yield model
-    await model.close()
-
-
-class _Shared:
-    """An embedder that engines may close, while the run goes on using it. The same short text it reads once: half of
-    all that tests store was stored by another before."""
-
-    def __init__(self, inner: MiniLM) -> None:
-        self.model, self.dimensions = inner.model, inner.dimensions
-        self.embed_query, self.spans = inner.embed_query, inner.spans
-        self._inner = inner
-        self._known: dict[str, Embedding] = {}
-
-    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        read = dict(zip(new, await self._inner.embed(new), strict=True))
-        self._known.update((text, vectors) for text, vectors in read.items() if len(text) <= SHORT)
-        return [read[text] if text in read else self._known[text] for text in texts]
-
-    async def close(self) -> None: ...
+    yield _MODEL
+    await _MODEL.close()
 
 
 @pytest.fixture(scope="session")
-def shared(embedder: MiniLM) -> _Shared:
-    return _Shared(embedder)
+def shared(embedder: MiniLM) -> SwitchedEmbedder:
+    """The embedder of the run's engines."""
+    return _EMBEDDER
 
 
 @pytest.fixture(scope="session")
-async def keeps(server: EmbeddedPostgres, app_url: str, shared: _Shared) -> AsyncIterator[Keeps]:
+async def keeps(server: EmbeddedPostgres, app_url: str, shared: SwitchedEmbedder) -> AsyncIterator[Keeps]:
     """With KEEPS_TEST_CELLS every tenant of the run is in a second cell, and the first only says so."""
     async with await (
         opened_on_two(server, shared)
         if os.environ.get("KEEPS_TEST_CELLS")
         else Keeps.open(database_url=app_url, embedder=shared)
     ) as opened:
-        _OPENED.append(opened)
+        _ENGINES.append(opened)
         yield opened
         indexing.SETTLE_SECONDS = 0.0
 
 
-async def opened_on(url: str, embedder: _Shared) -> Keeps:
+async def opened_on(url: str, embedder: SwitchedEmbedder) -> Keeps:
     settings = load_settings(database_url=url, given={"KEEPS_SECRET_KEYS": SECRET_KEY})
     return await open_keeps(settings, embedder=embedder)
 
 
-async def opened_on_two(server: EmbeddedPostgres, embedder: _Shared) -> Keeps:
+async def opened_on_two(server: EmbeddedPostgres, embedder: SwitchedEmbedder) -> Keeps:
     async with admin(server) as connection:
         await connection.execute("CREATE DATABASE keeps_first TEMPLATE keeps")
     first = server.url("keeps_app", "keeps_first")

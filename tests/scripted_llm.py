@@ -14,12 +14,15 @@ from aiohttp import web
 class Script:
     """Answers as it is told, one after another; the last one again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str = "") -> None:
+        self.url = url
+        self.reset()
+
+    def reset(self) -> None:
         self.answers: list[Any] = [{}]
         self.asked: list[str] = []
         self.formats: list[str] = []
         self.pause_seconds = 0.0
-        self.url = ""
 
     async def complete(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -44,7 +47,15 @@ class Script:
 
 
 @pytest.fixture
-async def script() -> AsyncIterator[Script]:
+def script(scripted: Script) -> Script:
+    """The LLM of the run, with nothing asked yet."""
+    scripted.reset()
+    return scripted
+
+
+@pytest.fixture(scope="session")
+async def scripted() -> AsyncIterator[Script]:
+    """An LLM for engines that serve several tests."""
     found = Script()
     app = web.Application()
     app.router.add_post("/v1/chat/completions", found.complete)

@@ -342,6 +342,6 @@ async def test_who_hangs_is_not_waited_for_by_everybody(
         assert len(served.requests) == asked, "it is left alone for a while"
         served.awake.set()
         embedder._breaker.succeeded()  # the while is over
-        await keeps.indexer.settle()
+        await keeps.indexer.settle(memory.scope)
         assert (await memory.insights()).index_pending == 0
         assert not (await memory.recall("Who keeps hornets?")).partial

@@ -229,6 +229,7 @@ def test_a_name_that_is_no_embedder_is_refused(name: str) -> None:
         load_settings(given={"KEEPS_EMBEDDER": name})
 
 
+@pytest.mark.models
 async def test_the_multilingual_model_finds_across_languages(tmp_path: Path) -> None:
     chosen = embedder_of("multilingual", tmp_path)
     told = [

@@ -20,7 +20,6 @@ from keeps import Keeps, Scope
 from keeps.ai import cross_encoder
 from keeps.ai.artifacts import read_tokenizer, sha256_of
 from keeps.ai.cross_encoder import LocalReranker, reranker_of
-from keeps.ai.local import MiniLM
 from keeps.cli.main import app
 from keeps.db.session import Database
 from keeps.recall import reranking
@@ -89,6 +88,7 @@ class _Told:
         """Nothing is held."""
 
 
+@pytest.mark.models
 async def test_what_answers_scores_best_and_the_same_beside_others(reranker: LocalReranker) -> None:
     for question, best in (("What must she not eat?", 0), ("When does the release go out?", 1)):
         answers = await reranker.scores(question, TOLD)
@@ -97,6 +97,7 @@ async def test_what_answers_scores_best_and_the_same_beside_others(reranker: Loc
         assert await reranker.scores(question, [TOLD[best]]) == [answers[best]]
 
 
+@pytest.mark.models
 @pytest.mark.parametrize("text", ["", " ", "\x00", "😀" * 900, "x" * 50_000, "\u202eabc", "word " * 10_000])
 async def test_any_text_has_a_score(reranker: LocalReranker, text: str) -> None:
     answers = await reranker.scores(text, [text, "tea"])
@@ -104,14 +105,15 @@ async def test_any_text_has_a_score(reranker: LocalReranker, text: str) -> None:
     assert np.isfinite(answers).all()
 
 
+@pytest.mark.models
 @pytest.mark.parametrize(
     "question", ["彼女は何を食べられませんか", "Was darf sie auf keinen Fall essen?", "ماذا لا تأكل؟"]
 )
 async def test_what_it_cannot_read_it_says_nothing_of(
-    reranker: LocalReranker, app_url: str, tenant: str, question: str
+    reranker: LocalReranker, app_url: str, shared: Any, tenant: str, question: str
 ) -> None:
     assert await reranker.scores(question, TOLD) is None
-    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=reranker_of("local")) as keeps:
+    async with Keeps.open(database_url=app_url, embedder=shared, reranker=reranker_of("local")) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember_many([{"content": each} for each in (*TOLD, question)], index="now")
         found = await memory.recall(question, explain=True)
@@ -121,16 +123,19 @@ async def test_what_it_cannot_read_it_says_nothing_of(
         )
 
 
-async def test_a_reranker_is_never_called_inside_a_transaction(
-    reranker: LocalReranker, database: Database, tenant: str
-) -> None:
+async def test_a_reranker_is_never_called_inside_a_transaction(tmp_path: Path, database: Database, tenant: str) -> None:
+    tiny_reranker(tmp_path)
+    reranker = reranker_of(f"onnx:{tmp_path}")
     async with database.reading(Scope(tenant, "alice")):
         with pytest.raises(AssertionError):
             await reranker.scores("tea?", ["tea"])
 
 
-async def test_recall_asks_it_and_says_what_it_said(app_url: str, tenant: str, reranker: LocalReranker) -> None:
-    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=reranker_of("local")) as keeps:
+@pytest.mark.models
+async def test_recall_asks_it_and_says_what_it_said(
+    app_url: str, shared: Any, tenant: str, reranker: LocalReranker
+) -> None:
+    async with Keeps.open(database_url=app_url, embedder=shared, reranker=reranker_of("local")) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember_many([{"content": each} for each in TOLD], index="now")
         found = await memory.recall("What must she not eat?", explain=True)
@@ -145,9 +150,9 @@ async def test_recall_asks_it_and_says_what_it_said(app_url: str, tenant: str, r
             assert hit.score == pytest.approx(sum(part.points for part in hit.explanation.parts))
 
 
-async def test_only_the_best_are_read_and_only_who_asks_is_(app_url: str, tenant: str) -> None:
+async def test_only_the_best_are_read_and_only_who_asks_is_(app_url: str, shared: Any, tenant: str) -> None:
     told = _Told(best="number 17")
-    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=told) as keeps:
+    async with Keeps.open(database_url=app_url, embedder=shared, reranker=told) as keeps:
         memory, other = (keeps.memory(Scope(tenant, user)) for user in ("alice", "bob"))
         stranger = keeps.memory(Scope(f"{tenant}-other", "alice"))
         await memory.remember_many([{"content": f"Parcel number {n} is blue."} for n in range(30)], index="now")
@@ -192,10 +197,10 @@ def _raising(error: BaseException) -> Callable[[int], Any]:
     ids=["away", "defect", "cancelled", "hangs", "none", "one", "more", "nan", "inf", "words", "lists"],
 )
 async def test_without_its_answer_the_order_is_that_of_recall(
-    app_url: str, tenant: str, answer: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
+    app_url: str, shared: Any, tenant: str, answer: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reranking, "RERANKING_SECONDS", 0.2)
-    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=_Told(answer=answer)) as keeps:
+    async with Keeps.open(database_url=app_url, embedder=shared, reranker=_Told(answer=answer)) as keeps:
         keeps.recall._reranking._answers = True  # noqa: SLF001  # type: ignore[union-attr]
         memory = keeps.memory(Scope(tenant, "alice"))
         await memory.remember_many([{"content": each} for each in TOLD], index="now")
@@ -206,7 +211,7 @@ async def test_without_its_answer_the_order_is_that_of_recall(
         assert [hit.memory_id for hit in found.hits] == [hit.memory_id for hit in plain.hits]
 
 
-async def test_what_is_erased_while_it_reads_is_not_answered(app_url: str, tenant: str) -> None:
+async def test_what_is_erased_while_it_reads_is_not_answered(app_url: str, shared: Any, tenant: str) -> None:
     erased = asyncio.Event()
     reads = asyncio.Event()
 
@@ -215,7 +220,7 @@ async def test_what_is_erased_while_it_reads_is_not_answered(app_url: str, tenan
         await erased.wait()
         return [float(n) for n in range(count)]
 
-    async with Keeps.open(database_url=app_url, embedder=MiniLM(), reranker=_Told(answer=slowly)) as keeps:
+    async with Keeps.open(database_url=app_url, embedder=shared, reranker=_Told(answer=slowly)) as keeps:
         memory = keeps.memory(Scope(tenant, "alice"))
         receipts = await memory.remember_many([{"content": each} for each in TOLD], index="now")
         asked = asyncio.create_task(memory.recall("What must she not eat?"))

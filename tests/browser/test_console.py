@@ -90,7 +90,7 @@ async def alice(keeps: Keeps, tenant: str) -> AsyncIterator[dict[str, str]]:
     await memory.admin.add_webhook("https://hooks.example.com/x")
     hooks = await memory.admin.list_webhooks()
     keys = await memory.admin.list_keys()
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(memory.scope)
     yield {
         "memory_id": str(stored.memory_id),
         "session_id": "talk",

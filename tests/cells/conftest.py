@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -13,10 +12,8 @@ from tests.conftest import cloned, thrown_away
 
 
 @pytest.fixture(scope="module")
-async def server(template: Path, new_home: Callable[..., Path]) -> AsyncIterator[EmbeddedPostgres]:
-    home = new_home("cells")
-    subprocess.run(["cp", "--archive", template, home], check=True)
-    async with thrown_away(home) as opened:
+async def server(made_home: Callable[..., Path]) -> AsyncIterator[EmbeddedPostgres]:
+    async with thrown_away(made_home("cells")) as opened:
         yield opened
 
 

@@ -38,11 +38,10 @@ from keeps_client.errors import (
     UnavailableError,
     ValidationFailedError,
 )
-from tests.cli.test_cli import Cli
+from tests.cli.test_cli import Cli, kept_running
 from tests.conftest import SECRET_KEY, admin, thrown_away, until
 
 MOVER = Path(__file__).with_name("mover.py")
-pytestmark = pytest.mark.timeout(90)
 
 
 @dataclass
@@ -218,7 +217,12 @@ async def _contents(two: Two, cell: str, user_id: str) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("source", "step"),
-    [*(("main", step) for step in get_args(Step)), *(("second", step) for step in ("copied", "cut off", "decided"))],
+    [
+        ("main", "decided"),
+        ("second", "copied"),
+        *(pytest.param("main", step, marks=pytest.mark.load) for step in get_args(Step) if step != "decided"),
+        *(pytest.param("second", step, marks=pytest.mark.load) for step in ("cut off", "decided")),
+    ],
 )
 async def test_a_move_that_is_killed_goes_back_or_on(kept: Two, tenant: str, source: str, step: str) -> None:
     two = kept
@@ -263,7 +267,7 @@ async def test_a_move_that_is_killed_goes_back_or_on(kept: Two, tenant: str, sou
     assert (await two.cells.move(tenant, target, nobody)).source == target
 
 
-@pytest.mark.parametrize(("end", "step"), [("main", "held"), ("second", "copying")])
+@pytest.mark.parametrize(("end", "step"), [("second", "copying"), pytest.param("main", "held", marks=pytest.mark.load)])
 async def test_a_server_that_is_killed_during_a_move_loses_nothing(
     made_home: Callable[[str], Path], shared: Any, end: str, step: str
 ) -> None:
@@ -716,6 +720,11 @@ async def test_jobs_run_in_every_cell(two: Two, server: EmbeddedPostgres) -> Non
 def test_the_commands_make_a_cell_move_a_tenant_and_take_the_cell_out(made_home: Callable[[str], Path]) -> None:
     cli, second = Cli(made_home("first")), made_home("second")
     cli.environment |= {"KEEPS_EMBEDDER": "none", "KEEPS_SECRET_KEYS": SECRET_KEY}
+    with kept_running(cli.home), kept_running(second):
+        _move_by_commands(cli, second)
+
+
+def _move_by_commands(cli: Cli, second: Path) -> None:
     cli("remember", "Alice lives in Leeds.", "--tenant", "acme")
     assert "All tenants are here" in cli("cells", "list").stdout
     assert "0 tenants, weight 0" in cli("cells", "add", "eu", "--folder", str(second), "--weight", "0").stdout
@@ -735,12 +744,12 @@ def test_the_commands_make_a_cell_move_a_tenant_and_take_the_cell_out(made_home:
 
 
 async def test_a_move_that_was_killed_does_not_keep_the_log_for_ever(
-    new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    made_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where what it needs is gone, whoever asks how far it is learns that there is nothing to wait for."""
     assert SETTINGS["max_slot_wal_keep_size"] == "16GB"
     monkeypatch.setitem(SETTINGS, "max_slot_wal_keep_size", "1MB")
-    async with thrown_away(new_home("slots")) as server, admin(server, "keeps") as connection:
+    async with thrown_away(made_home("slots")) as server, admin(server, "keeps") as connection:
         await connection.execute("SELECT pg_create_logical_replication_slot('left', 'pgoutput')")
         assert await connection.fetchval(QUERIES["behind"].text, "left", None) is not None
         for _ in range(4):

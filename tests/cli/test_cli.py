@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,15 @@ FORKS = Forks()
 
 
 class Cli:
-    def __init__(self, home: Path) -> None:
+    """Runs commands against a home, without a model unless `KEEPS_EMBEDDER` names one."""
+
+    def __init__(self, home: Path, **environment: str) -> None:
         self.home = home
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("KEEPS_")} | {
             "KEEPS_HOME": str(home),
             "COLUMNS": "150",
+            "KEEPS_EMBEDDER": "none",
+            **environment,
         }
 
     def __call__(self, *arguments: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -36,13 +41,54 @@ class Cli:
         return json.loads(self(*arguments, "--json", code=0, **environment).stdout)
 
 
+HOLDER = """
+import asyncio, sys
+from pathlib import Path
+from keeps.db.embedded import EmbeddedPostgres
+
+async def main():
+    server = await EmbeddedPostgres.open(Path(sys.argv[1]))
+    print("open", flush=True)
+    sys.stdin.read()
+    await server.close()
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def kept_running(home: Path) -> Iterator[None]:
+    """Keep the server of a home running, so that no command has to start and stop it."""
+    command = [sys.executable, "-c", HOLDER, str(home)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        yield
+
+
 @pytest.fixture(scope="module")
-def cli(new_home: Callable[..., Path]) -> Cli:
-    return Cli(new_home("cli"))
+def cli(made_home: Callable[..., Path]) -> Iterator[Cli]:
+    """A home whose server runs."""
+    home = made_home("cli")
+    with kept_running(home):
+        yield Cli(home)
 
 
-def test_a_memory_lives_through_its_life(cli: Cli) -> None:
-    assert "Nothing here yet" in cli("list").stdout
+@pytest.fixture
+def with_model(cli: Cli) -> Cli:
+    """The same home, with the local model."""
+    return Cli(cli.home, KEEPS_EMBEDDER="local")
+
+
+@pytest.fixture(scope="module")
+def alone(made_home: Callable[..., Path]) -> Cli:
+    """A home whose server runs while a command does."""
+    return Cli(made_home("alone"), KEEPS_EMBEDDER="local")
+
+
+def test_a_memory_lives_through_its_life(with_model: Cli) -> None:
+    cli = with_model
+    assert "Nothing here yet" in cli("list", "--tenant", "empty").stdout
     receipt = cli.json(
         "remember", "Alice is allergic to peanuts.", "--tag", "health", "--namespace", "facts", "--key", "allergy"
     )
@@ -67,7 +113,6 @@ def test_a_memory_lives_through_its_life(cli: Cli) -> None:
     assert cli.json("restore", memory_id)["status"] == "restored"
     assert cli.json("forget", "--namespace", "facts", "--key", "allergy", "--hard")["status"] == "forgotten"
     assert "(content erased)" in cli("history", memory_id).stdout
-    assert inspect_home(cli.home).running_pid is None
 
 
 def test_a_home_without_a_name_is_no_home(cli: Cli) -> None:
@@ -93,7 +138,8 @@ def test_errors_say_what_to_do_and_set_the_exit_code(cli: Cli) -> None:
     )
 
 
-def test_import_reports_each_fate_and_can_be_repeated(cli: Cli, tmp_path: Path) -> None:
+def test_import_reports_each_fate_and_can_be_repeated(with_model: Cli, tmp_path: Path) -> None:
+    cli = with_model
     path = tmp_path / "chat.jsonl"
     path.write_text(
         "\n".join(json.dumps({"role": "user", "content": f"I saw {n} herons."}) for n in range(30)) + "\n{bad"
@@ -104,8 +150,10 @@ def test_import_reports_each_fate_and_can_be_repeated(cli: Cli, tmp_path: Path) 
     assert cli.json("recall", "herons", "--user", "birder", "--limit", "1")["hits"][0]["tier"] == "indexed"
 
 
-def test_doctor_and_status_tell_the_truth(cli: Cli, server: Any) -> None:
+def test_doctor_and_status_tell_the_truth(alone: Cli, server: Any) -> None:
+    cli = alone
     cli("remember", "something")
+    assert inspect_home(cli.home).running_pid is None
     assert "not running" in cli("status").stdout
     assert "✓ isolation" in cli("doctor").stdout
     wrong = cli("doctor", code=1, KEEPS_DATABASE_URL="postgresql://keeps_app:topsecret@127.0.0.1:9/keeps")
@@ -117,7 +165,9 @@ def test_doctor_and_status_tell_the_truth(cli: Cli, server: Any) -> None:
     assert "KEEPS_EMBEDDER is 'magic'" in cli("doctor", code=2, KEEPS_EMBEDDER="magic").stderr
 
 
-def test_a_killed_server_is_seen_and_comes_back(cli: Cli) -> None:
+def test_a_killed_server_is_seen_and_comes_back(alone: Cli) -> None:
+    cli = alone
+    cli("remember", "something")
     opener = subprocess.Popen(
         [
             sys.executable,
@@ -168,9 +218,10 @@ def test_your_own_postgresql_is_set_up_by_one_command(cli: Cli, server: Any, fre
     assert "names no database" in cli("migrate", "--admin-url", "postgresql://localhost", code=2).stderr
 
 
-def test_reindex_changes_the_model_while_recall_goes_on(cli: Cli) -> None:
-    assert cli.json("reindex")["pending"] == 0
-    status = cli.json("status", KEEPS_EMBEDDER="none")
+def test_reindex_changes_the_model_while_recall_goes_on(alone: Cli) -> None:
+    alone("remember", "something")
+    assert alone.json("reindex")["pending"] == 0
+    status = alone.json("status", KEEPS_EMBEDDER="none")
     assert (status["model"], status["server"]) == ("none", "not running")
     assert status["memories"] > 0
 
@@ -201,7 +252,7 @@ def test_help_and_version(cli: Cli) -> None:
 
 
 def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
-    demo = Cli(new_home("demo"))
+    demo = Cli(new_home("demo"), KEEPS_EMBEDDER="local")
     shown = demo("demo").stdout
     assert "forgotten: 1; found afterwards: 0" in shown.replace("\n", " ")
     assert "of another tenant: 0" in shown.replace("\n", " ")
@@ -252,7 +303,8 @@ def test_who_names_a_user_makes_a_key_of_theirs(cli: Cli) -> None:
     assert cli.json("keys", "make", "anyones")["user_id"] is None
 
 
-def test_of_a_long_memory_the_answer_is_shown(cli: Cli) -> None:
+def test_of_a_long_memory_the_answer_is_shown(with_model: Cli) -> None:
+    cli = with_model
     walks = "We walked along the river and talked about the weather. " * 40
     cli("remember", f"{walks}Then Ola told us that she keeps bees on a roof.")
     assert "… " in (shown := cli("recall", "who keeps bees on a roof?").stdout)

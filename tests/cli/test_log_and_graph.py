@@ -10,39 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import Cli
-
-HOLDER = """
-import asyncio, sys
-from pathlib import Path
-from keeps.db.embedded import EmbeddedPostgres
-
-async def main():
-    server = await EmbeddedPostgres.open(Path(sys.argv[1]))
-    print("open", flush=True)
-    sys.stdin.read()
-    await server.close()
-
-asyncio.run(main())
-"""
+from tests.cli.test_cli import Cli, kept_running
 
 
 @pytest.fixture(scope="module")
-def cli(new_home: Callable[..., Path]) -> Iterator[Cli]:
-    """A home whose server somebody else keeps open, so that no command has to start and stop it."""
-    home = new_home("log")
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert holder.stdin is not None
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "open\n"
-    held = Cli(home)
-    held.environment["KEEPS_EMBEDDER"] = "none"
-    yield held
-    holder.stdin.close()
-    holder.wait(60)
-    holder.stdout.close()
+def cli(made_home: Callable[..., Path]) -> Iterator[Cli]:
+    """A home whose server runs."""
+    home = made_home("log")
+    with kept_running(home):
+        held = Cli(home)
+        held.environment["KEEPS_EMBEDDER"] = "none"
+        yield held
 
 
 def test_events_are_listed_verified_and_replayed(cli: Cli) -> None:

@@ -23,8 +23,8 @@ SECRET = "a secret of at least thirty-two bytes, for tests"
 
 
 @pytest.fixture(scope="module")
-def cli(new_home: Callable[..., Path]) -> Cli:
-    return Cli(new_home("service"))
+def cli(made_home: Callable[..., Path]) -> Cli:
+    return Cli(made_home("service"))
 
 
 class Served:

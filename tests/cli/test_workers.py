@@ -22,8 +22,8 @@ HEADERS = {"X-Tenant-ID": "acme", "X-User-ID": "alice"}
 
 
 @pytest.fixture(scope="module")
-def served(new_home: Callable[..., Path]) -> Iterator[Served]:
-    service = Served(Cli(new_home("workers")), "--workers", "2", KEEPS_EMBEDDER="none")
+def served(made_home: Callable[..., Path]) -> Iterator[Served]:
+    service = Served(Cli(made_home("workers")), "--workers", "2", KEEPS_EMBEDDER="none")
     yield service
     service.stop()
     assert service.process.returncode == 0
@@ -127,6 +127,7 @@ async def test_a_worker_that_dies_while_it_is_asked_whether_it_lives_comes_back_
         await until_there_are(served, 2, but=first)
 
 
+@pytest.mark.load
 async def test_replacing_the_workers_refuses_no_request(served: Served) -> None:
     before = await until_there_are(served, 2)
     statuses: list[int] = []

@@ -1,4 +1,4 @@
-"""One suite, every way to reach a memory: the engine, the async client, the sync client."""
+"""One suite for the engine and the async client; cases marked `sync_client` run with the generated sync client too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,14 @@ class InThreads:
         return call
 
 
-@pytest.fixture(params=["engine", "client", "sync"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The sync client is generated from the async one, and `make_sync.py --check` proves that, so a few cases do."""
+    if "memory" in metafunc.fixturenames:
+        sync_too = metafunc.definition.get_closest_marker("sync_client") is not None
+        metafunc.parametrize("memory", ["engine", "client", *["sync"] * sync_too], indirect=True)
+
+
+@pytest.fixture
 async def memory(request: pytest.FixtureRequest, keeps: Keeps, tenant: str, server_url: str) -> AsyncIterator[Any]:
     """Alice's memory, in a tenant of this test's own."""
     if request.param == "engine":

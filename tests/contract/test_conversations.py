@@ -15,6 +15,7 @@ SAID = [
 ]
 
 
+@pytest.mark.sync_client
 async def test_a_conversation_from_its_first_message_to_the_prompt_of_the_next(memory: Any) -> None:
     receipt = await memory.store_exchange(SAID, session_id="a/b c")
     assert [each.status for each in receipt.messages] == ["created", "created"]

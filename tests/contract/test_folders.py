@@ -68,6 +68,7 @@ def actions(steps: dict[str, FolderStep]) -> dict[str, str]:
     return {path: step.action for path, step in steps.items()}
 
 
+@pytest.mark.sync_client
 async def test_only_what_changed_moves(memory: Any, tenant: str, folder: Path) -> None:
     assert files_of(folder).others == 1
     first = await synced(memory, folder)
@@ -119,6 +120,7 @@ async def test_open_knowledge_format(memory: Any, tenant: str, folder: Path) -> 
         await memory.get_entity(edge.target_id)
 
 
+@pytest.mark.sync_client
 async def test_a_killed_sync_goes_on(memory: Any, tenant: str, folder: Path) -> None:
     class KilledError(Exception):
         pass

@@ -32,6 +32,7 @@ def names(found: Any) -> list[str]:
     return [each.name for each in found.entities]
 
 
+@pytest.mark.sync_client
 async def test_an_entity_is_found_by_type_and_name_and_alias_and_brought_up_to_date(memory: Any) -> None:
     first = await memory.add_entity("Alice Smith", entity_type="person", aliases=["Al"], properties={"born": 1990})
     again = await memory.add_entity("  alice   SMITH ", entity_type="person", properties={"eyes": "green"})
@@ -150,6 +151,7 @@ async def test_what_is_within_some_steps(memory: Any) -> None:
         await memory.traverse("Nobody")
 
 
+@pytest.mark.sync_client
 async def test_paths_along_a_pattern(memory: Any) -> None:
     made = await people(memory)
     colleagues = await memory.traverse("Alice", path_pattern="person -works_at-> org <-works_at- person")

@@ -40,6 +40,7 @@ async def test_operations_are_models_too(memory: Any) -> None:
     assert [each.item for each in await memory.read_items([get])] == [None]
 
 
+@pytest.mark.sync_client
 async def test_a_batch_is_done_in_order_and_whole_or_not_at_all(memory: Any) -> None:
     put = {"op": "put", "namespace": ["n"], "key": "k", "value": {"v": 1}}
     get = {"op": "get", "namespace": ["n"], "key": "k"}

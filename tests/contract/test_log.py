@@ -30,6 +30,7 @@ async def taken(memory: Any, count: int, **given: Any) -> list[Any]:
     return found
 
 
+@pytest.mark.sync_client
 async def test_events_are_paged_and_filtered(memory: Any) -> None:
     await memory.remember("Tea at five.", kind="semantic")
     await memory.remember("Hello.", kind="episodic")
@@ -71,6 +72,7 @@ async def test_wrong_questions_are_refused(memory: Any, wrong: dict[str, Any]) -
         await memory.events(**wrong)
 
 
+@pytest.mark.sync_client
 async def test_a_subscription_goes_on_after_a_number(memory: Any) -> None:
     for number in range(5):
         await memory.store("k", number, "p")
@@ -79,6 +81,7 @@ async def test_a_subscription_goes_on_after_a_number(memory: Any) -> None:
     assert [event.sequence for event in await taken(memory, 1, after=0, types=["plan.*"])] == [1]
 
 
+@pytest.mark.sync_client
 async def test_a_subscription_hears_what_happens(memory: Any, keeps: Keeps, tenant: str) -> None:
     await memory.store("before", 0, "p")
     waiting = asyncio.create_task(taken(memory, 2, types=["plan.state.*"]))
@@ -104,7 +107,7 @@ async def test_a_server_that_knows_less_for_a_moment_is_waited_for(keeps: Keeps,
     """As a leader does that was replaced, and has not noticed yet."""
     alice = keeps.memory(Scope(tenant, "alice"))
     await alice.remember("One.", index="later")
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(alice.scope)
     async with (
         keeps.events.subscription(alice.scope, after=0, types=None, kinds=None) as subscription,
         admin(server, "keeps_test") as connection,

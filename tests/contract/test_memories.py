@@ -14,6 +14,7 @@ from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedEr
 from keeps_client.models import NewMemory
 
 
+@pytest.mark.sync_client
 async def test_a_memory_is_remembered_changed_forgotten_and_restored(memory: Any) -> None:
     receipt = await memory.remember(
         "Alice likes tea.",
@@ -50,6 +51,7 @@ async def test_a_memory_is_remembered_changed_forgotten_and_restored(memory: Any
         await memory.get(receipt.memory_id)
 
 
+@pytest.mark.sync_client
 async def test_a_batch_answers_each_item_in_order(memory: Any) -> None:
     receipts = await memory.remember_many(
         [NewMemory(content="one"), {"content": "two", "tags": ["x"]}, {"content": "one"}]
@@ -65,6 +67,7 @@ async def test_a_batch_answers_each_item_in_order(memory: Any) -> None:
     assert {first.items[0].content, second.items[0].content} == {"one", "two"}
 
 
+@pytest.mark.sync_client
 async def test_recall_answers_and_explains(memory: Any) -> None:
     await memory.remember("Alice is allergic to peanuts.", tags=["health"])
     await memory.remember("The office closes at six.")

@@ -58,6 +58,7 @@ async def test_keys_come_in_pages(memory: Any) -> None:
     assert second.next_cursor is None
 
 
+@pytest.mark.sync_client
 async def test_a_write_with_another_version_is_a_conflict_that_says_what_is_there(memory: Any) -> None:
     with pytest.raises(ConflictError) as missing:
         await memory.store_if_version_matches("key", "x", "plan", 3)
@@ -120,6 +121,7 @@ async def test_adding_to_something_else_is_a_clear_error(memory: Any) -> None:
         await memory.increment("key", "plan")
 
 
+@pytest.mark.sync_client
 async def test_fifty_appends_at_once_lose_none(memory: Any) -> None:
     await asyncio.gather(*(memory.append_to_list("log", number, "plan") for number in range(50)))
     assert sorted(await memory.retrieve("log", "plan")) == list(range(50))
@@ -146,6 +148,7 @@ async def test_text_that_cannot_be_stored_is_refused(memory: Any, bad: str) -> N
         await memory.retrieve("key", bad)
 
 
+@pytest.mark.sync_client
 async def test_a_task_context_is_found_by_its_sub_task(memory: Any) -> None:
     stored = await memory.store_task_context(
         "task",
@@ -310,6 +313,7 @@ async def test_upsert_replaces_what_says_the_same(memory: Any) -> None:
     assert (await memory.get(first.id)).content == "Python was created by Guido van Rossum!"
 
 
+@pytest.mark.sync_client
 async def test_a_page_is_walked_counted_and_empty_when_it_is(memory: Any) -> None:
     empty = await memory.list_plans()
     assert (len(empty), bool(empty), list(empty)) == (0, False, [])
@@ -331,6 +335,7 @@ async def test_a_plan_of_the_same_name_leaves_anothers_working_memory(keeps: Kee
     assert await alice.retrieve("note", "shared") is None, "the last plan of the name takes it along"
 
 
+@pytest.mark.meaning
 async def test_who_asks_as_an_agent_need_not_name_it(keeps: Keeps, server_url: str, tenant: str) -> None:
     engine = keeps.memory(Scope(tenant, "alice", "gardener"))
     async with MemoryClient(server_url, tenant_id=tenant, user_id="alice", agent_id="gardener") as client:

@@ -43,6 +43,7 @@ TICKETS: dict[str, Any] = {
 }
 
 
+@pytest.mark.sync_client
 async def test_a_tool_is_told_of_found_and_removed(memory: Any, tenant: str) -> None:
     schema = {"type": "object", "properties": {"place": {"type": "string"}}}
     made = await memory.add_tool(
@@ -148,7 +149,8 @@ async def test_of_many_the_best_are_told(memory: Any, keeps: Keeps, tenant: str)
     await memory.add_source("zoo", kind="database", purpose="Animals of the zoo and what they eat")
     bob = keeps.memory(Scope(tenant, "bob"))
     await bob.add_source("bobs", kind="api", purpose="What the animals of the zoo eat", visibility="private")
-    await keeps.indexer.settle()
+    for user in ("alice", "bob"):
+        await keeps.indexer.settle(Scope(tenant, user))
     told = (await memory.context("What does the elephant eat?", sections=["knowledge"])).text
     assert told.index("- zoo (database)") < told.index("(database): Stock")
     assert "bobs" not in told
@@ -161,7 +163,7 @@ async def test_of_many_the_best_are_told(memory: Any, keeps: Keeps, tenant: str)
 async def test_documents_that_speak_of_it_are_named(memory: Any, keeps: Keeps, tenant: str) -> None:
     await memory.add_document("# Handbook\n\n## Leave\n\nEverybody has thirty days of leave.\n", source="h.md")
     await memory.remember("Alice works in Leeds.")
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(Scope(tenant, "alice"))
     told = (await memory.context("How many days of leave have I?")).text
     assert "Handbook (document): Leave" in told
     assert "thirty days" not in told

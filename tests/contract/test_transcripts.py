@@ -23,6 +23,7 @@ def said(number: int, **entry: Any) -> NewTranscriptEntry:
     return NewTranscriptEntry(entry_id=f"e{number}", at=NOON + timedelta(minutes=number), entry={"n": number, **entry})
 
 
+@pytest.mark.sync_client
 async def test_what_was_said_comes_back_word_for_word(memory: Any) -> None:
     begun = await memory.create_transcript("app/é 🐴", transcript_id="a/b c", state={"k": None}, user_state={"u": [1]})
     assert (begun.version, begun.entry_count, begun.state, begun.user_state) == (1, 0, {"k": None}, {"u": [1]})

@@ -21,6 +21,7 @@ from keeps_client.workflow import PlanContext, ResultContext, TaskContext, Workf
 EXAMPLE = Path(__file__).parents[2] / "examples" / "delegating_worker.py"
 
 
+@pytest.mark.sync_client
 async def test_a_workflow_keeps_values_and_actions(memory: Any) -> None:
     state = WorkflowState(memory, "plan")
     assert (await state.get_all(), await state.get_action_history()) == ({"action_history": []}, [])
@@ -62,12 +63,14 @@ async def test_cleanup_takes_everything_also_from_the_log(memory: Any, log_of: A
     assert "swordfish" not in await log_of()
 
 
+@pytest.mark.sync_client
 async def test_agents_that_change_different_values_at_once_lose_none(memory: Any) -> None:
     await asyncio.gather(*(WorkflowState(memory, "plan").set(f"key-{number}", number) for number in range(10)))
     values = await WorkflowState(memory, "plan").get_all()
     assert {f"key-{number}": number for number in range(10)}.items() <= values.items()
 
 
+@pytest.mark.sync_client
 async def test_a_task_gathers_results_that_come_at_once(memory: Any) -> None:
     task = TaskContext(memory, "task", event_type="research.requested", plan_id="plan", data={"topic": "bees"})
     for number in range(5):

@@ -16,9 +16,8 @@ from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import UnavailableError
 from tests.lifecycle.conftest import MovingClock
-from tests.scripted_llm import Script, script
+from tests.scripted_llm import Script
 
-__all__ = ["script"]
 SAID = [
     {"role": "user", "content": "I grew up by the sea, in Whitby, and keep two hens."},
     {"role": "tool", "tool": "web", "content": "The user grew up in Hull."},
@@ -26,11 +25,19 @@ SAID = [
 
 
 @pytest.fixture
-async def keeps(app_url: str, shared: Any, tmp_path: Path, script: Script, clock: MovingClock) -> AsyncIterator[Keeps]:
+def timeout_seconds() -> float:
+    """Limit for an answer of the LLM. A question that reaches it is sent again, so only a slow LLM may."""
+    return 60.0
+
+
+@pytest.fixture
+async def keeps(
+    app_url: str, shared: Any, tmp_path: Path, script: Script, clock: MovingClock, timeout_seconds: float
+) -> AsyncIterator[Keeps]:
     chosen = Settings(
         home=tmp_path, database_url=app_url, llm_base_url=script.url, llm_model="m", llm_tokens_per_day=300
     )
-    chat = OpenAIChat("m", base_url=script.url, timeout_seconds=0.5)
+    chat = OpenAIChat("m", base_url=script.url, timeout_seconds=timeout_seconds)
     async with await open_keeps(chosen, embedder=shared, clock=clock, chat=chat) as opened:
         yield opened
 
@@ -129,7 +136,10 @@ async def test_what_a_tool_brings_never_overrules_the_users_own_words(
     assert (await alice.find("facts", "user/birthplace")).metadata["trust"] == "tool"
 
 
-@pytest.mark.parametrize("answer", [429, 500, '{"facts": [{"message": 1, "entity": "us', "I would rather not.", "slow"])
+@pytest.mark.parametrize(
+    ("answer", "timeout_seconds"),
+    [(429, 60), (500, 60), ('{"facts": [{"message": 1, "entity": "us', 60), ("I would rather not.", 60), ("slow", 0.5)],
+)
 async def test_refusing_cut_off_or_slow_nothing_is_lost_and_nothing_half_written(
     keeps: Keeps, script: Script, clock: MovingClock, tenant: str, answer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 from collections.abc import Iterator
 
 from keeps.databases.rules import Dialect
 
-SIZE = 2_000 if os.environ.get("KEEPS_TEST_THOROUGH") else 600
-"""Of each dialect."""
 HIDDEN = """
 ssn
 SSN
@@ -352,12 +349,12 @@ def _said(text: str) -> Iterator[str]:
     yield f"SELECT name FROM users WHERE 1 = 0 UNION ALL {text}"
 
 
-def statements(dialect: Dialect) -> list[str]:
-    """Always the same of a dialect: all combinations as they are said plainly, and some of the others."""
+def statements(dialect: Dialect, count: int) -> list[str]:
+    """Return `count` statements, the same in every run: half of them plain combinations, half in other spellings."""
     plain = [place.replace("{x}", wanted) for place, wanted in itertools.product(PLACES, (*HIDDEN, *WHOLE, *CALLS))]
     plain += [source.replace("{t}", table) for source, table in itertools.product(SOURCES, TABLES)]
     choose = random.Random(f"keeps {dialect}")
     choose.shuffle(plain)
     said = [choose.choice(list(_said(each))) for each in plain]
-    every = dict.fromkeys([*plain[: SIZE // 2], *said])
-    return list(every)[:SIZE]
+    every = dict.fromkeys([*plain[: count // 2], *said])
+    return list(every)[:count]

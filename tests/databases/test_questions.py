@@ -31,20 +31,19 @@ from keeps_client.errors import (
 from keeps_client.models.databases import QUERY_SQL, DatabaseName, DatabaseQuery
 from tests.databases.conftest import CANARY, KEYS, Asked
 from tests.databases.test_asking import added
-from tests.scripted_llm import Script, script
+from tests.scripted_llm import Script
 
-__all__ = ["script"]
 COUNT = "SELECT COUNT(*) AS bought FROM orders WHERE user_id = 1"
 
 
-@pytest.fixture
-async def clever(app_url: str, shared: Any, script: Script) -> AsyncIterator[Keeps]:
+@pytest.fixture(scope="module")
+async def clever(app_url: str, shared: Any, scripted: Script) -> AsyncIterator[Keeps]:
     """An engine with an LLM, that may ask databases on loopback."""
     settings = replace(
         load_settings(database_url=app_url),
         secret_keys=KEYS[:1],
         databases_allow=("127.0.0.0/8", tempfile.gettempdir()),
-        llm_base_url=script.url,
+        llm_base_url=scripted.url,
     )
     keeps = await open_keeps(settings, embedder=shared)
     yield keeps
@@ -129,7 +128,7 @@ async def test_what_comes_back_is_data(clever: Keeps, tenant: str, script: Scrip
     assert found.memory_id is not None
     kept = await memory.get(found.memory_id)
     assert kept.content.startswith("What did Bo write? → [")
-    await clever.indexer.settle()
+    await clever.indexer.settle(memory.scope)
     told = (await memory.context("What did Bo write in the note?")).text
     assert "untrusted text, not an instruction" in told
 

@@ -249,12 +249,26 @@ async def test_an_initdb_that_was_cut_off_leaves_nothing_behind(new_home: Callab
     await again.close()
 
 
+ODD_NAMES = [
+    "with space",
+    "quo'te",
+    'dou"ble',
+    "comma,comma",
+    "пам'ять-記憶",
+    "x" * 200,
+    "deep/er/and/deeper",
+    "per%cent",
+]
+
+
 @pytest.mark.parametrize(
-    "name",
-    ["with space", "quo'te", 'dou"ble', "comma,comma", "пам'ять-記憶", "x" * 200, "deep/er/and/deeper", "per%cent"],
+    ("name", "first_start"), [*((name, False) for name in ODD_NAMES), ("a \"b' c, 記憶%", True), ("x" * 200, True)]
 )
-async def test_odd_folders_work(new_home: Callable[..., Path], name: str) -> None:
+async def test_odd_folders_work(new_home: Callable[..., Path], template: Path, name: str, first_start: bool) -> None:
     home = new_home() / name
+    if not first_start:
+        home.parent.mkdir(parents=True)
+        subprocess.run(["cp", "--archive", template, home], check=True)
     opened = await EmbeddedPostgres.open(home)
     connection = await asyncpg.connect(opened.url("keeps_app"))
     assert await connection.fetchval("SELECT count(*) FROM keeps.memories") == 0

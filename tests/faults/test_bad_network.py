@@ -146,11 +146,14 @@ async def _all(keeps: Keeps, tenant: str) -> list[str]:
     return held
 
 
-async def test_writers_go_on_through_resets_and_answers_cut_in_half(spoilt: tuple[Keeps, Network], tenant: str) -> None:
+@pytest.mark.parametrize("faults", [4, pytest.param(20, marks=pytest.mark.load)])
+async def test_writers_go_on_through_resets_and_answers_cut_in_half(
+    spoilt: tuple[Keeps, Network], tenant: str, faults: int
+) -> None:
     keeps, network = spoilt
     told = Told(keeps, tenant)
     async with told.writing():
-        for number in range(20):
+        for number in range(faults):
             await told.more()
             if number % 2:
                 network.reset()
@@ -165,6 +168,7 @@ async def test_writers_go_on_through_resets_and_answers_cut_in_half(spoilt: tupl
     assert (await keeps.events.verify(Scope(tenant))).differences == []
 
 
+@pytest.mark.load
 async def test_late_answers_are_waited_for_and_answers_that_never_come_are_not(
     spoilt: tuple[Keeps, Network], tenant: str
 ) -> None:

@@ -28,8 +28,8 @@ async def _remember(http: aiohttp.ClientSession, text: str) -> int:
         return 0
 
 
-async def test_who_is_connected_is_served_and_the_rest_when_there_is_room(new_home: Callable[..., Path]) -> None:
-    process, url = await serve(new_home(), KEEPS_EMBEDDER="none")
+async def test_who_is_connected_is_served_and_the_rest_when_there_is_room(made_home: Callable[..., Path]) -> None:
+    process, url = await serve(made_home(), KEEPS_EMBEDDER="none")
     service = psutil.Process(process.pid)
     parts = urlsplit(url)
     idle: list[Any] = []

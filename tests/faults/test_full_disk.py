@@ -63,7 +63,13 @@ async def _held(keeps: Keeps) -> set[str]:
     return held
 
 
-@pytest.mark.parametrize("room", [0, 12 * MEGABYTE], ids=["no table grows", "no log is written, and PostgreSQL ends"])
+@pytest.mark.parametrize(
+    "room",
+    [
+        pytest.param(0, id="no table grows"),
+        pytest.param(12 * MEGABYTE, id="no log is written, and PostgreSQL ends", marks=pytest.mark.load),
+    ],
+)
 async def test_what_was_acknowledged_is_there_when_there_is_room_again(
     disk: Path, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,13 +20,13 @@ from keeps_client.errors import UnavailableError
 
 
 async def test_reads_end_writes_wait_and_nothing_is_lost(
-    new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    made_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transaction, "READ_SECONDS", 1)
     monkeypatch.setattr(transaction, "PATIENCE_SECONDS", 0.5)
     monkeypatch.setattr(cell, "ACQUIRE_TIMEOUT_SECONDS", 2.0)
     monkeypatch.setattr(pool, "CONNECT_SECONDS", 1.0)
-    home = new_home("hanging")
+    home = made_home("hanging")
     keeps = await open_keeps(Settings(home=home, embedder="none"))
     memory = keeps.memory(Scope("acme", "alice"))
     await memory.remember("Before it hung.")

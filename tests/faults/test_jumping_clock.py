@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from keeps.engine import Keeps
 from keeps.scope import Scope
 
@@ -18,6 +20,7 @@ class Jumping:
         return self.now
 
 
+@pytest.mark.meaning
 async def test_a_clock_that_jumps_changes_no_order(app_url: str, shared: Any, tenant: str) -> None:
     clock = Jumping()
     async with Keeps.open(database_url=app_url, embedder=shared, clock=clock) as keeps:

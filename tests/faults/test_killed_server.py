@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 import asyncpg
+import pytest
 
 from keeps.bootstrap import open_keeps
 from keeps.db.embedded import inspect_home
@@ -19,7 +20,7 @@ from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import ConflictError, NotFoundError, UnavailableError
 
-OPERATIONS, WRITERS = 4_000, 8
+WRITERS = 8
 
 
 class Ledger:
@@ -68,19 +69,20 @@ async def operate(memory: LocalMemory, name: str, count: int, ledger: Ledger, do
             ledger.written[receipt.memory_id] = max(receipt.memory.version, ledger.written.get(receipt.memory_id, 0))
 
 
-async def test_no_acknowledged_write_is_lost(new_home: Callable[..., Path]) -> None:
-    home = new_home()
+@pytest.mark.parametrize("operations", [600, pytest.param(4_000, marks=pytest.mark.load)])
+async def test_no_acknowledged_write_is_lost(made_home: Callable[..., Path], operations: int) -> None:
+    home = made_home()
     ledgers = [Ledger() for _ in range(WRITERS)]
     done = [0]
     async with await open_keeps(Settings(home, embedder="none")) as keeps:
         scopes = [Scope("t", f"user-{number % 3}") for number in range(WRITERS)]
         writers = asyncio.gather(
             *(
-                operate(keeps.memory(scope), f"w{n}", OPERATIONS // WRITERS, ledgers[n], done)
+                operate(keeps.memory(scope), f"w{n}", operations // WRITERS, ledgers[n], done)
                 for n, scope in enumerate(scopes)
             )
         )
-        while done[0] < OPERATIONS // 2:
+        while done[0] < operations // 2:
             await asyncio.sleep(0.01)
         pid = inspect_home(home).running_pid
         assert pid is not None
@@ -107,7 +109,7 @@ async def test_no_acknowledged_write_is_lost(new_home: Callable[..., Path]) -> N
         await connection.close()
     lost = sum(ledger.lost for ledger in ledgers)
     # Writes of which nothing was committed yet are done again, so nobody need be told at all.
-    assert lost < OPERATIONS // 10, "it must be over soon"
+    assert lost < operations // 10, "it must be over soon"
     missing = [
         memory_id
         for memory_id, version in stored.items()

@@ -44,10 +44,10 @@ async def ended(process: Any, how: signal.Signals) -> int:
     return code
 
 
-async def test_an_append_whose_answer_was_lost_is_not_done_twice(new_home: Callable[..., Path]) -> None:
+async def test_an_append_whose_answer_was_lost_is_not_done_twice(made_home: Callable[..., Path]) -> None:
     """Killed between commit and answer: requests are sent and the server is killed while they are on their way; each is
     then sent again with its key. What was done is done once, and what was not is done now."""
-    home = new_home()
+    home = made_home()
     process, url = await serve(home, KEEPS_EMBEDDER="none")
     wanted = [f"item-{number}" for number in range(120)]
 
@@ -85,8 +85,8 @@ async def test_an_append_whose_answer_was_lost_is_not_done_twice(new_home: Calla
     assert await ended(process, signal.SIGTERM) in (0, -signal.SIGTERM)
 
 
-async def test_the_service_drains_before_it_ends(new_home: Callable[..., Path]) -> None:
-    process, url = await serve(new_home(), KEEPS_EMBEDDER="none")
+async def test_the_service_drains_before_it_ends(made_home: Callable[..., Path]) -> None:
+    process, url = await serve(made_home(), KEEPS_EMBEDDER="none")
     async with MemoryClient(url) as memory:
         await memory.store("k", 0, "p")
         writes = [asyncio.create_task(memory.append_to_list("log", number, "p")) for number in range(30)]
@@ -99,8 +99,8 @@ async def test_the_service_drains_before_it_ends(new_home: Callable[..., Path]) 
     assert all(isinstance(answer, list | UnavailableError) for answer in answers), answers
 
 
-async def test_the_database_goes_away_under_the_service_and_comes_back(new_home: Callable[..., Path]) -> None:
-    home = new_home()
+async def test_the_database_goes_away_under_the_service_and_comes_back(made_home: Callable[..., Path]) -> None:
+    home = made_home()
     process, url = await serve(home, KEEPS_EMBEDDER="none")
     async with MemoryClient(url) as memory:
         await memory.store("k", 1, "p")

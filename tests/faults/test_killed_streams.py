@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from keeps_client import MemoryClient
 from keeps_client.errors import KeepsError
 from tests.faults.test_killed_service import KEEPS, ended
@@ -61,8 +63,9 @@ def seen_in(path: Path) -> list[tuple[int, str]]:
     return [tuple(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-async def test_no_event_is_lost_or_doubled(new_home: Callable[..., Path], tmp_path: Path) -> None:
-    home = new_home()
+@pytest.mark.load
+async def test_no_event_is_lost_or_doubled(made_home: Callable[..., Path], tmp_path: Path) -> None:
+    home = made_home()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -99,12 +102,12 @@ async def test_no_event_is_lost_or_doubled(new_home: Callable[..., Path], tmp_pa
     process = await served(home, port)
     await reach(steady, 60)
     await ended(readers[1], signal.SIGKILL)
-    await reach(steady, 40)
+    await reach(steady, 60)
     readers[1] = await reading(url, killed)
     await reach(killed, 60)
     assert await ended(process, signal.SIGTERM) in (0, -signal.SIGTERM)
     process = await served(home, port)
-    await reach(steady, 40)
+    await reach(steady, 60)
     go_on = False
     sent = sum(await asyncio.gather(*writers))
     async with MemoryClient(url) as memory:

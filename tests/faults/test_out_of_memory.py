@@ -20,7 +20,7 @@ from keeps_client.errors import UnavailableError
 from tests.conftest import until
 
 SCOPE = Scope("acme", "alice")
-KILLS, WRITERS = 10, 8
+WRITERS = 8
 
 
 def _backends(home: Path) -> list[psutil.Process]:
@@ -40,8 +40,11 @@ def _limit(process: psutil.Process, address_space: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-async def test_processes_that_are_killed_under_writers_lose_and_double_nothing(new_home: Callable[..., Path]) -> None:
-    home = new_home("oom")
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.load)])
+async def test_processes_that_are_killed_under_writers_lose_and_double_nothing(
+    made_home: Callable[..., Path], kills: int
+) -> None:
+    home = made_home("oom")
     keeps = await open_keeps(Settings(home=home, embedder="none"))
     server = inspect_home(home).running_pid
     stop = asyncio.Event()
@@ -62,7 +65,7 @@ async def test_processes_that_are_killed_under_writers_lose_and_double_nothing(n
                 failed += 1
 
     writers = [asyncio.create_task(write(number)) for number in range(WRITERS)]
-    for _ in range(KILLS):
+    for _ in range(kills):
         wanted = len(told) + 50
         await until(lambda wanted=wanted: len(told) >= wanted, "writers go on")
         backends = _backends(home)
@@ -88,9 +91,9 @@ async def test_processes_that_are_killed_under_writers_lose_and_double_nothing(n
 
 
 async def test_what_needs_more_memory_than_there_is_says_so_and_the_next_call_works(
-    new_home: Callable[..., Path],
+    made_home: Callable[..., Path],
 ) -> None:
-    home = new_home("little")
+    home = made_home("little")
     keeps = await open_keeps(Settings(home=home, embedder="none"))
     memory = keeps.memory(SCOPE)
     await memory.remember("Before.")

@@ -15,9 +15,7 @@ from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.settings import Settings
 from keeps_client.errors import NotConfiguredError, UnavailableError
-from tests.scripted_llm import Script, script
-
-__all__ = ["script"]
+from tests.scripted_llm import Script
 
 TEXT = "Alice works at Acme in Lisbon."
 

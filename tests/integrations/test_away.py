@@ -66,8 +66,8 @@ class Broken:
 
 
 @pytest.fixture
-async def broken(new_home: Callable[..., Path]) -> AsyncIterator[Broken]:
-    home = new_home("broken")
+async def broken(made_home: Callable[..., Path]) -> AsyncIterator[Broken]:
+    home = made_home("broken")
     database = await EmbeddedPostgres.open(home)
     settings = Settings(home, database_url=database.url("keeps_app"), embedder="none")
     async with await open_keeps(settings) as keeps, serving(keeps) as url:

@@ -252,8 +252,8 @@ def scripted() -> Iterator[str]:
 
 
 @pytest.mark.slow_step("a database of its own is made")
-def test_the_example(scripted: str, new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEEPS_HOME", str(new_home("claude")))
+def test_the_example(scripted: str, made_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEEPS_HOME", str(made_home("claude")))
     for name in ("KEEPS_URL", "KEEPS_DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)
 

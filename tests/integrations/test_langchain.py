@@ -24,8 +24,8 @@ HENS = "Alice keeps two hens called Ada and Grace."
 
 
 @pytest.fixture
-def home(new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEEPS_HOME", str(new_home("langchain")))
+def home(made_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEEPS_HOME", str(made_home("langchain")))
     for name in ("KEEPS_URL", "KEEPS_DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)
 

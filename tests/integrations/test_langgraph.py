@@ -154,8 +154,10 @@ async def test_sync_methods_from_another_thread(place: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow_step("a database of its own is made")
-def test_sync_methods_in_a_loop_and_without_one(new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEEPS_HOME", str(new_home("langgraph")))
+def test_sync_methods_in_a_loop_and_without_one(
+    made_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEEPS_HOME", str(made_home("langgraph")))
     monkeypatch.setenv("KEEPS_EMBEDDER", "none")
     for name in ("KEEPS_URL", "KEEPS_DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)
@@ -270,8 +272,8 @@ async def test_langmems_tools_work_on_it(place: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow_step("LangGraph is imported, and a database of its own made")
-def test_the_example(new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEEPS_HOME", str(new_home("example")))
+def test_the_example(made_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEEPS_HOME", str(made_home("example")))
     for name in ("KEEPS_URL", "KEEPS_DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)
     asked: list[str] = []
@@ -288,8 +290,7 @@ def test_the_example(new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow_step("the suite of another package, in a process of its own")
-@pytest.mark.timeout(600)
-def test_the_tests_of_langgraphs_own_postgres_store(new_home: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_tests_of_langgraphs_own_postgres_store(made_home: Callable[..., Path], tmp_path: Path) -> None:
     source = sdist(langgraph_suite.PACKAGE, tmp_path)
     suite = tmp_path / "suite"
     (suite / "tests").mkdir(parents=True)
@@ -306,7 +307,7 @@ def test_the_tests_of_langgraphs_own_postgres_store(new_home: Callable[..., Path
     report = tmp_path / "report.xml"
     arguments = [sys.executable, "-m", "pytest", "-p", "no:anyio", "-q", "tests", f"--junit-xml={report}"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KEEPS_")}
-    environment = {**kept, "KEEPS_HOME": str(new_home("suite"))}
+    environment = {**kept, "KEEPS_HOME": str(made_home("suite"))}
     done = subprocess.run(arguments, cwd=suite, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-8_000:]
     cases = ElementTree.parse(report).getroot().iter("testcase")

@@ -433,10 +433,10 @@ async def test_two_clients_that_add_to_one_entity_lose_nothing(keeps: Keeps, ten
 
 
 @pytest.fixture
-def environment(new_home: Callable[..., Path]) -> dict[str, str]:
+def environment(made_home: Callable[..., Path]) -> dict[str, str]:
     """Of a client that starts `keeps` of this environment by name."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"KEEPS_HOME": str(new_home("mcp")), "PATH": path, "KEEPS_LOG_LEVEL": "warning"}
+    return {"KEEPS_HOME": str(made_home("mcp")), "PATH": path, "KEEPS_LOG_LEVEL": "warning"}
 
 
 @pytest.mark.slow_step("a database of its own is made")

@@ -108,6 +108,7 @@ async def test_a_job_that_keeps_failing_is_held_until_somebody_retries_it(
     assert await working.queue.held() == []
 
 
+@pytest.mark.meaning
 async def test_a_run_that_is_stopped_goes_on_where_it_was(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     for part in range(3):

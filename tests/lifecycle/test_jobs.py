@@ -72,6 +72,7 @@ async def test_what_defines_somebody_is_promoted_and_small_talk_is_not(
     assert await living.lifecycle.run(tenant, "promotion") is None, "running again changes nothing"
 
 
+@pytest.mark.meaning
 async def test_what_would_fade_is_looked_at_once_more_by_its_meaning(
     living: Keeps, clock: MovingClock, tenant: str
 ) -> None:
@@ -107,6 +108,7 @@ async def test_an_expired_memory_is_forgotten_then_removed(living: Keeps, clock:
     assert (await living.events.verify(alice.scope)).equal
 
 
+@pytest.mark.meaning
 async def test_undoing_a_run_restores_every_row_exactly(living: Keeps, clock: MovingClock, tenant: str) -> None:
     users = [living.memory(Scope(tenant, name)) for name in ("alice", "bob")]
     for user in users:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,8 @@ async def test_different_facts_are_not_merged() -> None:
 
 
 @pytest.mark.slow_step("a month of jobs")
-async def test_what_defines_or_binds_somebody_does_not_fade_in_a_month(new_home: object) -> None:
-    home: Path = new_home("month")  # type: ignore[operator]
-    found = await judged.importance(home)
+async def test_what_defines_or_binds_somebody_does_not_fade_in_a_month(made_home: Callable[..., Path]) -> None:
+    found = await judged.importance(made_home("month"))
     assert found["lasting, stays"] >= 0.9 * found["lasting"], found["wrong"]
     assert found["passing, stays"] <= 0.05 * found["passing"], found["wrong"]
 
@@ -31,7 +31,9 @@ def test_prompts_are_read_in_four_languages() -> None:
         assert found[f"{language}, right"] >= 0.95 * found[language], found["wrong"]
 
 
+@pytest.mark.load
 @pytest.mark.slow_step("some hundred statements, one after the other")
+@pytest.mark.meaning
 async def test_rules_replace_no_truth(keeps: Keeps) -> None:
     found = await judged.statements(keeps)
     assert found["traps"] >= 100
@@ -39,11 +41,11 @@ async def test_rules_replace_no_truth(keeps: Keeps) -> None:
     assert found["changes, caught"] >= 0.25 * found["changes"]
 
 
+@pytest.mark.load
 @pytest.mark.slow_step("three months of jobs")
 async def test_what_was_told_in_passing_can_be_asked_for_months_later(
-    new_home: object,
+    made_home: Callable[..., Path],
 ) -> None:
-    home: Path = new_home("continuity")  # type: ignore[operator]
-    found = await judged.continuity(home)
+    found = await judged.continuity(made_home("continuity"))
     for days, least in ((1, 0.95), (7, 0.95), (30, 0.9), (90, 0.85)):
         assert found[f"{days} days"] >= least, found[f"missed after {days}"]

@@ -112,11 +112,11 @@ async def check_history(living: Keeps, clock: MovingClock, seed: int, steps: int
             clock.forward(days=pick.choice((0.1, 1, 4, 8)))
             for moment in pick.sample(moments, min(2, len(moments))):
                 known = list(dict.fromkeys(ids)), list(dict.fromkeys(entities))
-                await living.indexer.settle()
+                await living.indexer.settle(memory.scope)
                 before = await told(memory, *known, moment)
                 job = pick.choice(JOBS)
                 await living.lifecycle.run(tenant, job)
-                await living.indexer.settle()
+                await living.indexer.settle(memory.scope)
                 assert await told(memory, *known, moment) == before, f"{job}, seed {seed}"
                 looks += 1
     found = await living.events.verify(memory.scope)

@@ -68,11 +68,11 @@ async def test_a_model_that_was_away_is_asked_again(fickle: tuple[Keeps, Fickle]
     memory: Any = keeps.memory(Scope(tenant, "alice"))
     memory.known = (await memory.remember("Anna keeps hens.")).memory_id
     await memory.store_exchange([{"role": "user", "content": "Hens lay eggs."}], session_id="open")
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(memory.scope)
     embedder.away = True
     await WRITES[name](memory)
     embedder.away = False
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(memory.scope)
     assert (await memory.insights()).index_pending == 0, f"{name} tells the index of nothing"
 
 
@@ -107,7 +107,7 @@ async def test_the_lag_is_counted_while_a_memory_waits(fickle: tuple[Keeps, Fick
     assert waiting >= 3
     assert seconds > 0
     embedder.away = False
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(memory.scope)
 
 
 async def test_who_has_vectors_of_other_models_is_found(keeps: Keeps, tenant: str) -> None:

@@ -104,7 +104,8 @@ async def test_sequences_have_no_gaps_and_follow_commits(keeps: Keeps, tenant: s
     await asyncio.gather(
         *(memories[n % 4].remember(f"text {n % 30}", visibility="tenant", index="later") for n in range(80))
     )
-    await keeps.indexer.settle()  # or an event comes while they are read
+    for memory in memories:
+        await keeps.indexer.settle(memory.scope)  # or an event comes while they are read
     connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
     events = await connection.fetch(
         "SELECT sequence, recorded_at FROM keeps.events WHERE tenant_id = $1 ORDER BY sequence", tenant

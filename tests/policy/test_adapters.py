@@ -32,9 +32,9 @@ def test_without_its_framework_it_says_which_extra_to_install(name: str, monkeyp
 
 
 def test_adapters_share_an_engine_and_work_from_any_loop(
-    new_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    made_home: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KEEPS_HOME", str(new_home("adapters")))
+    monkeypatch.setenv("KEEPS_HOME", str(made_home("adapters")))
     monkeypatch.setenv("KEEPS_EMBEDDER", "none")
     for name in ("KEEPS_URL", "KEEPS_DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)

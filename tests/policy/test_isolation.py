@@ -6,6 +6,7 @@ import asyncio
 import re
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -26,9 +27,10 @@ from tests.schema.test_catalogue import STATEMENTS, TABLES
 SOURCE = Path(__file__).parents[2] / "src" / "keeps"
 
 
-@pytest.fixture
-async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection, server: Any) -> dict[str, str]:
+@pytest.fixture(scope="module")
+async def planted(keeps: Keeps, app_url: str, server: Any) -> dict[str, str]:
     """Alice has a private and a shared memory, both recalled once, so every table holds rows of this tenant."""
+    tenant = f"tenant-{uuid4().hex[:12]}"
     alice = keeps.memory(Scope(tenant, "alice"))
     private = await alice.remember("Alice's private diary is under the floorboard.")
     shared = await alice.remember("The office closes at six.", visibility="tenant")
@@ -52,6 +54,7 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection, server: An
     run = Run(new_id(), tenant, "promotion", utc_now())
     row = MemoryRow.of(await alice.get(private.memory_id))
     await keeps.database.write(alice.scope, lambda tx: record(tx, run, [Change(None, row)]))
+    raw = await asyncpg.connect(app_url)
     await raw.execute("BEGIN")
     await become(raw, tenant, "alice")
     await raw.execute(
@@ -109,6 +112,7 @@ async def planted(keeps: Keeps, tenant: str, raw: asyncpg.Connection, server: An
         tenant,
     )
     await raw.execute("COMMIT")
+    await raw.close()
     superuser = await asyncpg.connect(server.url("postgres", "keeps_test"))
     await superuser.execute(
         "INSERT INTO keeps.postings SELECT $1, audience, 'current', 'diary', agent, 0, '\\x00' FROM (VALUES ('alice',"

@@ -101,7 +101,7 @@ async def test_the_index_catches_up_by_itself(memory: LocalMemory, keeps: Keeps)
         [{"content": f"The {animal} sleeps."} for animal in ("fox", "bear", "owl")], index="later"
     )
     assert {receipt.indexed for receipt in receipts} == {False}
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(memory.scope)
     assert {hit.tier for hit in (await memory.recall("sleeping animals")).hits} == {"indexed"}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 import aiohttp
+import pytest
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -71,10 +71,8 @@ UNITS = (
     "<!-- keeps:context ",
 )
 READ = ("content", "query", "text", "trigger_condition")
-THOROUGH = bool(os.environ.get("KEEPS_TEST_THOROUGH"))
 READING = ("/v1/memories", "/v1/recall", "/v1/context", "/v1/exchanges", "/v1/providers/markdown/append")
-"""Where text is read for its meaning, an eighth of the units are sent, or a quarter; elsewhere a few."""
-EVERY, A_FEW = (4, 2) if THOROUGH else (8, 1)
+"""Routes that read text for its meaning."""
 NUMBERED = {"memory_id", "document_id", "entity_id", "relation_id", "operation_id", "key_id", "webhook_id"}
 """Of the ids in addresses, those that are UUIDs; the others are names."""
 
@@ -99,8 +97,11 @@ def _put(value: Any, path: tuple[Any, ...], text: Any) -> Any:
     return changed
 
 
-def _hostile() -> Iterator[tuple[str, str, list[tuple[dict[str, Any] | None, bytes | None]]]]:
-    """Method, path, and parameters and body, the longest first: the next is sent where one is refused."""
+def _hostile(every: int, few: int) -> Iterator[tuple[str, str, list[tuple[dict[str, Any] | None, bytes | None]]]]:
+    """Yield method, path, and parameters and body, the longest first: the next is sent where one is refused.
+
+    Routes that read text get one of `every` units, others `few`.
+    """
     turn = 0
     for name, (request, _, _) in ROUTES.items():
         method, path = name.split(" ")
@@ -108,12 +109,12 @@ def _hostile() -> Iterator[tuple[str, str, list[tuple[dict[str, Any] | None, byt
             continue
         body, params = request.get("json"), request.get("params")
         for leaf in _leaves(params or {}):
-            for unit in UNITS[turn % 7 :: 7 if THOROUGH else 14]:
+            for unit in UNITS[turn % 7 :: 14 // few]:
                 yield method, path, [({**(params or {}), leaf[-1]: (unit * size)[:size]}, None) for size in LENGTHS[1:]]
             turn += 1
         for leaf in _leaves(body or {}):
-            few = [UNITS[(turn * A_FEW + n) % len(UNITS)] for n in range(A_FEW)]
-            for unit in UNITS[turn % EVERY :: EVERY] if leaf[-1] in READ and path in READING else few:
+            chosen = [UNITS[(turn * few + n) % len(UNITS)] for n in range(few)]
+            for unit in UNITS[turn % every :: every] if leaf[-1] in READ and path in READING else chosen:
                 texts = [(unit * size)[:size] for size in LENGTHS]
                 yield (
                     method,
@@ -125,8 +126,8 @@ def _hostile() -> Iterator[tuple[str, str, list[tuple[dict[str, Any] | None, byt
             deep = b'{"a":' * 20_000 + b"1" + b"}" * 20_000
             many = json.dumps({f"field{n}": [n] * 5 for n in range(5_000)}).encode()
             large = json.dumps({**body, "metadata": {"a": "x" * 500_000}}).encode()
-            every = (deep, b"[" * 100_000, many, b'"' + b"a" * 900_000 + b'"', large)
-            for hostile in (every[turn % 5], every[(turn + 2) % 5])[:A_FEW]:
+            bodies = (deep, b"[" * 100_000, many, b'"' + b"a" * 900_000 + b'"', large)
+            for hostile in (bodies[turn % 5], bodies[(turn + 2) % 5])[:few]:
                 yield method, path, [(params, hostile)]
 
 
@@ -135,9 +136,10 @@ def _address(path: str) -> str:
     return re.sub(r"{(\w+)}", lambda found: given.get(found[1], "alices"), path)
 
 
-async def test_hostile_text_in_every_place_holds_nobody_up(secured_url: str, tenant: str) -> None:
+@pytest.mark.parametrize(("every", "few"), [(16, 1), pytest.param(4, 2, marks=pytest.mark.load)])
+async def test_hostile_text_in_every_place_holds_nobody_up(secured_url: str, tenant: str, every: int, few: int) -> None:
     with unwatched():
-        requests = list(_hostile())
+        requests = list(_hostile(every, few))
     headers = {"Authorization": f"Bearer {token(tenant, 'mallory', 'admin')}", "Content-Type": "application/json"}
     statuses: Counter[int] = Counter()
     async with aiohttp.ClientSession(secured_url, headers=headers) as http:
@@ -151,7 +153,7 @@ async def test_hostile_text_in_every_place_holds_nobody_up(secured_url: str, ten
                 statuses[answer.status] += 1
                 if answer.status not in (413, 414, 422, 431):
                     break
-    assert statuses[200] + statuses[201] > (100 if THOROUGH else 40)
+    assert statuses[200] + statuses[201] > 40
     print(f"{len(requests)} requests: {statuses}")
 
 
@@ -185,8 +187,9 @@ def _lists(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
         yield path, value[0]
 
 
-async def test_a_thousand_long_texts_and_one_of_many_signs_hold_nobody_up(
-    app_url: str, tmp_path: Path, tenant: str
+@pytest.mark.parametrize("many", [200, pytest.param(1_000, marks=pytest.mark.load)])
+async def test_many_long_texts_and_one_of_many_signs_hold_nobody_up(
+    app_url: str, tmp_path: Path, tenant: str, many: int
 ) -> None:
     """Wherever a list is taken; without a model, which has a thread of its own."""
     settings = Settings(home=tmp_path, database_url=app_url, embedder="none")
@@ -200,7 +203,7 @@ async def test_a_thousand_long_texts_and_one_of_many_signs_hold_nobody_up(
         for name, (request, _, _) in ROUTES.items():
             method, path = name.split(" ")
             for place, first in _lists(request.get("json") or {}):
-                for count, text in ((1_000, "It rained on the harvest. " * 307), (1, "我喜欢喝乌龙茶" * 2_857)):
+                for count, text in ((many, "It rained on the harvest. " * 307), (1, "我喜欢喝乌龙茶" * 2_857)):
                     with unwatched():
                         leaf = next(_leaves(first), None)
                         item = first if leaf is None else _put(first, leaf, text)

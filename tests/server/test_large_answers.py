@@ -20,9 +20,12 @@ def headers(tenant: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token(tenant, 'alice', 'admin')}"}
 
 
-async def test_pages_of_large_values_end_early_and_lead_on(secured_url: str, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize("count", [6, pytest.param(12, marks=pytest.mark.load)])
+async def test_pages_of_large_values_end_early_and_lead_on(
+    secured_url: str, headers: dict[str, str], count: int
+) -> None:
     async with aiohttp.ClientSession(secured_url, headers=headers) as http:
-        for number in range(12):
+        for number in range(count):
             with unwatched():
                 memory = {"content": f"note {number}", "value": LISTS}
             async with http.post("/v1/memories", json=memory, params={"index": "later"}) as answer:
@@ -38,7 +41,7 @@ async def test_pages_of_large_values_end_early_and_lead_on(secured_url: str, hea
             if page["next_cursor"] is None:
                 break
             cursor = f"&cursor={page['next_cursor']}"
-        assert (sorted(seen), pages > 1) == (sorted(f"note {number}" for number in range(12)), True)
+        assert (sorted(seen), pages > 1) == (sorted(f"note {number}" for number in range(count)), True)
         sequences: list[int] = []
         while True:
             after = sequences[-1] if sequences else 0
@@ -47,11 +50,12 @@ async def test_pages_of_large_values_end_early_and_lead_on(secured_url: str, hea
                     told = await answer.json()
             if not told:
                 break
-            assert len(told) < 12
+            assert len(told) < count
             sequences += [each["sequence"] for each in told]
-        assert len(sequences) == 12
+        assert len(sequences) == count
 
 
+@pytest.mark.load
 async def test_a_batch_of_items_answers_only_so_much(secured_url: str, headers: dict[str, str]) -> None:
     async with aiohttp.ClientSession(secured_url, headers=headers) as http:
 

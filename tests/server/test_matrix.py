@@ -309,7 +309,7 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
     other = await alice.add_entity("other")
     relation = await alice.add_relation(anna, other, "knows", properties={"secret": MARK})
     await alice.add_mention(memory.memory_id, anna.entity_id)
-    await keeps.indexer.settle()  # or a vector comes while strangers ask
+    await keeps.indexer.settle(alice.scope)  # or a vector comes while strangers ask
     return {
         "app": "alices",
         "transcript_id": "only-alices",

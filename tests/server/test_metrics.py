@@ -22,9 +22,9 @@ from keeps.telemetry.metrics import HttpMetrics, Metrics
 from keeps_client.errors import UnavailableError
 from keeps_client.models import NewWebhook
 from tests.lifecycle.conftest import MovingClock, clock
-from tests.scripted_llm import Script, script
+from tests.scripted_llm import Script
 
-__all__ = ["clock", "script"]
+__all__ = ["clock"]
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SAID = [{"role": "user", "content": "I grew up by the sea, in Whitby, and keep two hens."}]

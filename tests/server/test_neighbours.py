@@ -23,7 +23,8 @@ CALLERS = 30
 LONG = "The harvest of field {n} was weighed on a rainy morning and written into the book of the farm. " * 40
 
 
-async def test_beside_the_worst_requests_nothing_of_another_tenant_fails(new_home: Callable[..., Path]) -> None:
+@pytest.mark.load
+async def test_beside_the_worst_requests_nothing_of_another_tenant_fails(made_home: Callable[..., Path]) -> None:
     """Callers of batches, traversals, streams, appends, long questions, conversations; and webhooks that hang."""
 
     async def ask(url: str) -> dict[str, dict[str, int]]:
@@ -35,7 +36,7 @@ async def test_beside_the_worst_requests_nothing_of_another_tenant_fails(new_hom
             assert (len(took["recall"]), len(took["get"])) == (20, 20)
         return statuses
 
-    with served(new_home(), "--auth", "none", drained=False, KEEPS_WEBHOOKS_ALLOW_PRIVATE="true") as url:
+    with served(made_home(), "--auth", "none", drained=False, KEEPS_WEBHOOKS_ALLOW_PRIVATE="true") as url:
         statuses = await ask(url)
     assert set(statuses) == set(LOUD)
     answered = {int(status) for told in statuses.values() for status in told}

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.faults.test_killed_service import ended, serve
 from tests.serving import JWT_SECRET, token
 
 SCHEMATHESIS = Path(sys.executable).parent / "schemathesis"
-THOROUGH = bool(os.environ.get("KEEPS_TEST_THOROUGH"))
-"""Also every value at the edge of what the schema allows, as CI does."""
 # What a schema cannot say, such as that two fields exclude each other, is refused too; and 1 is taken for true.
 LEFT_OUT = "positive_data_acceptance,negative_data_rejection"
 
 
-async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("paths", "phases", "requests"),
+    [
+        pytest.param("^/v1/(recall|memories|plans)$", "examples,fuzzing", 15, id="a few"),
+        # Also every value at the edge of what the schema allows.
+        pytest.param("^/", "examples,coverage,fuzzing", 3_000, id="all", marks=pytest.mark.load),
+    ],
+)
+async def test_no_input_breaks_the_api_or_its_promises(
+    made_home: Callable[..., Path], tmp_path: Path, paths: str, phases: str, requests: int
+) -> None:
     environment = {
         "KEEPS_EMBEDDER": "none",
         "KEEPS_AUTH": "jwt",
@@ -29,7 +38,7 @@ async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., P
         "KEEPS_READS_PER_MINUTE": "9999999",
         "KEEPS_WRITES_PER_MINUTE": "9999999",
     }
-    process, url = await serve(new_home(), **environment)
+    process, url = await serve(made_home(), **environment)
     run = await asyncio.create_subprocess_exec(
         SCHEMATHESIS,
         "run",
@@ -37,7 +46,9 @@ async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., P
         "-H",
         f"Authorization: Bearer {token('fuzzed', 'alice', 'admin')}",
         "--phases",
-        "examples,coverage,fuzzing" if THOROUGH else "examples,fuzzing",
+        phases,
+        "--include-path-regex",
+        paths,
         "--max-examples",
         "3",
         "--exclude-checks",
@@ -69,4 +80,4 @@ async def test_no_input_breaks_the_api_or_its_promises(new_home: Callable[..., P
     assert run.returncode == 0, "\n".join(line[:300] for line in shown.splitlines()[-400:])
     counted = re.search(r"(\d+) generated", shown)
     assert counted is not None
-    assert int(counted.group(1)) > (3_000 if THOROUGH else 300)
+    assert int(counted.group(1)) > requests

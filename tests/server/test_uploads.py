@@ -46,6 +46,7 @@ async def test_a_body_that_is_none_is_refused_in_words(
         assert any(each in told["detail"] for each in why.split("|")), told
 
 
+@pytest.mark.load
 async def test_a_document_may_be_larger_than_other_bodies(server_url: str, tenant: str) -> None:
     async with MemoryClient(server_url, tenant_id=tenant) as memory:
         stored = await memory.add_document(data=(b"word " * 20 + b"\n\n") * 100_000, name="large.txt")

@@ -200,7 +200,7 @@ async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuse
     assert (await keeps.events.verify(alice.scope)).differences == []
     assert await alice.get_transcript("swordfish-app", "t") == talk
     assert await alice.search_items(("swordfish",)) == items
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(alice.scope)
     assert (await alice.search_items(query="a swordfish"))[0].key == "swordfish", "vectors are made again"
     assert (await alice.recall("password")).hits[0].memory.content == "My password is swordfish no more."
 

@@ -289,7 +289,7 @@ async def test_killed_between_any_two_statements_all_of_it_is_there_or_nothing(
 ) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     receipt = await talk(memory, mark, "monday")
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(memory.scope)
     before = await where(mark, tenant)
     left = 0
     forgetting = asyncio.current_task()

@@ -65,7 +65,7 @@ async def tell(target: Target) -> int:
     out.print("  Read in it: " + " · ".join(escape(each.memory.content) for each in told.facts if each.memory))
     await alice.end_session("monday")
     clock.now += timedelta(hours=2)
-    done = await _jobs(keeps, target.tenant, "sessions", "promotion")
+    done = await _jobs(alice, "sessions", "promotion")
     out.print(f"  Two hours later: {done}")
     await keeps.close()
 
@@ -78,14 +78,14 @@ async def tell(target: Target) -> int:
     await alice.store_exchange([{"role": role, "content": text} for role, text in _SECOND], session_id="next-monday")
     await alice.end_session("next-monday")
     clock.now += timedelta(hours=2)
-    await _jobs(keeps, target.tenant, "sessions", "promotion", "decay")
+    await _jobs(alice, "sessions", "promotion", "decay")
 
     clock.now = _START + timedelta(days=14)
     _title(clock, "The third conversation", "things have changed")
     for role, text in _THIRD:
         out.print(f"    [dim]{role:>9}[/]  {escape(text)}")
     await alice.store_exchange([{"role": role, "content": text} for role, text in _THIRD], session_id="third")
-    await keeps.indexer.settle()
+    await keeps.indexer.settle(alice.scope)
     home = await alice.recall("Where does the user live?", layers=["long_term"], limit=1)
     check(
         home.hits[0].memory.content == "The user lives in York.",
@@ -105,7 +105,7 @@ async def tell(target: Target) -> int:
 
     clock.now = _START + timedelta(days=21)
     _title(clock, "Three weeks on", "the nightly jobs have run")
-    out.print(f"  {await _jobs(keeps, target.tenant, 'sessions', 'promotion', 'decay', 'expiry')}")
+    out.print(f"  {await _jobs(alice, 'sessions', 'promotion', 'decay', 'expiry')}")
     context = await alice.context("What may I order for her at the restaurant?", session_id="fourth", budget_tokens=600)
     _show(context)
     check("allergic to peanuts" in context.text, "the allergy is kept")
@@ -132,16 +132,15 @@ async def _open(target: Target, clock: _Clock) -> tuple[Keeps, LocalMemory]:
     from keeps.scope import Scope
 
     keeps = await Keeps.open(target.home, database_url=target.database_url, clock=clock)
-    await keeps.indexer.settle()
     return keeps, keeps.memory(Scope(target.tenant, "alice", "concierge"))
 
 
-async def _jobs(keeps: Keeps, tenant: str, *names: JobName) -> str:
-    """Run jobs now, and say what they did."""
-    await keeps.indexer.settle()
+async def _jobs(memory: LocalMemory, *names: JobName) -> str:
+    """Run jobs now and return their counts as text."""
+    await memory.keeps.indexer.settle(memory.scope)
     done: list[str] = []
     for name in names:
-        operation = await keeps.lifecycle.run(tenant, name)
+        operation = await memory.keeps.lifecycle.run(memory.scope.tenant_id, name)
         if operation is not None:
             done += [f"{count} {what}" for what, count in operation.counts.items()]
     return ", ".join(done) or "nothing to do"

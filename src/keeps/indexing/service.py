@@ -40,6 +40,8 @@ class Indexer:
         self._embedder = embedder
         self._clock = clock
         self._waiting: dict[tuple[str, str], Scope] = {}
+        self._current: tuple[str, str] | None = None
+        self._batch_ended = asyncio.Event()
         self._wake = asyncio.Event()
         self._turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -53,10 +55,11 @@ class Indexer:
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
-    async def settle(self) -> None:
-        """Wait until everything noticed so far is indexed."""
-        if self._task is not None:
-            await asyncio.wait({self._task})
+    async def settle(self, scope: Scope) -> None:
+        """Wait until everything noticed of this user is indexed, or the indexer is closed."""
+        user = scope.tenant_id, scope.user_id
+        while self._task is not None and not self._task.done() and (user == self._current or user in self._waiting):
+            await self._batch_ended.wait()
 
     async def index_user(self, scope: Scope, progress: Callable[[int], None] | None = None) -> int:
         """Index all that one user has waiting; returns how many vectors were stored."""
@@ -154,19 +157,24 @@ class Indexer:
 
     async def _run(self) -> None:
         while self._waiting:
-            who = next(iter(self._waiting))
-            scope = self._waiting.pop(who)
+            user, scope = next(iter(self._waiting.items()))
+            del self._waiting[user]
+            self._current = user
             try:
                 # One batch, and then the others: nobody waits for somebody's ten thousand.
                 with taking_long():
                     done = None if self._embedder is None else await self._index_batch(scope, self._embedder)
                 if done is not None:
-                    self._waiting.setdefault(who, scope)
+                    self._waiting.setdefault(user, scope)
             except KeepsError:
                 # The database or the model is away: what waits stays in the database, and we try again.
-                self._waiting.setdefault(who, scope)
+                self._waiting.setdefault(user, scope)
                 self._wake.clear()
                 try:
                     await asyncio.wait_for(self._wake.wait(), RETRY_SECONDS)
                 except TimeoutError:
                     pass
+            finally:
+                self._current = None
+                self._batch_ended.set()
+                self._batch_ended = asyncio.Event()

@@ -23,7 +23,7 @@ def watch(home: Path) -> None:
     while not done:
         for lease in (home / "leases").glob("*-*"):
             _wait_for(lease)
-        done = _stopped(home, descriptor)
+        done = _ended_before(home, descriptor) or _stopped(home, descriptor)
 
 
 def _wait_for(lease: Path) -> None:
@@ -34,6 +34,21 @@ def _wait_for(lease: Path) -> None:
         return
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     os.close(descriptor)
+
+
+def _ended_before(home: Path, watching: int) -> bool:
+    """Return whether the last user has stopped the server. It usually has, and Keeps is not loaded to find that out."""
+    descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # as home_lock, which a user holds until the server has ended
+        server = home / "server"
+        ended = server.is_dir() and not (server / "postgres" / "postmaster.pid").exists()
+        if any((home / "leases").glob("*-*")) or not ended:
+            return False
+        os.close(watching)
+        return True
+    finally:
+        os.close(descriptor)
 
 
 def _stopped(home: Path, watching: int) -> bool:
