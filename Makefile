@@ -47,7 +47,7 @@ test: $(VENV)/.installed-test  ## the suite, on a real PostgreSQL, as keeps_app
 	$(PYTEST) $(ARGS)
 
 test-load: $(VENV)/.installed-test  ## behaviour under load, faults and long fuzzing
-	$(PYTEST) -m load -o faulthandler_timeout=600 $(ARGS)
+	$(PYTEST) -m 'load and not browser' -o faulthandler_timeout=600 $(ARGS)
 
 test-models: $(VENV)/.installed-test-models  ## the optional models: multilingual, reranker
 	$(PYTEST) -m models tests/ai $(ARGS)
@@ -75,7 +75,7 @@ browser: $(VENV)/.installed-browser  ## Keeps in Chromium (Debian's, installed w
 	    [ "$$(id -u)" = 0 ] || { echo "Chromium is missing: install Debian's package chromium, then try again" >&2; exit 1; }; \
 	    { apt-get -o Acquire::Retries=3 update -qq || true; }; \
 	    DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends chromium >/dev/null; }
-	$(BIN)/python -m pytest -m browser tests/browser $(ARGS)
+	$(BIN)/python -m pytest -m 'browser and not load' tests/browser $(ARGS)
 
 check: lint  ## what a change must pass: style, generated files, types, imports, tests
 	$(MAKE) --no-print-directory test

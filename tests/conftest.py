@@ -51,7 +51,7 @@ RETRY = bool(os.environ.get("KEEPS_TEST_RETRY"))
 RAM_DISK, RAM_DISK_BYTES = Path("/dev/shm"), 6 << 30
 END_SECONDS = 120
 """Limit for the end of a run: its fixtures, and the threads that they leave."""
-MEANING = ("ai", "context", "documents", "recall")
+MEANING = ("ai", "browser", "context", "documents", "pages", "recall")
 """Folders whose tests use the real embedding model. Elsewhere the marker `meaning` does."""
 LONGEST_FIRST = ("server", "transfer", "faults", "lifecycle", "cli")
 """Folders with the longest tests: started last, one of them would run on while the other processors rest."""
@@ -140,7 +140,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @contextmanager
 def _tasks_printed_before_the_end(item: pytest.Item) -> Iterator[None]:
     """Print the stacks of all tasks shortly before a test in which the loop only waits is ended from outside."""
-    loop = next(iter(_LOOPS), None)
+    loop = next((loop for loop in reversed(_LOOPS) if not loop.is_closed()), None)
     limit = float(item.config.getini("faulthandler_timeout"))
     handle = loop and loop.call_later(limit - 5, _print_tasks, loop, item.nodeid)
     yield

@@ -16,8 +16,8 @@ from keeps.ai.local import MINILM, MINILM_DIMENSIONS, MiniLM
 from keeps.ai.token_vectors import DIMENSIONS, pack_tokens
 
 WORD = re.compile(r"\w+")
-MAX_WORDS = 1_500
-"""Words of one text that get a vector, about as many as the six windows of the real model hold."""
+MAX_WORDS, MAX_QUERY_WORDS = 1_500, 250
+"""Words of a text and of a question that get a vector: about the six windows, and the one, of the real model."""
 CACHED_CHARACTERS = 2_000
 
 
@@ -35,7 +35,7 @@ class HashedWords:
         return await asyncio.to_thread(lambda: [_embedding(text) for text in texts])
 
     async def embed_query(self, text: str) -> QueryEmbedding:
-        words = _words(text)
+        words = _words(text)[:MAX_QUERY_WORDS]
         return QueryEmbedding(_sentence(words), _tokens(words), tuple(words))
 
     async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:

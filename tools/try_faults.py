@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-SUITES = {"test": "not browser and not load and not models and not pages", "load": "load"}
+SUITES = {"test": "not browser and not load and not models and not pages", "load": "load and not browser"}
 COPIED = ("benchmarks", "client", "deploy", "docs", "examples", "src", "tests", "tools", ".github")
 
 

@@ -141,7 +141,10 @@ async def _everything(server: Any) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("mode", ["none", "keys", "jwt", "jwt+keys"])
+@pytest.mark.parametrize(
+    "mode",
+    ["none", "jwt+keys", pytest.param("keys", marks=pytest.mark.load), pytest.param("jwt", marks=pytest.mark.load)],
+)
 async def test_no_route_writes_or_reads_for_a_page_of_another_origin(
     browser: Browser, keeps: Keeps, server: Any, page_port: int, victims: dict[str, str], mode: str
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import openai  # noqa: F401  loaded before the loop runs: it takes a third of a second
 import pytest
 
 from keeps.ai.chat import OpenAIChat

@@ -19,6 +19,7 @@ import pytest
 
 from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.db.embedded import binaries as programs
+from keeps.db.embedded import guard as guarding
 from keeps.db.embedded.binaries import choose_run_user, installed_binaries, usable_binaries
 from keeps.db.embedded.lease import home_lock, live_leases
 from keeps.db.embedded.server import running_postmaster
@@ -259,6 +260,21 @@ ODD_NAMES = [
     "deep/er/and/deeper",
     "per%cent",
 ]
+
+
+def test_a_guard_whose_server_was_stopped_ends_without_keeps(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "server" / "postgres").mkdir(parents=True)
+    guard = tmp_path / "guard.py"
+    guard.write_text(Path(guarding.__file__).read_text())
+
+    def ended() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-I", "-S", str(guard), str(home)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert ended().returncode == 0
+    (home / "server" / "postgres" / "postmaster.pid").write_text("1\n")
+    assert "No module named 'keeps'" in ended().stderr, "to stop a server it loads Keeps, which is not here"
 
 
 @pytest.mark.parametrize(

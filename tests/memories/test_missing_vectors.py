@@ -11,6 +11,7 @@ import pytest
 from keeps.db.session import Tx
 from keeps.db.statements import Statement
 from keeps.engine import Keeps
+from keeps.indexing import service as indexing
 from keeps.indexing import store
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError
@@ -94,6 +95,21 @@ async def test_an_item_of_a_model_that_was_away_is_found_by_meaning_later(
         found = await other.memory(memory.scope).search_items(("hives",), query="Insects that live here.")
         assert [each.key for each in found] == ["two", "one"]
         assert (await memory.insights()).index_pending == 0
+
+
+async def test_settling_waits_for_one_user(
+    fickle: tuple[Keeps, Fickle], tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "BATCH", 1)
+    keeps, _ = fickle
+    alice, bob = (keeps.memory(Scope(tenant, user)) for user in ("alice", "bob"))
+    await alice.remember_many([{"content": f"Anna keeps {number} hens."} for number in range(30)], index="later")
+    await bob.remember("Ben keeps wasps.", index="later")
+    await keeps.indexer.settle(bob.scope)
+    assert (await bob.insights()).index_pending == 0
+    assert (await alice.insights()).index_pending > 10
+    await keeps.indexer.settle(alice.scope)
+    assert (await alice.insights()).index_pending == 0
 
 
 async def test_the_lag_is_counted_while_a_memory_waits(fickle: tuple[Keeps, Fickle], tenant: str) -> None:
