@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from keeps.clock import new_id
 from keeps.db.session import Tx
 from keeps.db.statements import Statement
 from keeps.engine import Keeps, LocalMemory
-from keeps.operations.service import QUERIES
+from keeps.memories.types import MemoryRow
+from keeps.operations.service import QUERIES, Change, Run, record
 from keeps.scope import Scope
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import Memory
@@ -143,6 +145,19 @@ async def test_undoing_leaves_alone_what_was_changed_since(living: Keeps, clock:
     assert (await alice.get(kept.memory_id)).layer == "short_term", "what was taken back is not done again"
     await alice.forget(other.memory_id, hard=True)
     assert (await alice.undo(again.operation_id)).counts == {"promoted": 1}, "what is gone stays gone"
+
+
+async def test_undoing_removes_nothing_that_was_changed_since(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    made = await alice.remember("A summary that a job made.")
+    row = MemoryRow.of(await alice.get(made.memory_id))
+    run = Run(new_id(), tenant, "consolidation", clock.now)
+    await living.database.write(alice.scope, lambda tx: record(tx, run, [Change(None, row)]))
+    run.counts["gists"] += 1
+    await living.operations.finish(run, None)
+    await alice.update(made.memory_id, content="A summary that Alice corrected.")
+    assert (await alice.undo(run.operation_id)).counts == {"gists": 1, "changed_since": 1}
+    assert (await alice.get(made.memory_id)).content == "A summary that Alice corrected."
 
 
 async def test_an_undo_has_its_time(living: Keeps, clock: MovingClock, tenant: str) -> None:

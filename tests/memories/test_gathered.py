@@ -162,12 +162,13 @@ async def test_those_that_meet_something_or_expect_a_version_get_their_own_answe
         users[1].remember("Hello.", index="later"),
         users[2].remember("v", namespace="n", key="k", if_version=0, index="later"),
         users[2].remember("w", namespace="n", key="k", if_version=5, index="later"),
+        users[2].remember("x", namespace="n", key="never", if_version=3, index="later"),
         users[3].remember("The same.", index="later"),
         users[3].remember("The same.", index="later"),
         return_exceptions=True,
     )
     assert commits, "they go together"
-    *created, newer, again, expected, refused, one, two = answers
+    *created, newer, again, expected, refused, absent, one, two = answers
     assert [cast("Receipt", each).status for each in created] == ["created"] * 4
     assert isinstance(newer, Receipt)
     assert (newer.status, newer.memory_id, newer.memory.version) == ("updated", first.memory_id, 2)
@@ -176,6 +177,7 @@ async def test_those_that_meet_something_or_expect_a_version_get_their_own_answe
     assert isinstance(expected, Receipt)
     assert expected.status == "created"
     assert isinstance(refused, ConflictError)
+    assert isinstance(absent, ConflictError), "a version of what is not there"
     assert isinstance(one, Receipt)
     assert isinstance(two, Receipt)
     assert ({one.status, two.status}, one.memory_id) == ({"created", "unchanged"}, two.memory_id)

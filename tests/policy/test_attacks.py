@@ -83,6 +83,8 @@ async def test_true_is_not_one(memory: LocalMemory) -> None:
     stored = await memory.find("p", "f")
     assert (stored.value is True, stored.metadata["x"] is True) == (True, False)
     assert "flag" in texts(await memory.recall("flag"))
+    changed = await memory.update(stored.memory_id, value=1)
+    assert (changed.status, changed.memory.value is True) == ("updated", False)
 
 
 @pytest.mark.parametrize("number", [1e23, float(2**63), 1e-7, -0.0, 2**70])

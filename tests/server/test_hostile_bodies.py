@@ -255,6 +255,9 @@ async def test_a_body_of_many_parts_is_refused_and_holds_nobody_up(secured_url: 
             async with http.post(path, data=io.BytesIO(body)) as answer:
                 told = await answer.text()
             assert (answer.status, len(told) < 100_000) == (status, True), (name, answer.status, told[:200])
+        put = "/v1/memory/working/plan/key"
+        async with http.put(put, data=io.BytesIO(b'{"value":[' + b",".join([b"[]"] * 200_000) + b"]}")) as answer:
+            assert answer.status == 413, "whatever the method is"
         # Said twice, and differently: counted whatever it is said to be.
         twice = CIMultiDict([("Content-Type", "application/json"), ("Content-Type", "text/plain")])
         path, body, _ = bodies["lists in metadata"]

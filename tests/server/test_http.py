@@ -47,6 +47,12 @@ async def test_an_error_is_a_problem_with_a_stable_code(http: Any) -> None:
     }
 
 
+async def test_a_post_that_changes_nothing_answers_200(http: Any) -> None:
+    memory = {"content": "Tea is served at five."}
+    statuses = [(await asked(http, "POST", "/v1/memories", json=memory))[0] for _ in range(2)]
+    assert statuses == [201, 200]
+
+
 @pytest.mark.parametrize("given", ["", "a b", "x" * 129, "tab\there"])
 async def test_a_request_id_that_cannot_be_a_header_is_replaced(http: Any, given: str) -> None:
     _, _, headers = await asked(http, "GET", "/health", headers={"X-Request-ID": given})
