@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -43,8 +44,10 @@ def test_events_are_listed_verified_and_replayed(cli: Cli) -> None:
 
 
 def test_follow_prints_what_happens(cli: Cli) -> None:
+    program = [sys.executable, "-c", "from keeps.cli.main import main; main()"]
+    cli("remember", "Tea at four.", "--tenant", "followed")
     following = subprocess.Popen(
-        [sys.executable, "-c", "from keeps.cli.main import main; main()", "events", "follow", "--after", "0", "--json"],
+        [*program, "events", "follow", "--after", "0", "--json", "--tenant", "followed"],
         env=os.environ | cli.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -52,7 +55,8 @@ def test_follow_prints_what_happens(cli: Cli) -> None:
     )
     assert following.stdout is not None
     cli("remember", "Tea at five.", "--tenant", "another")
-    assert '"sequence":1' in following.stdout.readline().replace(" ", "")
+    event = json.loads(following.stdout.readline())
+    assert (event["sequence"], event["tenantid"]) == (1, "followed")
     following.terminate()
     following.wait(30)
     following.stdout.close()
@@ -107,6 +111,7 @@ def test_providers_from_the_shell(cli: Cli, tmp_path: Path) -> None:
     assert "no provider" in cli("providers", "read", "nobody", "k", code=1).stderr
     assert "made anew" in cli("providers", "rebuild", "vector").stdout
     assert set(cli.json("providers", "check", "working", "markdown")["markdown"].values()) == {"ok"}
+    cli("remember", "Ann keeps two hens.")
     cli("export", str(tmp_path / "out"), "--format", "markdown")
     assert "created" in cli("import", str(tmp_path / "out"), "--user", "zoe").stdout
 
