@@ -62,7 +62,8 @@ $(FRAMEWORKS_STAMP): $(BIN)/python pyproject.toml client/pyproject.toml tests/in
 
 test-integrations: $(FRAMEWORKS_STAMP)  ## adapters against the frameworks' own packages, in an environment of their own
 	$(FRAMEWORKS)/bin/python -m basedpyright -p tests/integrations
-	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio -o faulthandler_timeout=600 tests/integrations $(ARGS)
+	$(FRAMEWORKS)/bin/python -m pytest -W error -p no:asyncio -o faulthandler_timeout=600 -n $(PROCESSES) --dist worksteal \
+	    tests/integrations $(ARGS)
 
 test-pages: $(VENV)/.installed-test  ## every block of Python and shell in the documentation, run
 	$(PYTEST) -m pages tests/pages $(ARGS)

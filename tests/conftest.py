@@ -51,7 +51,7 @@ RETRY = bool(os.environ.get("KEEPS_TEST_RETRY"))
 RAM_DISK, RAM_DISK_BYTES = Path("/dev/shm"), 6 << 30
 END_SECONDS = 120
 """Limit for the end of a run: its fixtures, and the threads that they leave."""
-MEANING = ("ai", "browser", "context", "documents", "pages", "recall")
+MEANING = ("ai", "browser", "context", "documents", "integrations", "pages", "recall")
 """Folders whose tests use the real embedding model. Elsewhere the marker `meaning` does."""
 LONGEST_FIRST = ("server", "transfer", "faults", "lifecycle", "cli")
 """Folders with the longest tests: started last, one of them would run on while the other processors rest."""

@@ -242,6 +242,7 @@ async def test_killed_half_way_a_backup_does_not_count_and_a_restore_is_not_open
         await EmbeddedPostgres.open(target)
 
 
+@pytest.mark.load
 async def test_after_a_restore_another_history_begins(
     new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]
 ) -> None:

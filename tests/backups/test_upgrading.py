@@ -107,6 +107,7 @@ async def _old_home(home: Path, programs: Path, *, killed: bool = False) -> None
     run(folder.user, "rm", "-rf", "--", folder.data.parent / "programs")
 
 
+@pytest.mark.load
 async def test_a_home_of_an_older_postgresql_is_upgraded_with_all_that_is_in_it(
     new_home: Callable[..., Path], programs: Path
 ) -> None:

@@ -75,6 +75,7 @@ async def test_what_both_counted_is_one_number(served: Served) -> None:
         assert await counted(session, served.url) - before == 40
 
 
+@pytest.mark.load
 async def test_a_worker_that_is_killed_comes_back_and_nothing_stored_is_lost(served: Served) -> None:
     (first, *_) = await until_there_are(served, 2)
     stored: list[str] = []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
+import asyncpg
 import pytest
 
 from keeps.engine import Keeps
@@ -196,15 +198,20 @@ async def test_times_to_live(memory: Any, keeps: Keeps, tenant: str) -> None:
     assert late.item is None
 
 
-async def test_reading_makes_it_live_longer(memory: Any) -> None:
-    await memory.put_item(("n",), "k", {"v": 1}, ttl_minutes=1 / 60)
-    loop = asyncio.get_running_loop()
-    until = loop.time() + 1.5
-    while loop.time() < until:
-        assert await memory.get_item(("n",), "k", refresh_ttl=True) is not None
-        await asyncio.sleep(0.05)
-    while await memory.get_item(("n",), "k") is not None:
-        await asyncio.sleep(0.05)
+async def test_reading_makes_it_live_longer(memory: Any, server: Any, tenant: str) -> None:
+    await memory.put_item(("n",), "k", {"v": 1}, ttl_minutes=5)
+    await memory.get_item(("n",), "k", refresh_ttl=True)
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    ends = "UPDATE keeps.item_refreshes SET ends_at = now() + $2::interval WHERE tenant_id = $1"
+    left = "SELECT ends_at - now() FROM keeps.item_refreshes WHERE tenant_id = $1"
+    await connection.execute(ends, tenant, timedelta(minutes=1))
+    assert await memory.get_item(("n",), "k") is not None
+    assert await connection.fetchval(left, tenant) < timedelta(minutes=1), "reading alone changes nothing"
+    assert await memory.get_item(("n",), "k", refresh_ttl=True) is not None
+    assert await connection.fetchval(left, tenant) > timedelta(minutes=2)
+    await connection.execute(ends, tenant, timedelta(minutes=-1))
+    assert await memory.get_item(("n",), "k", refresh_ttl=True) is None
+    await connection.close()
 
 
 async def test_what_is_deleted_is_gone_also_from_the_log(

@@ -8,6 +8,8 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from keeps.db.embedded import EmbeddedPostgres
 from keeps.engine import Keeps
 from keeps.scope import Scope
@@ -18,6 +20,7 @@ from tests.lifecycle.conftest import MovingClock
 ROWS = 2_000
 
 
+@pytest.mark.load
 async def test_killed_in_the_middle_of_a_job_and_gone_on(
     server: EmbeddedPostgres, fresh_database: Callable[..., Any]
 ) -> None:

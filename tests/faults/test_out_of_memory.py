@@ -90,6 +90,7 @@ async def test_processes_that_are_killed_under_writers_lose_and_double_nothing(
     await keeps.close()
 
 
+@pytest.mark.load
 async def test_what_needs_more_memory_than_there_is_says_so_and_the_next_call_works(
     made_home: Callable[..., Path],
 ) -> None:

@@ -99,6 +99,7 @@ async def test_a_value_of_too_many_values_is_refused(secured_url: str, headers: 
         assert "value: holds more than 20,000 values" in (await answer.json())["detail"]
 
 
+@pytest.mark.load
 async def test_a_long_exchange_is_read_one_message_at_a_time(keeps: Keeps, tenant: str) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     with unwatched():
@@ -134,6 +135,7 @@ async def test_a_cursor_that_no_page_gave_is_told_of(secured_url: str, headers: 
         assert answer.status in (200, 422), await answer.text()
 
 
+@pytest.mark.load
 async def test_a_long_history_of_large_values_tells_the_newest(keeps: Keeps, tenant: str) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     held = await memory.remember("note", value=LISTS)
