@@ -206,6 +206,7 @@ def test_the_commands(new_home: Callable[..., Path], tmp_path: Path, made_home: 
     assert "pgBackRest" in wrong.stderr
 
 
+@pytest.mark.load
 async def test_killed_half_way_a_backup_does_not_count_and_a_restore_is_not_opened(
     new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]
 ) -> None:

@@ -120,6 +120,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.load
 async def test_fifty_actions_of_eight_processes_are_fifty_in_one_order(server_url: str, tenant: str) -> None:
     """Each process is a real one, and they start at the same time."""
     bounds = [number * 50 // 8 for number in range(9)]
@@ -172,6 +173,7 @@ async def test_the_helpers_work_without_await(server_url: str, tenant: str) -> N
     await asyncio.to_thread(without_await, server_url, tenant)
 
 
+@pytest.mark.load
 async def test_processes_that_use_every_helper_at_once_lose_nothing(server_url: str, tenant: str) -> None:
     problems, times = await state.drive(server_url, tenant, 8, 24)
     assert problems == []

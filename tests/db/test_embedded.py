@@ -126,6 +126,7 @@ async def test_the_last_one_out_stops_the_server(new_home: Callable[..., Path]) 
     assert inspect_home(home).lease_pids == []
 
 
+@pytest.mark.load
 async def test_many_threads_and_processes_share_one_server(new_home: Callable[..., Path]) -> None:
     home = new_home()
     processes = [opener(home) for _ in range(4)]
