@@ -6,7 +6,6 @@ beacons, forms, frames, scripts, images, streams; also with a token that is good
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -99,9 +98,7 @@ async def victims(keeps: Keeps) -> dict[str, str]:
     await memory.store("key", MARK, "plan")
     entity = await memory.add_entity(f"{MARK} entity")
     await memory.store_exchange([{"role": "user", "content": f"My dog is called {MARK}."}], session_id="session")
-    async with asyncio.timeout(30):
-        while (await keeps.status()).pending:  # what is stored is indexed meanwhile; nothing may change afterwards
-            await asyncio.sleep(0.05)
+    await keeps.indexer.settle(memory.scope)  # nothing may change afterwards
     return {
         "memory_id": str(stored.memory_id),
         "plan_id": "plan",
