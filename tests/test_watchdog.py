@@ -53,7 +53,7 @@ def test_how_often_each_ran():
 """
 
 
-@pytest.mark.parametrize(("retry", "held"), [("", 12), ("1", 22)])
+@pytest.mark.parametrize(("retry", "held"), [("1", 22), pytest.param("", 12, marks=pytest.mark.load)])
 def test_a_step_that_takes_too_long_twice_fails_its_test(tmp_path: Path, retry: str, held: int) -> None:
     """With KEEPS_TEST_RETRY every test that fails runs once more."""
     (tmp_path / "conftest.py").write_text(PLUGIN)

@@ -109,14 +109,19 @@ async def test_a_job_that_keeps_failing_is_held_until_somebody_retries_it(
 
 
 @pytest.mark.meaning
-async def test_a_run_that_is_stopped_goes_on_where_it_was(living: Keeps, clock: MovingClock, tenant: str) -> None:
+async def test_a_run_that_is_stopped_goes_on_where_it_was(
+    living: Keeps, clock: MovingClock, tenant: str, server: EmbeddedPostgres, own_database: str
+) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     for part in range(3):
         await alice.remember_many(
             [{"content": f"Remark {part}/{number}.", "kind": "episodic"} for number in range(200)]
         )
     clock.forward(days=10)
-    first = await living.lifecycle.run(tenant, "decay", seconds=0.01)
+    first = await living.lifecycle.run(tenant, "decay", seconds=0.0)
+    due = "SELECT due_at FROM keeps.tenant_jobs WHERE tenant_id = $1 AND job = 'decay'"
+    async with admin(server, own_database) as connection:
+        assert await connection.fetchval(due, tenant) == clock.now, "the rest is due at once"
     second = await living.lifecycle.run(tenant, "decay")
     assert first is None or first.counts["archived"] in (200, 400, 600)
     assert (first.counts["archived"] if first else 0) + (second.counts["archived"] if second else 0) == 600

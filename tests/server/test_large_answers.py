@@ -135,7 +135,6 @@ async def test_a_cursor_that_no_page_gave_is_told_of(secured_url: str, headers: 
         assert answer.status in (200, 422), await answer.text()
 
 
-@pytest.mark.load
 async def test_a_long_history_of_large_values_tells_the_newest(keeps: Keeps, tenant: str) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     held = await memory.remember("note", value=LISTS)
