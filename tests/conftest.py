@@ -368,7 +368,7 @@ async def server_url(keeps: Keeps) -> AsyncIterator[str]:
 
 @pytest.fixture(scope="session")
 async def secured_url(keeps: Keeps) -> AsyncIterator[str]:
-    """The same, that asks for tokens or keys."""
+    """A real HTTP server that requires tokens or keys."""
     async with serving(
         keeps, auth="jwt+keys", jwt_secret=JWT_SECRET, reads_per_minute=1_000_000, writes_per_minute=1_000_000
     ) as url:

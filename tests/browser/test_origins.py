@@ -92,7 +92,7 @@ async def page_port() -> AsyncIterator[int]:
 
 @pytest.fixture
 async def victims(keeps: Keeps) -> dict[str, str]:
-    """What whoever runs Keeps on their laptop has stored, and the ids of it."""
+    """Store data as the owner of the laptop; return its ids."""
     memory = keeps.memory(Scope(DEFAULT_TENANT_ID, DEFAULT_USER_ID))
     stored = await memory.remember(f"The password is {MARK}.", namespace="n", key="alices")
     await memory.store("key", MARK, "plan")

@@ -76,7 +76,7 @@ def cli(made_home: Callable[..., Path]) -> Iterator[Cli]:
 
 @pytest.fixture
 def with_model(cli: Cli) -> Cli:
-    """The same home, with the local model."""
+    """The home of `cli`, with the local model."""
     return Cli(cli.home, KEEPS_EMBEDDER="local")
 
 

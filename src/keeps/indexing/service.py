@@ -24,7 +24,7 @@ SETTLE_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """What the index says about itself. `lag_seconds`: the age of the oldest that waits, 0 if none does."""
+    """The state of the index. `lag_seconds`: age of the oldest text without a vector, 0 if there is none."""
 
     model: str
     pending: int
@@ -93,7 +93,7 @@ class Indexer:
             )
 
     async def _index_items(self, scope: Scope, embedder: Embedder) -> int | None:
-        """The same for items, each by all of its texts."""
+        """Index one batch of items, each by all of its texts; None when nothing waits."""
         async with self._database.scoped(scope) as tx:
             waiting = await items.to_index(tx, embedder.model, BATCH)
         if not waiting:
@@ -154,6 +154,7 @@ class Indexer:
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+            self._batch_ended.set()  # the task may have ended before its first step
 
     async def _run(self) -> None:
         while self._waiting:
