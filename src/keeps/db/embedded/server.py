@@ -31,6 +31,8 @@ SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "password_encryption": "scram-sha-256",
+    # Iterations slow down guessing, and make each connection 2.5 ms dearer. Nobody guesses 24 random bytes.
+    "scram_iterations": "1",
     # Sized for a laptop; many small statements, so no JIT.
     "max_connections": "100",
     "shared_buffers": "256MB",
@@ -98,6 +100,7 @@ def make_data(folder: DataFolder, superuser_password: str, *further: str) -> Non
         f"--username={SUPERUSER}",
         f"--pwfile={partial / 'password'}",
         "--auth=scram-sha-256",
+        f"--set=scram_iterations={SETTINGS['scram_iterations']}",
         "--encoding=UTF8",
         "--locale-provider=builtin",
         "--builtin-locale=C.UTF-8",
