@@ -1,26 +1,26 @@
 """Keeps: one memory for AI agents."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from keeps.scope import Scope
-from keeps_client.errors import KeepsError
 
 if TYPE_CHECKING:
     from keeps.engine import Keeps
+    from keeps.scope import Scope
+    from keeps_client.errors import KeepsError
     from keeps_client.models import NewMemory
 
 __all__ = ["Keeps", "KeepsError", "NewMemory", "Scope", "__version__"]
 __version__ = "0.2.0"
+_MODULES = {
+    "Keeps": "keeps.engine",
+    "KeepsError": "keeps_client.errors",
+    "NewMemory": "keeps_client.models",
+    "Scope": "keeps.scope",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """The engine is imported when it is used: `import keeps` stays quick for tools that only want a version."""
-    if name == "Keeps":
-        from keeps.engine import Keeps
-
-        return Keeps
-    if name == "NewMemory":
-        from keeps_client.models import NewMemory
-
-        return NewMemory
+    """Import a name when it is first used: what only wants a version, or one module, loads nothing else."""
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'keeps' has no attribute {name!r}")

@@ -10,10 +10,10 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, TextIO, cast
 
-from keeps.settings import LogLevel
-
 if TYPE_CHECKING:
     import structlog
+
+    from keeps.settings import LogLevel
 
 
 def configure_logs(level: LogLevel) -> None:
