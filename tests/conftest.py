@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import faulthandler
 import functools
+import gc
 import inspect
 import os
 import shutil
@@ -42,6 +43,8 @@ from tests.serving import JWT_SECRET, serving
 
 collect_ignore = [] if find_spec("google") and find_spec("google.adk") else ["integrations"]
 """Frameworks have an environment of their own: `make test-integrations`."""
+if find_spec("playwright") is None:
+    collect_ignore.append("browser")  # its packages come with `make browser`
 __all__ = ["script", "scripted"]
 SECRET_KEY = "a key for tests that is long enough and no secret"
 FLAKY = "flaky"
@@ -65,6 +68,16 @@ _MODEL = MiniLM()
 _EMBEDDER = SwitchedEmbedder(_MODEL)
 _ENGINES: list[Keeps] = []
 _LOOPS: list[asyncio.AbstractEventLoop] = []
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the collector of garbage off what lasts until the end: it would go over all of it again and again."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

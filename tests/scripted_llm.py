@@ -25,11 +25,12 @@ class Script:
         self.pause_seconds = 0.0
 
     async def complete(self, request: web.Request) -> web.Response:
+        answers = self.answers  # of the test that asked: its client may go away in the pause, and the next test begin
         body = await request.json()
         self.asked.append(body["messages"][1]["content"])
         self.formats.append(body["response_format"]["type"])
         await asyncio.sleep(self.pause_seconds)  # as slow as a test wants it
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if isinstance(answer, int):
             return web.json_response({"error": {"message": "no"}}, status=answer)
         text = answer if isinstance(answer, str) else json.dumps(answer)

@@ -1,9 +1,10 @@
 """`keeps` as processes of their own, without the half second that each would take to load: forked from one that has
-loaded it."""
+loaded it and built its tree of commands."""
 
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import subprocess
@@ -51,9 +52,13 @@ class Forks:
 
 
 def _serve() -> None:
-    import keeps.bootstrap  # noqa: F401  what most commands need
-    from keeps.cli.main import main
+    import typer.main
 
+    import keeps.bootstrap  # noqa: F401  what most commands need
+    from keeps.cli.main import app, main
+
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    typer.main.get_command(app)
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()

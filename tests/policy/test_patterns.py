@@ -69,7 +69,7 @@ def _literal_patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
     for package in (keeps, keeps_client):
         for file in Path(package.__path__[0]).rglob("*.py"):
             text = file.read_text(encoding="utf-8")
-            for node in ast.walk(ast.parse(text)) if "re." in text else ():
+            for node in ast.walk(ast.parse(text)) if re.search(r"\bre\.\w+\(", text) else ():
                 if (
                     isinstance(node, ast.Call)
                     and isinstance(node.func, ast.Attribute)

@@ -22,7 +22,7 @@ from keeps.recall.store import QUERIES
 from keeps.scope import Scope
 from keeps_client.models import RecallRequest
 
-ROWS, USERS = 40_000, 20
+ROWS, USERS = 20_000, 10
 # Rows of 20 users, interleaved as real ones are; vectors of 32 hidden dimensions and noise, as real ones are; three
 # words each.
 PLANT = """

@@ -121,16 +121,16 @@ async def test_lists_follow_whatever_happens(app_url: str, superuser: asyncpg.Co
 
 async def _live(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str) -> None:
     other = memory.keeps.memory(Scope(tenant, "bob", agent_id="helper"))
-    receipts = await memory.remember_many([{"content": text} for text in texts(1_000, 1)], index="now")
+    receipts = await memory.remember_many([{"content": text} for text in texts(600, 1)], index="now")
     await other.remember_many(
-        [{"content": text, "kind": "episodic", "visibility": "tenant"} for text in texts(600, 2)], index="later"
+        [{"content": text, "kind": "episodic", "visibility": "tenant"} for text in texts(400, 2)], index="later"
     )
-    assert await check(superuser, tenant) > 8_000
+    assert await check(superuser, tenant) > 4_000
     while await superuser.fetchval("SELECT count(*) FROM keeps.memory_pending WHERE tenant_id = $1", tenant):
         await memory.keeps.indexer.index_user(other.scope)
     await check(superuser, tenant)
     chance = random.Random(3)
-    for receipt in chance.sample(receipts, 120):
+    for receipt in chance.sample(receipts, 48):
         match chance.randrange(6):
             case 0:
                 await memory.forget(receipt.memory_id)
@@ -146,7 +146,7 @@ async def _live(memory: LocalMemory, superuser: asyncpg.Connection, tenant: str)
             case _:
                 await memory.update(receipt.memory_id, tags=["told"])
     await check(superuser, tenant)
-    await memory.remember_many([{"content": f"once more {text}"} for text in texts(600, 4)], index="later")
+    await memory.remember_many([{"content": f"once more {text}"} for text in texts(300, 4)], index="later")
     while await superuser.fetchval("SELECT count(*) FROM keeps.memory_pending WHERE tenant_id = $1", tenant):
         await memory.keeps.indexer.index_user(memory.scope)
     await check(superuser, tenant)
