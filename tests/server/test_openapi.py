@@ -136,14 +136,5 @@ def test_every_method_says_what_it_does() -> None:
                 assert method.__doc__, f"{kind.__name__}.{name}"
 
 
-def test_the_sync_client_is_what_the_tool_makes() -> None:
-    import subprocess
-    import sys
-
-    tool = Path(__file__).parents[2] / "tools" / "make_sync.py"
-    done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-
-
 def test_snake_case_is_what_is_documented(document: dict[str, Any]) -> None:
     assert "task_id" in document["components"]["schemas"]["NewTaskContext"]["properties"]
