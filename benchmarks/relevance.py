@@ -28,7 +28,7 @@ from benchmarks import temporary_folder
 from benchmarks.judged import load
 from benchmarks.quality import Engine
 from keeps import Keeps, Scope
-from keeps_client.models.recall import RELEVANCE_FLOOR
+from keeps_client.models.recall import WEAK_RELEVANCE
 
 LIMIT, SEED = 10, 5
 SETS = ("locomo", "beam")
@@ -122,7 +122,7 @@ def _curve(answering: list[Asked], noise: list[Asked]) -> dict[str, float]:
         found[f"floor, {share:.0%}".replace("%", " %")] = floor
         found[f"questions silenced, {share:.0%}".replace("%", " %")] = float((best < floor).mean())
         found[f"hits silenced, {share:.0%}".replace("%", " %")] = float((loud < floor).mean())
-    for floor in (RELEVANCE_FLOOR, 0.5):
+    for floor in (WEAK_RELEVANCE, 0.5):
         found[f"answers lost at {floor}"] = float((kept < floor).mean())
         found[f"questions silenced at {floor}"] = float((best < floor).mean())
         found[f"hits silenced at {floor}"] = float((loud < floor).mean())

@@ -53,7 +53,7 @@ class TestLangChainsOwn(RetrieversIntegrationTests):
 
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
-        return {"user_id": "alice", "min_relevance": None}
+        return {"user_id": "alice"}
 
     @property
     def retriever_query_example(self) -> str:
@@ -73,7 +73,11 @@ async def test_memories_and_documents_are_found(place: dict[str, Any], alice: An
     (found,) = await retriever.ainvoke("What are the hens called?")
     assert (found.page_content, found.metadata["tags"], found.metadata["from"]) == (HENS, ["pets"], "letter")
     assert found.metadata["relevance"] > 0.5
-    assert await retriever.ainvoke("Which bus goes to the airport?") == []
+    (weak,) = await retriever.ainvoke("What must she not forget to feed?")
+    assert (weak.page_content, weak.metadata["relevance"] < 0.25) == (HENS, True)
+    strict = KeepsRetriever(**place, user_id="alice", min_relevance=0.25)
+    assert await strict.ainvoke("Which bus goes to the airport?") == []
+    await strict.aclose()
     assert await retriever.ainvoke("  ") == []
     assert await retriever.ainvoke("hens", k=1)
     await retriever.aclose()

@@ -16,7 +16,7 @@ from keeps.indexing import service as indexing
 from keeps.scope import Scope
 from keeps_client.errors import UnavailableError, ValidationFailedError
 from keeps_client.models import Explanation, Hit
-from keeps_client.models.recall import RELEVANCE_FLOOR
+from keeps_client.models.recall import WEAK_RELEVANCE
 
 
 def contents(result: Any) -> list[str]:
@@ -59,11 +59,11 @@ async def test_what_answers_is_relevant_and_what_is_about_nothing_is_not(memory:
     }
     await memory.remember_many([{"content": each} for each in answers.values()], index="now")
     for query, answer in answers.items():
-        kept = await memory.recall(query, min_relevance=RELEVANCE_FLOOR, explain=True)
+        kept = await memory.recall(query, min_relevance=WEAK_RELEVANCE, explain=True)
         assert contents(kept)[0] == answer
         assert kept.hits[0].relevance is not None
     for query in ("What is the capital of Peru?", "who is my dentist", "Write a haiku.", "What was our revenue in Q3?"):
-        assert (await memory.recall(query, min_relevance=RELEVANCE_FLOOR)).hits == [], query
+        assert (await memory.recall(query, min_relevance=WEAK_RELEVANCE)).hits == [], query
         assert (await memory.recall(query)).hits, "Keeps itself leaves nothing out"
 
 
@@ -158,7 +158,7 @@ async def test_a_word_that_was_said_makes_nothing_else_relevant(memory: LocalMem
     await memory.remember_many([{"content": text} for text in texts])
     for question, expected in (("peanuts", 0), ("tea lemon", 1), ("nuts", 0)):
         found = await memory.recall(question)
-        relevant = [hit.memory.content for hit in found.hits if hit.relevance >= RELEVANCE_FLOOR]
+        relevant = [hit.memory.content for hit in found.hits if hit.relevance >= WEAK_RELEVANCE]
         assert relevant == [texts[expected]], (question, relevant)
 
 

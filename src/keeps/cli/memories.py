@@ -101,7 +101,7 @@ def recall(
     include_superseded: Annotated[bool, typer.Option(help="Older truths, too.")] = False,
     include_archived: Annotated[bool, typer.Option(help="Archived memories, too.")] = False,
     min_relevance: Annotated[
-        float | None, typer.Option(help="Leave out what is less relevant, 0 to 1; adapters take 0.25.")
+        float | None, typer.Option(help="Leave out what is less relevant, 0 to 1.")
     ] = None,
     provider: Annotated[
         list[str] | None, typer.Option(help="Ask only this provider, such as postgres; repeat for more.")
@@ -146,7 +146,7 @@ def recall(
         elif not result.hits:
             out.print("Nothing found. [dim]Is it the right --tenant and --user? `keeps list` shows what there is.[/]")
         elif result.nothing_known:
-            out.print("[dim]Nothing that is remembered speaks of this question. What is least unlike it:[/]")
+            out.print("[dim]Perhaps none of these answers the question; they are the nearest:[/]")
         for place, hit in enumerate(result.hits, 1):
             print_hit(place, hit)
         words = "".join(

@@ -29,7 +29,10 @@ SOURCE_SECONDS = 2.0
 DATES_SECONDS = 0.5
 COUNTED = 10
 """So many of what is shown have been read by it; what only fills the budget keeps fading."""
-NOTHING_KNOWN = "Nothing that is remembered speaks of this question."
+NOTHING_STORED = "Nothing that is remembered speaks of this question."
+NOT_SURE = "Perhaps nothing that is remembered answers this question. The nearest:"
+NEAREST = 5
+"""So many memories are told where probably none answers the question: the answer may be among them."""
 CHARACTERS_ON_LOOP = 50_000
 """Characters of memories of which a context is made on the event loop: some 20 ms."""
 
@@ -115,16 +118,16 @@ class ContextRouter:
         )
         routed = time.perf_counter()
         answers = answers or []
-        # Where nothing speaks of the question, what is least unlike it is left out, and it is said that nothing is
-        # known.
         unknown = (
             bool(answers)
             and "identity" not in read
             and not (temporal and temporal.hits)
             and all(each.nothing_known or ("data" in read and _says_no_figures(each)) for each in answers)
         )
-        found = [] if unknown else answers
-        said = NOTHING_KNOWN if unknown else ""
+        found = [each.model_copy(update={"hits": each.hits[:NEAREST]}) for each in answers] if unknown else answers
+        said = ""
+        if unknown:
+            said = NOT_SURE if any(each.hits for each in found) else NOTHING_STORED
 
         def told(_: None) -> ContextResult:
             gathered = gather(asking, read, notes, last, found, temporal, facts or [], known.best if known else [])

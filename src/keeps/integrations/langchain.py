@@ -31,7 +31,6 @@ from keeps_client.checked import validated
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError, ValidationFailedError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import DocumentHits, NewTranscriptEntry, RecallResult
-from keeps_client.models.recall import RELEVANCE_FLOOR
 
 AT_ONCE = 500
 
@@ -41,8 +40,8 @@ class KeepsRetriever(BaseRetriever):
 
     `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says.
     `source`: the memories of the user, or the documents of the organisation. `k`: how many at most, also for one call
-    (`invoke(question, k=3)`); `min_relevance`: what is less relevant is left out, so that a question about nothing
-    finds nothing. `options`: more arguments of `recall` or `search_documents`. Where memory is away nothing is found,
+    (`invoke(question, k=3)`); `min_relevance`, from 0 to 1: leave out what is less relevant. Without it the nearest are
+    given, each with its `relevance` in the metadata. `options`: more arguments of `recall` or `search_documents`. Where memory is away nothing is found,
     which is logged and counted in `failures`.
     """
 
@@ -52,7 +51,7 @@ class KeepsRetriever(BaseRetriever):
     user_id: str | None = None
     source: Literal["memories", "documents"] = "memories"
     k: int = 10
-    min_relevance: float | None = RELEVANCE_FLOOR
+    min_relevance: float | None = None
     options: dict[str, Any] = {}  # noqa: RUF012  pydantic copies it
 
     _owners: Owners = PrivateAttr()

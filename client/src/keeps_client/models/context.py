@@ -68,7 +68,7 @@ class ContextResult(Wire):
     """Markdown for the prompt, and how it came about.
 
     `text` is within `budget_tokens`, counted by `tokenizer`. `signals`: what the question asks for besides its words.
-    `nothing_known`: no memory speaks of the question; then the text says so and holds no memories that were looked for.
+    `nothing_known`: probably no memory answers the question; then the text says so and holds only the few nearest.
     `sources_ms`: how long each source took; `router_ms` the rest. `degraded`: some source failed or was too slow (named
     in `degraded_sources`), so something may be missing. `left_out` (at most 50) is given with `explain`, or where
     something was.

@@ -68,8 +68,8 @@ class RecallRequest(Wire):
     explain: bool = False
 
 
-RELEVANCE_FLOOR = 0.25
-"""What adapters to frameworks ask for as `min_relevance`: two in a hundred of what answers are less relevant."""
+WEAK_RELEVANCE = 0.25
+"""Hits that are less relevant are marked as weak in answers that are text: they may be related. None is left out."""
 
 
 class Explanation(Wire):

@@ -26,7 +26,6 @@ from keeps_client.errors import (
 from keeps_client.memory.whole import Memory
 from keeps_client.models import GetItem, NewMemory
 from keeps_client.models import Memory as Stored
-from keeps_client.models.recall import RELEVANCE_FLOOR
 
 MOST_FOUND, AT_ONCE, INDEXED_AT_ONCE = 10, 200, 32
 _PLAIN = re.compile(r"(?!sha-)[A-Za-z0-9_.:-]{1,40}")
@@ -40,9 +39,10 @@ class KeepsMemoryService(BaseMemoryService):
 
     `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says; `uri` is
     the same behind a scheme, as ADK's command line gives it.
-    `most`: how many entries a search gives; `min_relevance`: what is less relevant to the question is not given, so
-    that a question about nothing finds nothing. Where memory is away a search finds nothing, and what could not be
-    stored is logged and counted in `failures`: add the session again, and only what is missing is stored.
+    `most`: how many entries a search gives; `min_relevance`, from 0 to 1: leave out what is less relevant to the
+    question. Without it the nearest are given, each with its relevance in `custom_metadata`. Where memory is away a
+    search finds nothing, and what could not be stored is logged and counted in `failures`: add the session again, and
+    only what is missing is stored.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class KeepsMemoryService(BaseMemoryService):
         tenant_id: str | None = None,
         token: str | None = None,
         most: int = MOST_FOUND,
-        min_relevance: float | None = RELEVANCE_FLOOR,
+        min_relevance: float | None = None,
         uri: str | None = None,
         **_: Any,
     ) -> None:
@@ -139,7 +139,7 @@ class KeepsMemoryService(BaseMemoryService):
         await self._written("add_memory", user_id, lambda memory: _store(memory, valid))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """What speaks of the question, best first; nothing where memory is away."""
+        """The memories that are nearest to the question, best first; nothing where memory is away."""
         if not query.strip():
             return SearchMemoryResponse()
         try:
@@ -157,7 +157,7 @@ class KeepsMemoryService(BaseMemoryService):
         except KeepsError as error:
             self._owners.failed("search_memory", error)
             return SearchMemoryResponse()
-        return SearchMemoryResponse(memories=[_entry(hit.memory) for hit in found.hits])
+        return SearchMemoryResponse(memories=[_entry(hit.memory, hit.relevance) for hit in found.hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Delete a memory by the id that a search gave. An event that is deleted is not stored again. Raises
@@ -230,7 +230,7 @@ def _moment(text: str) -> datetime:
     return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
-def _entry(memory: Stored) -> MemoryEntry:
+def _entry(memory: Stored, relevance: float | None) -> MemoryEntry:
     role = "user" if memory.role == "user" else "model"
     speaker = memory.metadata.get("speaker")
     return MemoryEntry(
@@ -238,7 +238,8 @@ def _entry(memory: Stored) -> MemoryEntry:
         author=str(speaker) if speaker else None,
         timestamp=memory.valid_from.isoformat(),
         content=types.Content(role=role, parts=[types.Part(text=memory.content)]),
-        custom_metadata={name: value for name, value in memory.metadata.items() if name not in ("adk_app", "speaker")},
+        custom_metadata={name: value for name, value in memory.metadata.items() if name not in ("adk_app", "speaker")}
+        | ({} if relevance is None else {"relevance": relevance}),
     )
 
 

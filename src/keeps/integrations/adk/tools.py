@@ -17,7 +17,7 @@ from keeps_client.errors import (
 )
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored
-from keeps_client.models.recall import RELEVANCE_FLOOR
+from keeps_client.models.recall import WEAK_RELEVANCE
 
 
 class KeepsTools:
@@ -112,11 +112,12 @@ class KeepsTools:
                 conditions.append({"importance": {"gte": min_importance}})
             filters: Any = {"AND": conditions}
             if query and query.strip():
-                asked = await memory.recall(query[:10_000], limit=most, filters=filters, min_relevance=RELEVANCE_FLOOR)
-                found = [hit.memory for hit in asked.hits]
+                asked = await memory.recall(query[:10_000], limit=most, filters=filters)
+                lines = [_line(hit.memory, hit.relevance) for hit in asked.hits]
             else:
-                found = list((await memory.list(filters=filters, order="importance", limit=most)).items)
-            return "\n".join(map(_line, found)) or "Nothing is remembered that fits. It was looked up; there is none."
+                page = await memory.list(filters=filters, order="importance", limit=most)
+                lines = [_line(each) for each in page.items]
+            return "\n".join(lines) or "Nothing is stored that fits."
 
         return await self._answered("retrieve_memories", tool_context, find)
 
@@ -168,8 +169,10 @@ class KeepsTools:
             return "That was not done: an argument is of the wrong type. Change it and call again."
 
 
-def _line(memory: Stored) -> str:
+def _line(memory: Stored, relevance: float | None = None) -> str:
+    """One memory. What is weakly relevant to the question is marked."""
+    weak = "(may be related) " if relevance is not None and relevance < WEAK_RELEVANCE else ""
     place = f"{memory.metadata.get('namespace', 'conversation')}/{memory.key}" if memory.key else "memory"
     tags = f", tags {', '.join(memory.tags)}" if memory.tags else ""
     content = " ".join(memory.content.split())
-    return f"- {place}: {content} (importance {memory.importance:g}{tags}, id {memory.memory_id})"
+    return f"- {place}: {weak}{content} (importance {memory.importance:g}{tags}, id {memory.memory_id})"

@@ -27,6 +27,7 @@ from keeps_client.errors import (
     UnavailableError,
 )
 from keeps_client.models import Memory as Stored
+from keeps_client.models.recall import WEAK_RELEVANCE
 
 MOST_TOKENS = 1_500
 LEFT_FOR_THE_FRAME = 100
@@ -50,6 +51,8 @@ class Found(Lean):
     key: str | None = None
     tags: list[str] | None = None
     relevance: float | None = None
+    weak: bool | None = None
+    """Whether it may only be related to the question."""
     cut: bool | None = None
 
 
@@ -144,6 +147,7 @@ def found(memory: Stored, relevance: float | None = None) -> Found:
         key=f"{memory.namespace}/{memory.key}" if memory.key else None,
         tags=list(memory.tags[:10]) or None,
         relevance=None if relevance is None else round(relevance, 2),
+        weak=(relevance is not None and relevance < WEAK_RELEVANCE) or None,
         cut=cut or None,
     )
 

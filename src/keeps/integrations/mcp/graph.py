@@ -28,7 +28,7 @@ from keeps_client.models import Entity, NewMemory
 from keeps_client.models.common import MAX_LIMIT, NAME_PATTERN
 
 NAMESPACE = "observations"
-PAGE = 30
+PAGE, NEAREST = 30, 10
 SEARCHED = 1_000
 INSTRUCTIONS = """A knowledge graph of the user: entities, relations in active voice, and observations, one fact each.
 search_nodes and open_nodes before you answer; create_entities, create_relations and add_observations when you learn
@@ -185,7 +185,7 @@ def _tools(memory_of: Callable[[], Memory]) -> list[Tool]:
     ) -> Annotated[CallToolResult, Graph]:
         """Entities whose name, type or observations fit a query, by words and by meaning."""
         memory = memory_of()
-        found = await memory.recall(query, limit=PAGE, filters={"namespace": {"eq": NAMESPACE}}, min_relevance=0.25)
+        found = await memory.recall(query, limit=NEAREST, filters={"namespace": {"eq": NAMESPACE}})
         names = [str(hit.memory.metadata["entity"]) for hit in found.hits if "entity" in hit.memory.metadata]
         wanted = query.casefold()
         alike = [

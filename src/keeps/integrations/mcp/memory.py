@@ -43,7 +43,6 @@ from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Relation
 from keeps_client.models.common import MAX_LIMIT
-from keeps_client.models.recall import RELEVANCE_FLOOR
 
 Kind = Literal["semantic", "episodic", "procedural"]
 Tags = Annotated[list[str] | None, Field(description="Only with one of these")]
@@ -126,11 +125,11 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
         tags: Tags = None,
         kinds: list[Kind] | None = None,
-        min_relevance: Annotated[float, Field(ge=0, le=1)] = RELEVANCE_FLOOR,
+        min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None,
         cursor: Cursor = None,
         max_tokens: Budget = MOST_TOKENS,
     ) -> Annotated[CallToolResult, Memories]:
-        """Find memories by meaning, best first. Nothing is found for a question about nothing."""
+        """Find memories by meaning, best first. Those marked weak may be related: judge by their text."""
         start = offset_of(cursor)
         if start >= MAX_LIMIT:
             return answer(Memories(memories=[], note="There is no more. Ask a narrower question."))
@@ -140,7 +139,11 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         told = [found(hit.memory, hit.relevance) for hit in result.hits[start : start + limit]]
         count = fitting([each.model_dump(exclude_none=True) for each in told], max_tokens) if told else 0
         more = len(result.hits) > start + count
-        note = None if told else "Nothing is near enough to this question. Ask in other words, or list what there is."
+        note = None
+        if not told:
+            note = "Nothing is stored that fits. With fewer conditions there may be more."
+        elif all(each.weak for each in told):
+            note = "None of these surely answers the question. They are the nearest."
         next_cursor = cursor_of(start + count) if more and count else None
         return answer(Memories(memories=told[:count], note=note, next_cursor=next_cursor))
 
@@ -247,9 +250,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         budget_tokens: Annotated[int, Field(ge=100, le=8_000)] = MOST_TOKENS - 200,
     ) -> Annotated[CallToolResult, Built]:
         """What an answer needs to know, from all layers of memory, as text for a prompt."""
-        built = await memory_of().context(
-            query, session_id=session_id, budget_tokens=budget_tokens, min_relevance=RELEVANCE_FLOOR
-        )
+        built = await memory_of().context(query, session_id=session_id, budget_tokens=budget_tokens)
         return answer(Built(text=start_of(built.text, budget_tokens + 100), tokens=built.tokens))
 
     async def add_entity(

@@ -33,7 +33,6 @@ from keeps.scope import Scope
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import Filters, Memory, Receipt
 from keeps_client.models.common import MAX_LIMIT
-from keeps_client.models.recall import RELEVANCE_FLOOR
 
 _EVENTS = ("mem0", "events")
 _EVENT_MINUTES = 7 * 24 * 60.0
@@ -139,11 +138,11 @@ class Calls:
         }
 
     async def search(self, body: Searching) -> list[dict[str, Any]]:
-        """What is near enough to a query, best first. `score` is Keeps' `relevance`."""
+        """The memories that are nearest to a query, best first; with a threshold those that are at least so relevant.
+        `score` is Keeps' `relevance`."""
         body.refuse("show_expired", "reference_date")
         conditions = body.conditions()
         wanted = min(body.top_k or body.limit or 10, MAX_LIMIT)
-        floor = RELEVANCE_FLOOR if body.threshold is None else body.threshold
         found: list[tuple[float, Memory]] = []
         for user_id in self._users(conditions):
             result = await self._memory(user_id).recall(
@@ -151,7 +150,7 @@ class Calls:
                 limit=wanted,
                 filters=_within(user_id, conditions),
                 scope="own",
-                min_relevance=floor or None,
+                min_relevance=body.threshold or None,
             )
             found += [(hit.score if hit.relevance is None else hit.relevance, hit.memory) for hit in result.hits]
         if len(self._users(conditions)) > 1:
