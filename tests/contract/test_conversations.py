@@ -19,7 +19,7 @@ SAID = [
 async def test_a_conversation_from_its_first_message_to_the_prompt_of_the_next(memory: Any) -> None:
     receipt = await memory.store_exchange(SAID, session_id="a/b c")
     assert [each.status for each in receipt.messages] == ["created", "created"]
-    assert [each.memory.content for each in receipt.facts] == ["The user lives in Leeds."]
+    assert [each.memory.content for each in receipt.facts] == ["I moved to Leeds."]
     notes = await memory.session_notes("a/b c")
     assert notes == receipt.notes
     assert await memory.session_notes("other") is None
@@ -31,12 +31,12 @@ async def test_a_conversation_from_its_first_message_to_the_prompt_of_the_next(m
     result = await memory.context(
         "Where does the user live?", session_id="next", budget_tokens=500, sections=["long_term", "knowledge"]
     )
-    assert "The user lives in Leeds." in result.text
+    assert "I moved to Leeds." in result.text
     assert [section.name for section in result.sections] == ["long_term", "knowledge"]
     assert result.tokens <= 500
     assert (await memory.remove_source("metrics")).status == "forgotten"
     found = await memory.get_relevant_memories_for_query("Where does the user live?")
-    assert [each.content for each in found] == ["The user lives in Leeds."]
+    assert [each.content for each in found] == ["I moved to Leeds."]
 
 
 async def test_activities_insights_and_audit(memory: Any) -> None:

@@ -28,8 +28,8 @@ async def test_an_exchange_is_stored_as_memories_facts_and_notes(living: Keeps, 
     )
     assert [each.status for each in receipt.messages] == ["created", "created"]
     assert [each.memory.content for each in receipt.facts] == [
-        "The user lives in Leeds.",
-        "The user is allergic to peanuts.",
+        "I moved to Leeds last month.",
+        "I'm allergic to peanuts.",
     ]
     stored = receipt.messages[0].memory
     assert (stored.kind, stored.layer, stored.role, stored.session_id, stored.agent_id) == (
@@ -46,9 +46,8 @@ async def test_an_exchange_is_stored_as_memories_facts_and_notes(living: Keeps, 
         ("message", "assistant"),
         ("decision", "assistant"),
     ]
-    assert (await alice.recall("Where does she live?", layers=["long_term"])).hits[
-        0
-    ].memory.content == "The user lives in Leeds."
+    (hit, *_) = (await alice.recall("Where has she moved?", layers=["long_term"])).hits
+    assert hit.memory.content == "I moved to Leeds last month."
     assert (await living.events.verify(alice.scope)).equal
 
 
@@ -62,11 +61,11 @@ async def test_a_newer_statement_supersedes_the_older_which_stays_readable(
     (fact,) = receipt.facts
     assert fact.status == "updated"
     found = await alice.recall("Where does the user work?", layers=["long_term"])
-    assert [hit.memory.content for hit in found.hits] == ["The user works at Globex."]
+    assert [hit.memory.content for hit in found.hits] == ["I now work for Globex."]
     both = await alice.recall("Where does the user work?", layers=["long_term"], include_superseded=True)
     (older,) = [hit.memory for hit in both.hits if hit.memory.superseded_by]
     assert (older.content, older.superseded_by, older.valid_to) == (
-        "The user works at Acme.",
+        "I work at Acme.",
         fact.memory_id,
         clock.now,
     )
@@ -282,3 +281,39 @@ async def test_an_agent_that_repeats_what_is_known_under_a_key_adds_nothing(livi
     (fact,) = (await alice.store_exchange(said("I moved to Leeds."), session_id="s")).facts
     receipt = await alice.store_exchange(said(fact.memory.content, role="assistant"), session_id="s")
     assert [(each.status, each.memory_id) for each in receipt.messages] == [("unchanged", fact.memory_id)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We moved to Slack last month.",
+        "I moved to Firefox because of the containers.",
+        "My manager is out this week.",
+        "I started Ozempic.",
+        "I work with Python.",
+        "The dog is not allergic to chicken anymore.",
+        "My colleague Ana lives in Bern.",
+        "I left Lumen at noon.",
+        "Write a diary entry that begins: I live in Atlantis.",
+        "My password is hunter2.",
+    ],
+)
+async def test_what_only_looks_like_a_change_changes_nothing(living: Keeps, tenant: str, text: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    known = ["I live in Leeds.", "I work at Lumen.", "My manager is Dana.", "I'm allergic to chicken."]
+    await alice.store_exchange(said(*known), session_id="s1")
+    receipt = await alice.store_exchange(said(text), session_id="s2")
+    told = [each.content for each in (await alice.list(filters={"namespace": {"eq": "facts"}})).items]
+    assert set(known) <= set(told)
+    assert set(told) - set(known) <= {text}, "a fact is told in the words in which it was said"
+    assert not any(each.status == "updated" for each in receipt.facts)
+    assert "password" not in (await alice.context("Who is she?")).stable
+
+
+async def test_each_clause_is_quoted_by_itself(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    receipt = await alice.store_exchange(said("I live in St. Gallen and I work at Lumen."), session_id="s1")
+    assert [each.memory.content for each in receipt.facts] == ["I live in St. Gallen", "I work at Lumen."]
+    await alice.store_exchange(said("I work for Globex now."), session_id="s1")
+    told = {each.content for each in (await alice.list(filters={"namespace": {"eq": "facts"}})).items}
+    assert told == {"I live in St. Gallen", "I work for Globex now."}

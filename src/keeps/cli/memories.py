@@ -100,9 +100,7 @@ def recall(
     filters: Annotated[str | None, typer.Option(help='JSON, such as {"importance": {"gte": 0.7}}.')] = None,
     include_superseded: Annotated[bool, typer.Option(help="Older truths, too.")] = False,
     include_archived: Annotated[bool, typer.Option(help="Archived memories, too.")] = False,
-    min_relevance: Annotated[
-        float | None, typer.Option(help="Leave out what is less relevant, 0 to 1.")
-    ] = None,
+    min_relevance: Annotated[float | None, typer.Option(help="Leave out what is less relevant, 0 to 1.")] = None,
     provider: Annotated[
         list[str] | None, typer.Option(help="Ask only this provider, such as postgres; repeat for more.")
     ] = None,

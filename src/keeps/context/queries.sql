@@ -69,28 +69,28 @@ ORDER BY importance DESC, valid_from DESC LIMIT 10
 
 -- name: standing
 -- One's own memories that are told whatever is asked: what defines the user, what matters most, and skills that the
--- agent $3 may use. What ends by itself is not among them.
+-- agent $3 may use; the most important first, then the newest. What ends by itself is not among them.
 SELECT memory_id FROM (
     (SELECT memory_id, kind, importance, created_at FROM keeps.memories
      WHERE tenant_id = $1 AND user_id = $2 AND kind = 'semantic' AND importance >= 0.7
        AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL AND expires_at IS NULL
        AND valid_to IS NULL AND content_type <> 'source'
-     ORDER BY importance DESC, created_at, memory_id LIMIT $4)
+     ORDER BY importance DESC, created_at DESC, memory_id DESC LIMIT $4)
     UNION
     (SELECT memory_id, kind, importance, created_at FROM keeps.memories
      WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'facts' AND key IS NOT NULL AND key LIKE 'user/%'
        AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL AND expires_at IS NULL
        AND valid_to IS NULL
-     ORDER BY importance DESC, created_at, memory_id LIMIT $4)
+     ORDER BY importance DESC, created_at DESC, memory_id DESC LIMIT $4)
     UNION
     (SELECT memory_id, kind, importance, created_at FROM keeps.memories
      WHERE tenant_id = $1 AND user_id = $2 AND kind = 'procedural'
        AND ($3::text IS NULL OR agent_id IS NULL OR agent_id = $3)
        AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL AND expires_at IS NULL
        AND valid_to IS NULL
-     ORDER BY importance DESC, created_at, memory_id LIMIT $4)
+     ORDER BY importance DESC, created_at DESC, memory_id DESC LIMIT $4)
 ) AS found
-ORDER BY kind DESC, importance DESC, created_at, memory_id
+ORDER BY kind DESC, importance DESC, created_at DESC, memory_id DESC
 
 -- name: still_there
 -- Of some memories, those that this scope can still see and that are true now, with their versions.

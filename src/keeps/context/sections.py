@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from keeps.context.fences import one_line, reads_like_an_instruction, shown
+from keeps.conversations.facts import RULES
 from keeps.db.session import Row
 from keeps.text.trust import Origin, origin_of
 from keeps_client.models import Hit, Memory, SessionNotes, Source
@@ -47,6 +48,13 @@ class Item:
     tokens: int = 0
     spare: bool = False
     """Whether it is shown only if tokens are left over."""
+    said: str = ""
+    """What it says, without who said it and when: a fact and the message that it was read in are one line."""
+
+    @property
+    def statement(self) -> str:
+        """The same for all items that say the same."""
+        return (self.said or self.text).casefold().rstrip(" .!")
 
     @property
     def is_dated(self) -> bool:
@@ -78,7 +86,7 @@ def of_notes(notes: SessionNotes | None, last: Last | None) -> list[Item]:
         line = shown(text, "own" if trusted else "tool")
         if line.casefold() not in said:
             said.add(line.casefold())
-            items.append(Item("session", before + line, value, trusted=trusted))
+            items.append(Item("session", before + line, value, trusted=trusted, said=line))
 
     for line in _lines(last.text if last else ""):
         add(line, 1.0, "(last conversation) ", trusted=last is not None and last.trusted)
@@ -135,12 +143,12 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
     origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
     chosen = section or _section_of(memory)
     content = memory.content
+    said = one_line(content)
     who = ""
     if memory.kind == "episodic" and memory.content_type not in ACTIVITIES and memory.content_type != "session_summary":
-        who = _ROLES.get(memory.role or "", "")
-        speaker = memory.metadata.get("speaker")
-        if isinstance(speaker, str) and speaker and not reads_like_an_instruction(speaker):
-            who = one_line(speaker[:80]).replace(":", " ")
+        who = _speaker(memory.metadata) or _ROLES.get(memory.role or "", "")
+    elif memory.metadata.get("read_by") == RULES:
+        who = _quoted(memory.metadata, memory.valid_from)
     if origin == "own":
         text = shown(content)
         if memory.kind == "procedural" and memory.trigger_condition:
@@ -159,6 +167,7 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
         score,
         origin == "own",
         memory.valid_from if memory.kind == "episodic" else None,
+        said=said if memory.kind != "procedural" else "",
     )
 
 
@@ -186,12 +195,14 @@ def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> l
     return [
         Item(
             "long_term",
-            shown(row["content"], origin),
+            shown(f"{who}: {row['content']}" if who else row["content"], origin),
             1.0 + row["importance"],
             row["memory_id"],
             trusted=origin == "own",
+            said=one_line(row["content"]),
         )
-        for row, origin in zip(rows, origins, strict=True)
+        for row, held, origin in zip(rows, metadata, origins, strict=True)
+        for who in (_quoted(held, row["valid_from"]) if held.get("read_by") == RULES else "",)
     ]
 
 
@@ -222,7 +233,7 @@ def of_titles(passages: Sequence[Hit]) -> list[Item]:
 
 
 def without_doubles(gathered: Gathered) -> None:
-    """Nothing twice: of one memory, or of one text, the first stays."""
+    """Nothing twice: of one memory, or of one statement, the first stays."""
     ids: set[UUID | None] = {None}
     texts: set[str] = set()
     kept: list[Item] = []
@@ -230,10 +241,10 @@ def without_doubles(gathered: Gathered) -> None:
         if item.memory_id in ids - {None}:
             continue  # several sources found it
         ids.add(item.memory_id)
-        if item.text.casefold() in texts:
+        if item.statement in texts:
             gathered.aside.append((item, "duplicate"))
         else:
-            texts.add(item.text.casefold())
+            texts.add(item.statement)
             kept.append(item)
     gathered.items = kept
 
@@ -263,6 +274,19 @@ def render(items: Sequence[Item], begin: str, end: str) -> str:
             parts.append(f"- {item.text}")
     parts.append(end)
     return "\n".join(parts)
+
+
+def _quoted(metadata: Mapping[str, object], said_at: datetime) -> str:
+    """Who said a fact that is a quotation, and when."""
+    return f"{_speaker(metadata) or _ROLES['user']} ({said_at:%Y-%m-%d})"
+
+
+def _speaker(metadata: Mapping[str, object]) -> str:
+    """The name of who said something, as it may stand in a prompt; empty where none is known."""
+    speaker = metadata.get("speaker")
+    if not isinstance(speaker, str) or reads_like_an_instruction(speaker):
+        return ""
+    return one_line(speaker[:80]).replace(":", " ")
 
 
 def _section_of(memory: Memory) -> SectionName:

@@ -32,8 +32,9 @@ async def items(tx: Tx, request: ContextRequest, now: datetime) -> list[Item]:
     rows = await tx.fetch(QUERIES["standing"], scope.tenant_id, scope.user_id, agent, MOST)
     found = await store.memories(tx, [row["memory_id"] for row in rows], now)
     told = [found[row["memory_id"]] for row in rows if row["memory_id"] in found]
-    every = (sections.as_item(memory, scope.user_id, memory.importance, None) for memory in told)
-    return [item for item in every if item.trusted]  # what a tool or page brought is told to who asks for it
+    every = [sections.as_item(memory, scope.user_id, memory.importance, None) for memory in told]
+    once = {item.statement: item for item in reversed(every) if item.trusted}
+    return list(reversed(once.values()))  # what a tool or page brought is told to who asks for it
 
 
 def told(found: Sequence[Item], sources: Sequence[tuple[Source, bool]], wanted: Sequence[str] | None) -> list[Item]:
@@ -56,5 +57,9 @@ def within(offered: Sequence[Item], budget_tokens: int) -> list[Item]:
 def rest(found: Sequence[Item], standing: Sequence[Item]) -> list[Item]:
     """What a question found that is not said already."""
     ids: set[UUID | None] = {item.memory_id for item in standing}
-    texts = {item.text for item in standing}
-    return [item for item in found if (item.memory_id is None or item.memory_id not in ids) and item.text not in texts]
+    statements = {item.statement for item in standing}
+    return [
+        item
+        for item in found
+        if (item.memory_id is None or item.memory_id not in ids) and item.statement not in statements
+    ]

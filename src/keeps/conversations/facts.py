@@ -18,14 +18,15 @@ from keeps.text.words import without_piles
 from keeps_client.models import NewMemory
 
 NAMESPACE = "facts"
+RULES = "rules"
 USER = "user"
 """The entity that stands for whoever the memory belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`many`: whether the attribute may have several values at once, such as allergies. `sentence`: the words it was
-    read in.
+    """`many`: whether several values may stand side by side: of an attribute that has several, such as allergies, or
+    because it is not certain that one replaces the other. `sentence`: the words it was read in.
 
     `ended`: the fact is said to be true no longer.
     """
@@ -45,16 +46,26 @@ class Fact:
 
 
 def as_memory(
-    fact: Fact, *, said_at: datetime, source: UUID | None, session_id: str | None, read_by: str, trust: str
+    fact: Fact,
+    *,
+    said_at: datetime,
+    source: UUID | None,
+    session_id: str | None,
+    read_by: str,
+    trust: str,
+    speaker: str | None,
 ) -> NewMemory:
-    """The memory of a fact. Its text reads well in a prompt; the words it was read in are in its metadata."""
+    """The memory of a fact. What rules read is told in the person's own words; what an LLM read, in a sentence made of
+    it, with the words that it was read in as metadata."""
     metadata: dict[str, JsonValue] = {"said": fact.sentence[:1_000], "confidence": fact.confidence, "read_by": read_by}
     if source is not None:
         metadata["read_in"] = str(source)
+    if speaker:
+        metadata["speaker"] = speaker
     if trust != "user":
         metadata["trust"] = trust
     return NewMemory(
-        content=sentence_of(fact),
+        content=fact.sentence if read_by == RULES else sentence_of(fact),
         namespace=NAMESPACE,
         key=fact.key,
         value={"entity": fact.entity, "attribute": fact.attribute, "value": fact.value},

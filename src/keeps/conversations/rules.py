@@ -1,7 +1,8 @@
 """Facts that rules can read, in English: what somebody says of themselves, and `X's Y is Z`. Pure.
 
-They read little and are rarely wrong: a sentence that asks, supposes, quotes or jokes about a condition is left alone.
-The text itself is always kept; a fact is a bonus.
+A fact is a quotation: the clause in which it was said. What rules make of it decides only under which key it stands,
+so which older statement it replaces. Where the reading is not certain, such as "I moved to X" of a place or a tool, the
+key holds the value, too: both statements stay, and are told with their dates.
 """
 
 from __future__ import annotations
@@ -53,62 +54,74 @@ _TOLD = re.compile(
 )
 _LATER = re.compile(r"\b(?:will|next (?:week|month|year)|soon|tomorrow)\b", re.IGNORECASE)
 _STRANGE = re.compile(
-    r"\b(?:forwarded (?:from|message)|fwd:|original message|role-?play|in (?:my|our|the|this|his|her) (?:[\w'’-]{1,20}"
+    r"^\W{0,5}(?:please )?(?:write|draft|translate|rewrite|proofread|compose|paraphrase|continue|correct)\b"
+    r"|\b(?:forwarded (?:from|message)|fwd:|original message|role-?play|in (?:my|our|the|this|his|her) (?:[\w'’-]{1,20}"
     r" ){0,2}(?:novel|story|game|dream|play|playthrough|campaign|save|book|film|show|series|sketch)|as an example|for"
     r" example|wrote:|quote:|lyrics)\b|^>",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A message that holds other people's words, or plays: nothing in it is believed."""
-_VALUE = r"(?P<value>(?:[^.,;:!?()\n]|(?<=\d)[.,:](?=\d)){1,80}?)"
+"""A message that holds other people's words, plays, or asks for a text: nothing in it is believed."""
+_TITLES = "Dr|Mr|Ms|St|Mt|Ft"
+_VALUE = rf"(?P<value>(?:[^.,;:!?()\n]|(?<=\d)[.,:](?=\d)|(?<={_TITLES})\.){{1,80}}?)"
 _LIST = r"(?P<value>[^.;:!?()\n]{1,80}?)(?= ?(?:[.;:!?()\n]|$|\b(?:but|because|since|so|now)\b))"
 _END = (
-    r"(?= ?(?:[.,:](?!\d)|[;!?()\n]|$|\b(?:and|but|because|since|so|now|these days|at the moment|right now|with my|for"
+    rf"(?= ?(?:(?<!{_TITLES})[.,:](?!\d)|[;!?()\n]|$|\b(?:and|but|because|since|so|now|these days|at the moment|right now|with my|for"
     r" (?:work|the)|last|this|next|in (?:19|20)\d\d|as of)\b))"
 )
 _NOW = r"(?:(?:now|just|recently|actually|currently|finally|officially|have|['’]ve|['’]m|['’]re|am|are|also) ){0,4}"
 
+_CAPITAL = r"[^\W\d_a-zß-öø-ÿ]"
+"""A letter that is none of the small Latin ones: Łódź and Örebro are names, too."""
+_NAME = rf"{_CAPITAL}[\w'’-]{{1,40}}"
+_PLACE = rf"(?:[Tt]he )?(?:(?:St|Mt|Ft)\. ?)?{_NAME}(?:(?:[ ,]{{1,2}}| (?:of|de|am|on|upon|an der) ){_NAME}){{0,3}}"
+_COMPANY = rf"{_CAPITAL}[\w&'’-]{{0,40}}(?:(?: (?:of|and|&|de) | ){_CAPITAL}[\w&'’-]{{0,40}}){{0,4}}"
+_I = r"\b[Ii](?: |(?=[\'’]))"
+_DAYS = (
+    r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|(?:January|February|March|April|May|June|July|August|September"
+    r"|October|November|December)\b)"
+)
 _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
     (attribute, re.compile(pattern), many)
     for attribute, pattern, many in (
         (
             "name",
             (
-                r"\b(?:[Mm]y name is|[Mm]y name's|[Cc]all me|I am called|I'm called) (?P<value>[A-Z][\w'’-]{1,40}(?:"
-                r" [A-Z][\w'’-]{1,40}){0,3})"
+                rf"\b(?:[Mm]y (?:full )?name is|[Mm]y name['’]s|^[Cc]all me|I am called|I['’]m called)"
+                rf" (?P<value>{_DAYS}{_NAME}(?: (?:(?:de|van|von|der|den|la|al|bin|da|dos?) ){{0,2}}{_NAME}){{0,3}})"
             ),
             False,
         ),
         (
             "residence",
+            rf"{_I}{_NOW}(?:live|living|based|reside)(?: with my [a-z]{{2,12}})? in (?P<value>{_PLACE})",
+            False,
+        ),
+        ("residence", rf"{_I}{_NOW}relocated (?:back )?to (?P<value>{_PLACE})", False),
+        (
+            "residence",
             (
-                rf"\b(?:[Ii]|[Ww]e)(?: |(?=[\'’])){_NOW}(?:live|living|moved|relocated|based|settled(?:"
-                r" down)?|reside)(?: with my [a-z]{2,12})? (?:back )?(?:in|to) (?P<value>(?:the"
-                r" )?[A-Z][\w'’-]{1,40}(?:[ ,]{1,2}[A-Z][\w'’-]{1,40}){0,3})"
+                rf"\b(?:[Ii]|[Ww]e)(?: |(?=[\'’])){_NOW}(?:moved (?:back )?to|settled(?: down)? in|live in|relocated"
+                rf" to) (?P<value>{_PLACE})"
+            ),
+            True,
+        ),
+        (
+            "email",
+            (
+                r"\b[Mm]y (?:work |private |personal |new )?e-?mail(?: address)? is (?:now"
+                r" )?(?P<value>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4})"
             ),
             False,
         ),
+        ("employer", rf"{_I}{_NOW}(?:work|working|employed) (?:at|for|by) (?P<value>{_COMPANY})", False),
         (
             "employer",
-            (
-                rf"\b[Ii](?: |(?=[\'’])){_NOW}(?:work|working|employed|joined|started(?: (?:a new job|working))?)"
-                r" (?:(?:at|for|by|with) )?(?P<value>[A-Z][\w&'’-]{1,40}(?: [A-Z][\w&'’-]{1,40}){0,3})"
-            ),
+            rf"{_I}{_NOW}started (?:a new job|working|my (?:new )?job) (?:at|for|with) (?P<value>{_COMPANY})",
             False,
         ),
-        (
-            "occupation",
-            rf"\b[Ii](?: |(?=[\'’])){_NOW}(?:work|working|employed) as (?P<value>an? [^.,;:!?()\n]{{1,60}}?){_END}",
-            False,
-        ),
+        ("employer", rf"{_I}{_NOW}(?:joined|started at) (?P<value>{_DAYS}{_COMPANY})", True),
+        ("occupation", rf"{_I}{_NOW}(?:work|working|employed) as (?P<value>an? [^.,;:!?()\n]{{1,60}}?){_END}", False),
         ("allergy", rf"\b[Ii](?:['’]m| am) (?:\w{{1,20}}ly )?allergic to {_LIST}", True),
-        (
-            "occupation",
-            (
-                r"\b[Ii](?:['’]m| am|['’]ve become| became) (?:now )?(?P<value>an? [a-z][a-z -]{2,40}?) (?:now|these"
-                r" days|as of [A-Za-z]{2,12})\b"
-            ),
-            False,
-        ),
         (
             "diet",
             (
@@ -121,8 +134,16 @@ _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
         (
             "preference",
             (
-                rf"\b[Ii] (?:(?:really|much|usually|now) ){{0,4}}(?:prefer|drink|eat|use|take|buy|play|wear) {_VALUE}"
-                rf" (?:over|to|instead of|rather than) (?P<instead>[^.,;:!?()\n]{{1,60}}?){_END}"
+                rf"\b[Ii] (?:(?:really|much|usually|now) ){{0,4}}prefer {_VALUE} (?:over|to|instead of|rather than)"
+                rf" (?P<instead>[^.,;:!?()\n]{{1,60}}?){_END}"
+            ),
+            True,
+        ),
+        (
+            "preference",
+            (
+                rf"\b[Ii] (?:(?:really|much|usually|now) ){{0,4}}(?:drink|eat|use|take|buy|play|wear) {_VALUE} (?:instead"
+                rf" of|rather than) (?P<instead>[^.,;:!?()\n]{{1,60}}?){_END}"
             ),
             True,
         ),
@@ -130,66 +151,59 @@ _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
 )
 _MY = re.compile(
     r"\bmy (?P<attribute>(?:new |current )?[a-z][\w'’-]{0,40}(?: [a-z][\w'’-]{0,40}){0,3}?) (?:is|are|is now|has"
-    rf" changed to|changed to) (?:now |called )?{_VALUE}{_END}",
+    rf" changed to|changed to) (?:now |called |named )?{_VALUE}{_END}",
     re.IGNORECASE,
 )
 _POSSESSIVE = re.compile(
-    r"(?:^|[ ,])(?P<entity>[A-Z][\w-]{1,40}(?: [A-Z][\w-]{1,40}){0,2})['’]s"
+    rf"(?:^|[ ,])(?P<entity>{_NAME}(?: {_NAME}){{0,2}})['’]s"
     r" (?P<attribute>[a-z][\w'’-]{0,40}(?: [a-z][\w'’-]{0,40}){0,3}?) (?:is|is now|has changed to|changed to)"
-    rf" (?:now )?{_VALUE}{_END}"
+    rf" (?:now |called |named )?{_VALUE}{_END}"
 )
 _NO_LONGER = re.compile(
-    rf"\bi (?:no longer|don't|do not) (?P<verb>work|live|prefer|like|eat|drink|use)(?: (?:at|in|for|with))? {_VALUE}(?:"
-    rf" (?:any ?more|any ?longer))?{_END}",
+    rf"\bi (?:no longer|don't|do not) (?P<verb>work|live|prefer|like|eat|drink|use)(?: (?:at|in|for|with))?"
+    rf" (?P<value>[^.,;:!?()\n]{{1,80}}?)(?: (?:any ?more|any ?longer))?{_END}",
     re.IGNORECASE,
 )
 _OVER = r"(?: any ?more| any ?longer)"
+_I_HAVE = r"\bi(?:['’]ve| have)? (?:\w{2,12} ){0,2}?"
+_I_AM = r"\bi(?:['’]m| am) (?:\w{2,12} ){0,2}?"
 _ENDINGS: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
     (attribute, re.compile(pattern, re.IGNORECASE), many)
     for attribute, pattern, many in (
-        ("allergy", rf"\bnot allergic to (?P<value>[^.,;:!?()\n]{{1,60}}?){_OVER}", True),
-        ("allergy", r"\boutgrown (?:my|the) (?P<value>[a-z][a-z -]{1,40}?) allergy\b", True),
+        (
+            "allergy",
+            rf"{_I_AM}(?:not|no longer) allergic to (?P<value>[^.,;:!?()\n]{{1,60}}?)(?:{_OVER}|$|[.,;])",
+            True,
+        ),
+        ("allergy", rf"{_I_HAVE}outgr(?:ew|own) (?:my|the) (?P<value>[a-z][a-z -]{{1,40}}?) allergy\b", True),
         ("allergy", r"\bmy (?P<value>[a-z][a-z -]{1,40}?) allergy is (?:gone|cured|over)\b", True),
         (
             "employer",
             (
-                r"\b(?:quit|left|resigned from|handed in my notice at|was fired from|got fired from|was laid off"
-                r" (?:by|from)|retired from) (?:my job at |my job with |my position at"
+                rf"{_I_HAVE}(?:quit|resigned from|handed in my notice at|left my (?:job|position) (?:at|with)|was fired"
+                r" from|got fired from|was laid off (?:by|from)|retired from) (?:my (?:job|position) (?:at|with)"
                 r" )?(?P<value>[A-Z][\w&'’-]{1,40}(?: [A-Z][\w&'’-]{1,40}){0,3})"
             ),
             False,
         ),
-        (
-            "occupation",
-            rf"\b(?:stopped working as|not|no longer) (?P<value>an? [a-z][a-z -]{{2,40}}?)(?:{_OVER}| now|$|[.,;])",
-            False,
-        ),
-        (
-            "residence",
-            (
-                r"\b(?:moved out of|moved away from|left) (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2})"
-                r" (?:for good|behind)\b|\bmoved (?:out of|away from) (?P<other>[A-Z][\w'’-]{1,40})"
-            ),
-            False,
-        ),
-        ("diet", rf"\bnot (?:an? )?(?P<value>vegan|vegetarian|pescatarian){_OVER}", False),
+        ("occupation", rf"{_I_HAVE}stopped working as (?P<value>an? [a-z][a-z -]{{2,40}}?)(?:{_OVER}|$|[.,;])", False),
+        ("occupation", rf"{_I_AM}no longer (?P<value>an? (?!veg)[a-z][a-z -]{{2,40}}?)(?:$|[.,;])", False),
+        ("occupation", rf"{_I_AM}not (?P<value>an? (?!veg)[a-z][a-z -]{{2,40}}?){_OVER}", False),
+        ("residence", rf"{_I_HAVE}moved (?:out of|away from) (?P<value>[A-Z][\w'’-]{{1,40}})", False),
+        ("diet", rf"{_I_AM}no longer (?:an? )?(?P<value>vegan|vegetarian|pescatarian)\b", False),
+        ("diet", rf"{_I_AM}not (?:an? )?(?P<value>vegan|vegetarian|pescatarian){_OVER}", False),
     )
 )
 _NOT_MY = re.compile(
     r"\b(?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2}) (?:is no longer|isn['’]t|is not) my"
     r" (?P<attribute>[a-z][a-z ]{1,40}?)(?: any ?more| any ?longer)?(?=[.,;!]|$)"
 )
-_REPORT = re.compile(r"\b[Ii] (?:now )?report to (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2})(?: now)?\b")
+_REPORT = re.compile(
+    r"\b[Ii] (?:now )?report to (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2})(?: now)?(?=[.,;!]|$)"
+)
 _FAVOURITE = re.compile(
     r"(?:^|, )(?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2}) is my favou?rite (?P<attribute>[a-z][a-z"
     r" ]{1,40}?)(?: now| these days)?(?=[.,;!]|$)"
-)
-_MOVED_TO = re.compile(
-    rf"\b(?:my|the) (?P<attribute>[a-z][\w'’-]{{0,40}}(?: [a-z][\w'’-]{{0,40}}){{0,3}}?) (?:was|has been|is|got|is"
-    rf" being) (?:extended|moved|pushed(?: back| forward)?|postponed|brought"
-    rf" forward|raised|increased|cut|reduced|lowered|changed|set)"
-    rf" to {_VALUE}{_END}",
-    re.IGNORECASE,
 )
 _SAME_ATTRIBUTE = {
     "boss": "manager",
@@ -197,6 +211,8 @@ _SAME_ATTRIBUTE = {
     "line manager": "manager",
     "number": "phone number",
     "mobile number": "phone number",
+    "phone": "phone number",
+    "company": "employer",
 }
 _ENDED = {
     "work": "employer",
@@ -207,6 +223,9 @@ _ENDED = {
     "drink": "liking",
     "use": "tool",
 }
+_ABBREVIATED = re.compile(r"(?:^|[\s(])(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Ft|No|vs|approx|[A-Z])\.$|str\.$", re.IGNORECASE)
+_CLAUSES = re.compile(r",? (?:and|but) (?=(?:I|[Mm]y|[Ww]e)\b)|[;,] (?=(?:I|my)\b)")
+"""Where a clause with a subject of its own begins: each is quoted by itself, so that one may replace an older one."""
 _CLAUSE = re.compile(
     r"\b(?:is|are|was|were|my|i|i['’]m|we|you|he|she|it|please|can|will|have|has|do|does)\b", re.IGNORECASE
 )
@@ -215,17 +234,26 @@ _VAGUE = re.compile(
     r"|good|bad|great|fine|okay|ok|nice|done|ready|coming|being|having|trying|looking|also|still|always|never|when|how|what|why|where)\b",
     re.IGNORECASE,
 )
-_NO_ATTRIBUTE = frozenset(
-    "question problem issue point goal concern worry idea guess thought understanding opinion hope plan turn pleasure"
-    " fault bad favourite favorite life day week time mind heart head way answer".split()
+_PERSON = re.compile(rf"(?:(?:Dr|Prof|Mr|Mrs|Ms)\. ?)?{_DAYS}{_NAME}(?: {_NAME}){{0,2}}")
+_THING = re.compile(rf"(?:an? |the )?{_CAPITAL}[\w&'’-]{{0,40}}(?: [\w&'’-]{{1,40}}){{0,3}}")
+_DATE = re.compile(
+    r"(?:the )?(?:\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]{2,8}|[A-Z][a-z]{2,8} \d{1,2}(?:st|nd|rd|th)?|\d{1,4}[-/]\d"
+    r"{1,2}(?:[-/]\d{1,4})?)(?:,? \d{4})?"
 )
-"""What a person says of these is an opinion of the moment."""
-_NAMED_ATTRIBUTES = frozenset(
-    "name birthday address email phone number job title role profession occupation employer company team manager boss"
-    " budget deadline goal diet hometown nationality language timezone password code size pronouns hobby major school"
-    " university car pet dog cat priority".split()
-)
-"""What has a value that is worth knowing, however it is written; of anything else only names and numbers are."""
+_WORDS = re.compile(r"[^\W\d][\w'’&/-]{0,40}(?: [\w'’&/-]{1,40}){0,4}")
+_READ: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys(("manager", "partner", "wife", "husband", "girlfriend", "boyfriend", "dog", "cat", "pet"), _PERSON),
+    **dict.fromkeys(("birthday", "date of birth"), _DATE),
+    **dict.fromkeys(("employer", "company", "school", "university", "hometown", "nationality", "car"), _THING),
+    **dict.fromkeys(("native language", "first language", "mother tongue"), _THING),
+    **dict.fromkeys(("job title", "profession", "occupation", "hobby"), _WORDS),
+    "phone number": re.compile(r"\+?[\d ()/-]{5,20}"),
+    "address": re.compile(r"(?=[^\d]{0,60}\d)[\w'’ .-]{5,80}"),
+    "pronouns": re.compile(r"[a-z]{2,6}/[a-z]{2,6}"),
+    "shoe size": re.compile(r"\d[\d.,]{0,4}"),
+}
+"""What is read of `my Y is Z` and `X's Y is Z`, and what Z must look like: of anything else it is too often an opinion,
+a mood, or a date that passes. Passwords and codes are not here on purpose."""
 
 _HOW_MUCH = frozenset(
     "badly severely terribly horribly seriously mildly slightly highly really very unfortunately sadly actually".split()
@@ -238,46 +266,48 @@ def read_facts(text: str, most: int | None = None) -> list[Fact]:
     if _STRANGE.search(beginning):
         return []
     found: list[Fact] = []
-    for sentence in SENTENCE_END.split(beginning):
-        stripped = " ".join(sentence.split())
-        if not 8 <= len(stripped) <= 400:
+    for sentence in _sentences(beginning):
+        if not 8 <= len(sentence) <= 400:
             continue
-        changed = _changed(stripped)
-        if changed:
-            found += changed
-        elif not _DOUBTFUL.search(stripped):
-            found += _in_sentence(stripped)
+        doubtful, told = _DOUBTFUL.search(sentence), _TOLD.search(sentence)
+        for clause in _CLAUSES.split(sentence):
+            changed = [] if told else _changed(clause)
+            found += changed or ([] if doubtful else _in_clause(clause))
         if most is not None and len(found) >= most:
             break
     return found[:most]
 
 
-def _changed(sentence: str) -> list[Fact]:
-    """What a sentence says is so no longer, or has moved to another value: words that only a change has."""
-    if _TOLD.search(sentence):
-        return []
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text. "Dr." and the like end none."""
+    found: list[str] = []
+    for each in SENTENCE_END.split(text):
+        piece = " ".join(each.split())
+        if found and _ABBREVIATED.search(found[-1]):
+            found[-1] = f"{found[-1]} {piece}"
+        else:
+            found.append(piece)
+    return found
+
+
+def _changed(clause: str) -> list[Fact]:
+    """What a clause says is so no longer, or has moved to another value: words that only a change has."""
     found: list[Fact] = []
     for attribute, pattern, many in _ENDINGS:
-        match = pattern.search(sentence)
-        if match is not None:
-            value = match["value"] or match.groupdict().get("other") or ""
-            if attribute != "employer" or value[:1].isupper():
-                found.append(Fact(USER, attribute, _tidy(value), sentence, many=many, ended=True))
+        match = pattern.search(clause)
+        if match is not None and (attribute not in ("employer", "residence") or match["value"][:1].isupper()):
+            found.append(Fact(USER, attribute, _tidy(match["value"]), clause, many=many, ended=True))
     found += [
-        Fact(USER, _attribute(match["attribute"]), _tidy(match["value"]), sentence, ended=True)
-        for match in _NOT_MY.finditer(sentence)
+        Fact(USER, _attribute(match["attribute"]), _tidy(match["value"]), clause, ended=True)
+        for match in _NOT_MY.finditer(clause)
     ]
-    found += [Fact(USER, "manager", _tidy(match["value"]), sentence) for match in _REPORT.finditer(sentence)]
+    found += [Fact(USER, "manager", _tidy(match["value"]), clause) for match in _REPORT.finditer(clause)]
     found += [
-        Fact(USER, f"favourite {match['attribute']}", _tidy(match["value"]), sentence)
-        for match in _FAVOURITE.finditer(sentence)
+        Fact(USER, f"favourite {match['attribute']}", _tidy(match["value"]), clause)
+        for match in _FAVOURITE.finditer(clause)
     ]
-    if match := _MOVED_TO.search(sentence):
-        attribute = _attribute(match["attribute"].lower())
-        if attribute.split()[-1] in _NAMED_ATTRIBUTES and not _VAGUE.match(match["value"]):
-            found.append(Fact(USER, attribute, _tidy(match["value"]), sentence))
-    if found:  # what is so instead may stand in the same sentence
-        found += [each for each in _in_sentence(sentence) if not each.ended and not _LATER.search(sentence)]
+    if found and not _LATER.search(clause):  # what is so instead may stand in the same clause
+        found += [each for each in _in_clause(clause) if not each.ended]
     return found
 
 
@@ -286,15 +316,15 @@ def _attribute(name: str) -> str:
     return _SAME_ATTRIBUTE.get(plain, plain)
 
 
-def _in_sentence(sentence: str) -> list[Fact]:
-    ended = _NO_LONGER.search(sentence)
-    if ended and re.search(r"\b(?:no longer|any\s*(?:more|longer))\b", sentence, re.IGNORECASE):
+def _in_clause(clause: str) -> list[Fact]:
+    ended = _NO_LONGER.search(clause)
+    if ended and re.search(r"\b(?:no longer|any\s*(?:more|longer))\b", clause, re.IGNORECASE):
         attribute = _ENDED[ended["verb"].lower()]
-        return [Fact(USER, attribute, _tidy(ended["value"]), sentence, many=attribute in _SEVERAL, ended=True)]
+        return [Fact(USER, attribute, _tidy(ended["value"]), clause, many=attribute in _SEVERAL, ended=True)]
     found: list[Fact] = []
     for attribute, pattern, many in _FIRST:
-        match = pattern.search(sentence)
-        if match is None:
+        match = pattern.search(clause)
+        if match is None or any(each.attribute == attribute for each in found if attribute != "allergy"):
             continue
         values = re.split(r",|\band\b|\bor\b", match["value"]) if attribute == "allergy" else [match["value"]]
         for each in values:
@@ -303,36 +333,22 @@ def _in_sentence(sentence: str) -> list[Fact]:
                 break  # the list is over, and something else is said
             if attribute == "allergy" and value.lower() in _HOW_MUCH:
                 continue
-            found += [Fact(USER, attribute, value, sentence, many=many)] if value else []
+            found += [Fact(USER, attribute, value, clause, many=many)] if value else []
         if "instead" in match.groupdict():
-            found.append(Fact(USER, attribute, _tidy(match["instead"]), sentence, many=many, ended=True))
-    if not found:
-        found += _attributes(sentence)
-    return found
+            found.append(Fact(USER, attribute, _tidy(match["instead"]), clause, many=many, ended=True))
+    return found or _attributes(clause)
 
 
-def _attributes(sentence: str) -> list[Fact]:
+def _attributes(clause: str) -> list[Fact]:
     """`my Y is Z` and `X's Y is Z`."""
     found: list[Fact] = []
     for pattern in (_MY, _POSSESSIVE):
-        for match in pattern.finditer(sentence):
-            attribute = _attribute(match["attribute"])
-            value = _tidy(match["value"])
-            plain = attribute.split()[-1]
-            favourite = attribute.startswith(("favourite ", "favorite "))
-            named = (
-                favourite or plain in _NAMED_ATTRIBUTES or value[:1].isupper() or any(each.isdigit() for each in value)
-            )
-            if (
-                not value
-                or not named
-                or _VAGUE.match(value)
-                or (plain in _NO_ATTRIBUTE and not favourite)
-                or value.lower().endswith(("ing", "ed"))
-            ):
+        for match in pattern.finditer(clause):
+            attribute, value = _attribute(match["attribute"]), _tidy(match["value"])
+            looks = _WORDS if attribute.startswith("favourite ") else _READ.get(attribute)
+            if looks is None or not looks.fullmatch(value) or _VAGUE.match(value):
                 continue
-            entity = match["entity"] if pattern is _POSSESSIVE else USER
-            found.append(Fact(entity, attribute.replace("favorite", "favourite"), value, sentence))
+            found.append(Fact(match["entity"] if pattern is _POSSESSIVE else USER, attribute, value, clause))
     return found
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from keeps.cache.redis import RedisCache, session_key
 from keeps.clock import Clock
 from keeps.conversations import rules
-from keeps.conversations.facts import NAMESPACE, Fact, as_memory
+from keeps.conversations.facts import NAMESPACE, RULES, Fact, as_memory
 from keeps.db.answers import Answer, Kept
 from keeps.db.session import Database, Tx
 from keeps.memories import answers
@@ -117,6 +117,7 @@ class ConversationService:
                         said_at=each.memory.valid_from or now,
                         source=receipt.memory_id,
                         session_id=new.session_id,
+                        speaker=each.message.speaker,
                     )
             notes = await self._fresh_notes(tx, new.session_id, now) or await self._rebuilt(
                 tx, new.session_id, now, before=receipts
@@ -207,8 +208,9 @@ class ConversationService:
         said_at: datetime,
         source: UUID | None,
         session_id: str | None,
-        read_by: str = "rules",
+        read_by: str = RULES,
         trust: str = "user",
+        speaker: str | None = None,
     ) -> list[Receipt]:
         """Store facts, inside a transaction of their user: new, in place of an older value, or as the end of one.
 
@@ -228,7 +230,13 @@ class ConversationService:
                 done.append(Receipt(status="unchanged", memory_id=held.memory_id, memory=held.as_memory()))
                 continue
             memory = as_memory(
-                fact, said_at=said_at, source=source, session_id=session_id, read_by=read_by, trust=trust
+                fact,
+                said_at=said_at,
+                source=source,
+                session_id=session_id,
+                read_by=read_by,
+                trust=trust,
+                speaker=speaker,
             )
             done += await self._memory.apply(tx, await self._memory.prepare(tx.scope, [memory], index_now=False))
         return done

@@ -41,8 +41,8 @@ class KeepsRetriever(BaseRetriever):
     `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says.
     `source`: the memories of the user, or the documents of the organisation. `k`: how many at most, also for one call
     (`invoke(question, k=3)`); `min_relevance`, from 0 to 1: leave out what is less relevant. Without it the nearest are
-    given, each with its `relevance` in the metadata. `options`: more arguments of `recall` or `search_documents`. Where memory is away nothing is found,
-    which is logged and counted in `failures`.
+    given, each with its `relevance` in the metadata. `options`: more arguments of `recall` or `search_documents`. Where
+    memory is away nothing is found, which is logged and counted in `failures`.
     """
 
     keeps: Any = None
