@@ -317,3 +317,17 @@ async def test_each_clause_is_quoted_by_itself(living: Keeps, tenant: str) -> No
     await alice.store_exchange(said("I work for Globex now."), session_id="s1")
     told = {each.content for each in (await alice.list(filters={"namespace": {"eq": "facts"}})).items}
     assert told == {"I live in St. Gallen", "I work for Globex now."}
+
+
+async def test_a_statement_is_found_and_told_once(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    allergies = "I'm allergic to peanuts and shellfish."
+    receipt = await alice.store_exchange(said(allergies), session_id="s1")
+    assert [each.memory.content for each in receipt.facts] == [allergies, allergies], "either may end by itself"
+    await alice.remember_many([{"content": f"{each} allergic people came."} for each in ("Two", "Three", "Four")])
+    found = [hit.memory.content for hit in (await alice.recall("allergic", limit=4)).hits]
+    assert len(found) == len(set(found)) == 4, "others take the places of what is not told again"
+    assert (await alice.context("allergic", session_id="s1")).text.count(allergies) == 1
+    await alice.store_exchange(said("I'm no longer allergic to shellfish."), session_id="s1")
+    held = (await alice.list(filters={"namespace": {"eq": "facts"}})).items
+    assert [each.value["value"] for each in held if each.valid_to is None] == ["peanuts"]

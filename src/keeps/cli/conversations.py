@@ -96,9 +96,8 @@ def say(
             f"{len(receipt.messages) - receipt.recalled} stored, {receipt.notes.message_count} messages in this"
             " conversation"
         )
-        for fact in receipt.facts:
-            if fact.memory:
-                out.print(f"  [green]{fact.status}[/]  {escape(fact.memory.content)}", highlight=False)
+        for status, content in dict.fromkeys((each.status, each.memory.content) for each in receipt.facts if each.memory):
+            out.print(f"  [green]{status}[/]  {escape(content)}", highlight=False)
 
     run(work)
 

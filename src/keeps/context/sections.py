@@ -8,9 +8,8 @@ from datetime import datetime
 from uuid import UUID
 
 from keeps.context.fences import one_line, reads_like_an_instruction, shown
-from keeps.conversations.facts import RULES
 from keeps.db.session import Row
-from keeps.text.trust import Origin, origin_of
+from keeps.text.trust import Origin, is_quotation, origin_of
 from keeps_client.models import Hit, Memory, SessionNotes, Source
 from keeps_client.models.context import SectionName
 
@@ -147,7 +146,7 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
     who = ""
     if memory.kind == "episodic" and memory.content_type not in ACTIVITIES and memory.content_type != "session_summary":
         who = _speaker(memory.metadata) or _ROLES.get(memory.role or "", "")
-    elif memory.metadata.get("read_by") == RULES:
+    elif is_quotation(memory.metadata):
         who = _quoted(memory.metadata, memory.valid_from)
     if origin == "own":
         text = shown(content)
@@ -202,7 +201,7 @@ def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> l
             said=one_line(row["content"]),
         )
         for row, held, origin in zip(rows, metadata, origins, strict=True)
-        for who in (_quoted(held, row["valid_from"]) if held.get("read_by") == RULES else "",)
+        for who in (_quoted(held, row["valid_from"]) if is_quotation(held) else "",)
     ]
 
 

@@ -14,11 +14,11 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
+from keeps.text.trust import RULES
 from keeps.text.words import without_piles
 from keeps_client.models import NewMemory
 
 NAMESPACE = "facts"
-RULES = "rules"
 USER = "user"
 """The entity that stands for whoever the memory belongs to."""
 

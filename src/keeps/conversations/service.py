@@ -14,7 +14,7 @@ from uuid import UUID
 from keeps.cache.redis import RedisCache, session_key
 from keeps.clock import Clock
 from keeps.conversations import rules
-from keeps.conversations.facts import NAMESPACE, RULES, Fact, as_memory
+from keeps.conversations.facts import NAMESPACE, Fact, as_memory
 from keeps.db.answers import Answer, Kept
 from keeps.db.session import Database, Tx
 from keeps.memories import answers
@@ -28,7 +28,7 @@ from keeps.sessions import store as sessions
 from keeps.sessions.notes import CONSOLIDATED_AFTER_END
 from keeps.sessions.service import SessionService
 from keeps.tenants.service import Introducer
-from keeps.text.trust import origin_of
+from keeps.text.trust import RULES, origin_of
 from keeps_client.checked import validated
 from keeps_client.errors import NotFoundError
 from keeps_client.models import (

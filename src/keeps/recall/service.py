@@ -31,6 +31,7 @@ from keeps.recall.reranking import RERANKED, Reranking
 from keeps.recall.rows import Rows, Turns
 from keeps.scope import Scope
 from keeps.text.searched import embedded_text
+from keeps.text.trust import is_quotation
 from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
 from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
@@ -116,19 +117,15 @@ class RecallService:
             failed += [] if read else ["reranker"]
             if time.perf_counter() - asked > LOOKED_AT_AGAIN_SECONDS:
                 memories = await self._still_there(scope, ranking, memories, now)
-        hits = [
-            Hit.model_construct(
-                memory=memories[memory_id],
-                score=float(ranking.total[position]),
-                provider_id="vector" if request.scope == "indexed" else "postgres",
-                tier=ranking.tier(position),
-                explanation=ranking.explanation(position) if request.explain else None,
-                relevance=_said(ranking.relevance[position]),
-                similarity=_said(ranking.similarity[position]),
-            )
-            for memory_id, position in zip(ranking.first(request.limit), ranking.order, strict=False)
-            if memory_id in memories
-        ]
+        hits = _hits(ranking, memories, request.limit)
+        told = _once(hits)
+        if len(told) < len(hits):
+            end = request.limit + len(hits) - len(told)
+            if not ranking.past:
+                async with self._database.reading(scope) as tx:
+                    memories = await store.memories(tx, ranking.first(end), now)
+            told = _once(_hits(ranking, memories, end))[: request.limit]
+        hits = told
         if query is not None and query.tokens is not None:
             passages = await self._passages(hits, ranking, query)
             hits = [
@@ -264,6 +261,38 @@ class RecallService:
             for memory_id, memory in again.items()
             if memory_id in memories and memory.version == memories[memory_id].version
         }
+
+
+def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[Hit]:
+    """Those of the best that are still there."""
+    request = ranking.request
+    return [
+        Hit.model_construct(
+            memory=memories[memory_id],
+            score=float(ranking.total[position]),
+            provider_id="vector" if request.scope == "indexed" else "postgres",
+            tier=ranking.tier(position),
+            explanation=ranking.explanation(position) if request.explain else None,
+            relevance=_said(ranking.relevance[position]),
+            similarity=_said(ranking.similarity[position]),
+        )
+        for memory_id, position in zip(ranking.first(end), ranking.order, strict=False)
+        if memory_id in memories
+    ]
+
+
+def _once(hits: Sequence[Hit]) -> list[Hit]:
+    """Each statement once: of a fact that is a quotation, the message that consists of it, and others like it, the
+    best."""
+    told: dict[tuple[str, str], bool] = {}
+    kept: list[Hit] = []
+    for hit in hits:
+        statement, quoted = (hit.memory.user_id, hit.memory.content), is_quotation(hit.memory.metadata)
+        if statement in told and (quoted or told[statement]):
+            continue
+        told[statement] = quoted or told.get(statement, False)
+        kept.append(hit)
+    return kept
 
 
 def _said(score: float) -> float | None:

@@ -9,7 +9,14 @@ from typing import Literal
 Origin = Literal["own", "shared", "tool"]
 TRUSTED = frozenset((None, "user", "agent", "own", "high"))
 """What `metadata.trust` may say of one's own words; anything else means that they came from outside."""
+RULES = "rules"
+"""`metadata.read_by` of a fact that rules read; its text is the clause in which it was said."""
 _FROM_OUTSIDE = re.compile(r"(?:tool|web|page|e?mail|mcp|file|ftp|https?)\s{0,5}:", re.IGNORECASE)
+
+
+def is_quotation(metadata: Mapping[str, object]) -> bool:
+    """Whether a memory is a fact that is told in the words in which it was said."""
+    return metadata.get("read_by") == RULES
 
 
 def origin_of(role: str | None, source: str | None, metadata: Mapping[str, object], *, own: bool = True) -> Origin:
