@@ -217,6 +217,17 @@ async def test_a_killed_server_comes_back_with_every_committed_row(new_home: Cal
     await opened.close()
 
 
+async def test_a_server_that_recovers_is_waited_for(made_home: Callable[..., Path]) -> None:
+    async with await EmbeddedPostgres.open(made_home()) as opened:
+        for _ in range(3):
+            async with opened.administered() as connection:
+                os.kill(connection.get_server_pid(), signal.SIGKILL)  # the server takes that for a crash of all
+                with pytest.raises((asyncpg.PostgresError, OSError)):
+                    await connection.fetchval("SELECT pg_sleep(60)")
+            async with opened.administered() as connection:
+                assert await connection.fetchval("SELECT 1") == 1
+
+
 async def test_a_pid_file_that_names_someone_elses_process_is_not_believed(new_home: Callable[..., Path]) -> None:
     home = new_home()
     opened = await EmbeddedPostgres.open(home)

@@ -96,7 +96,8 @@ def say(
             f"{len(receipt.messages) - receipt.recalled} stored, {receipt.notes.message_count} messages in this"
             " conversation"
         )
-        for status, content in dict.fromkeys((each.status, each.memory.content) for each in receipt.facts if each.memory):
+        facts = [(each.status, each.memory.content) for each in receipt.facts if each.memory]
+        for status, content in dict.fromkeys(facts):
             out.print(f"  [green]{status}[/]  {escape(content)}", highlight=False)
 
     run(work)

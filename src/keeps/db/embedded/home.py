@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
@@ -46,6 +47,7 @@ from keeps_client.errors import UnavailableError
 
 _PROBE = Statements("keeps.db", file_name="probe.sql")
 START_TIMEOUT_SECONDS = 600.0
+RECOVERY_SECONDS = 60.0
 RESTORING = "restoring"
 LOG_BYTES = 16 << 20
 
@@ -139,9 +141,20 @@ class EmbeddedPostgres:
 
     @asynccontextmanager
     async def administered(self) -> AsyncGenerator[asyncpg.Connection]:
-        """A connection as PostgreSQL's administrator, for backups. Raises UnavailableError for what goes wrong."""
+        """A connection as PostgreSQL's administrator, for backups. Raises UnavailableError for what goes wrong.
+
+        A server that recovers, after a crash or a full disk, is waited for.
+        """
+        deadline = monotonic() + RECOVERY_SECONDS
         try:
-            connection = await asyncpg.connect(self.url(servers.SUPERUSER))
+            while True:
+                try:
+                    connection = await asyncpg.connect(self.url(servers.SUPERUSER))
+                    break
+                except asyncpg.CannotConnectNowError:
+                    if monotonic() > deadline:
+                        raise
+                    await asyncio.sleep(POLL_SECONDS)
             try:
                 yield connection
             finally:
