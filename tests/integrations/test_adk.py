@@ -166,9 +166,9 @@ async def test_memories_and_parts_of_a_session_are_stored(service: KeepsMemorySe
     await service.add_memory(app_name="concierge", user_id="alice", memories=[entry])
     kept = (await service.search_memory(app_name="concierge", user_id="alice", query="moon landing")).memories[0]
     assert (kept.author, kept.timestamp) == ("curator", "1969-07-20T20:17:40+00:00")
-    assert (await service.search_memory(app_name="concierge", user_id="alice", query="hens")).memories[
-        0
-    ].custom_metadata == {"mood": "glad"}
+    hens = (await service.search_memory(app_name="concierge", user_id="alice", query="hens")).memories[0]
+    assert hens.custom_metadata["mood"] == "glad"
+    assert set(hens.custom_metadata) == {"mood", "relevance"}
 
 
 async def test_where_memory_is_away_the_agent_goes_on(tenant: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from time import monotonic
 from typing import Any, Literal
 
 from keeps.cells.copying import LOCKED, Copy, Ends, Place, made, until
@@ -44,6 +45,7 @@ HOLD_SECONDS, WAIT_FOR_WRITERS = 5.0, "3000"
 """So long writers are held at most; so many milliseconds the move waits for the one at work."""
 HOLDS = 20
 READERS_SECONDS = 60.0
+ENDING_SECONDS = 3.0
 
 
 @dataclass(slots=True)
@@ -79,8 +81,12 @@ class Mover:
             opened = {}
             for end, place in self._places.items():
                 opened[end] = await stack.enter_async_context(administered(place.url))
-            (row,) = await opened["main"].fetch(QUERIES["one_mover"].text, self._tenant_id)
-            if not row["held"]:
+            # The connection of a mover that was just ended holds the lock until its server has noticed.
+            deadline = monotonic() + ENDING_SECONDS
+            while not await opened["main"].fetchval(QUERIES["one_mover"].text, self._tenant_id):
+                if monotonic() < deadline:
+                    await asyncio.sleep(0.05)
+                    continue
                 raise ConflictError(f"tenant {self._tenant_id} is being moved already; wait for that")
             yield Ends(**opened)
 
