@@ -27,7 +27,7 @@ from rich.progress import track
 from benchmarks import quality, temporary_folder
 from keeps import Keeps, Scope
 from keeps.ai.tokens import choose_counter
-from keeps.context.fences import shown
+from keeps.text.fences import shown
 
 RAW = (
     "SELECT memory_id FROM keeps.memory_vectors WHERE tenant_id = $1 AND audience = $2 AND life = 'current' ORDER BY"

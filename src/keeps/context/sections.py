@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from keeps.context.fences import one_line, reads_like_an_instruction, shown
 from keeps.db.session import Row
+from keeps.text.fences import one_line, reads_like_an_instruction, shown
 from keeps.text.trust import Origin, is_quotation, origin_of
 from keeps_client.models import Hit, Memory, SessionNotes, Source
 from keeps_client.models.context import SectionName
@@ -48,7 +48,8 @@ class Item:
     spare: bool = False
     """Whether it is shown only if tokens are left over."""
     said: str = ""
-    """What it says, without who said it and when: a fact and the message that it was read in are one line."""
+    """Who of one's own side said it, and what, where that is a person's own statement: a fact and the message that it
+    was read in are one line. What others say is compared with its mark."""
 
     @property
     def statement(self) -> str:
@@ -85,7 +86,8 @@ def of_notes(notes: SessionNotes | None, last: Last | None) -> list[Item]:
         line = shown(text, "own" if trusted else "tool")
         if line.casefold() not in said:
             said.add(line.casefold())
-            items.append(Item("session", before + line, value, trusted=trusted, said=line))
+            said_by_user = f"user: {line}" if trusted and before == f"{_ROLES['user']}: " else ""
+            items.append(Item("session", before + line, value, trusted=trusted, said=said_by_user))
 
     for line in _lines(last.text if last else ""):
         add(line, 1.0, "(last conversation) ", trusted=last is not None and last.trusted)
@@ -142,12 +144,13 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
     origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
     chosen = section or _section_of(memory)
     content = memory.content
-    said = one_line(content)
-    who = ""
+    who, said = "", ""
     if memory.kind == "episodic" and memory.content_type not in ACTIVITIES and memory.content_type != "session_summary":
         who = _speaker(memory.metadata) or _ROLES.get(memory.role or "", "")
-    elif is_quotation(memory.metadata):
+    elif is_quotation(memory.metadata) and origin == "own":
         who = _quoted(memory.metadata, memory.valid_from)
+    if origin == "own" and (memory.kind == "semantic" or (memory.kind == "episodic" and memory.role == "user")):
+        said = f"{_speaker(memory.metadata) or 'user'}: {one_line(content)}"
     if origin == "own":
         text = shown(content)
         if memory.kind == "procedural" and memory.trigger_condition:
@@ -166,7 +169,7 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
         score,
         origin == "own",
         memory.valid_from if memory.kind == "episodic" else None,
-        said=said if memory.kind != "procedural" else "",
+        said=said,
     )
 
 
@@ -198,7 +201,7 @@ def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> l
             1.0 + row["importance"],
             row["memory_id"],
             trusted=origin == "own",
-            said=one_line(row["content"]),
+            said=f"{_speaker(held) or 'user'}: {one_line(row['content'])}" if origin == "own" else "",
         )
         for row, held, origin in zip(rows, metadata, origins, strict=True)
         for who in (_quoted(held, row["valid_from"]) if is_quotation(held) else "",)
@@ -285,7 +288,8 @@ def _speaker(metadata: Mapping[str, object]) -> str:
     speaker = metadata.get("speaker")
     if not isinstance(speaker, str) or reads_like_an_instruction(speaker):
         return ""
-    return one_line(speaker[:80]).replace(":", " ")
+    name = one_line(speaker[:80]).replace(":", " ").strip()
+    return "" if name.casefold() in _RESERVED else name
 
 
 def _section_of(memory: Memory) -> SectionName:
@@ -300,4 +304,6 @@ def _lines(text: str) -> list[str]:
     return [each.removeprefix("- ").strip() for each in text.splitlines() if each.strip(" -")]
 
 
+_RESERVED = frozenset(("user", "agent", "assistant", "system", "tool", "developer"))
+"""Names that mark a role in a prompt; no speaker may have one."""
 _ROLES = {"user": "User", "assistant": "Agent", "system": "System", "tool": "Tool"}

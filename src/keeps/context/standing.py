@@ -33,8 +33,11 @@ async def items(tx: Tx, request: ContextRequest, now: datetime) -> list[Item]:
     found = await store.memories(tx, [row["memory_id"] for row in rows], now)
     told = [found[row["memory_id"]] for row in rows if row["memory_id"] in found]
     every = [sections.as_item(memory, scope.user_id, memory.importance, None) for memory in told]
-    once = {item.statement: item for item in reversed(every) if item.trusted}
-    return list(reversed(once.values()))  # what a tool or page brought is told to who asks for it
+    once: dict[str, Item] = {}
+    for item in every:
+        if item.trusted:  # what a tool or page brought is told to who asks for it
+            once.setdefault(item.statement, item)
+    return list(once.values())
 
 
 def told(found: Sequence[Item], sources: Sequence[tuple[Source, bool]], wanted: Sequence[str] | None) -> list[Item]:

@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 
 from keeps.conversations.facts import USER, Fact
+from keeps.text.fences import reads_like_an_instruction
 from keeps.text.names import SENTENCE_END
 
 MAX_CHARACTERS = 8_000
+SHORTEST, LONGEST, LONGEST_CLAUSE = 8, 400, 200
+"""Characters of a sentence, and of a clause, in which a fact is read."""
 _DOUBTFUL = re.compile(
     r"\?|[\"“”«»]|^[‘'>]|[\s(:][‘'](?=[^\W\d])"
     # supposed, wished, planned
@@ -54,7 +57,10 @@ _TOLD = re.compile(
 )
 _LATER = re.compile(r"\b(?:will|next (?:week|month|year)|soon|tomorrow)\b", re.IGNORECASE)
 _STRANGE = re.compile(
-    r"^\W{0,5}(?:please )?(?:write|draft|translate|rewrite|proofread|compose|paraphrase|continue|correct)\b"
+    r"^\W{0,5}(?:please )?(?:write|draft|translate|rewrite|proofread|compose|paraphrase|continue|correct|summari[sz]e"
+    r"|explain|review|reply to|respond to)\b|:[ \t]{0,5}\n"
+    r"|\b(?:this|following|below)(?: \w{1,12})? (?:page|e?-?mail|text|message|letter|article|post|document|bio|profile|thread"
+    r"|review|paragraph|sentence)\b"
     r"|\b(?:forwarded (?:from|message)|fwd:|original message|role-?play|in (?:my|our|the|this|his|her) (?:[\w'’-]{1,20}"
     r" ){0,2}(?:novel|story|game|dream|play|playthrough|campaign|save|book|film|show|series|sketch)|as an example|for"
     r" example|wrote:|quote:|lyrics)\b|^>",
@@ -165,8 +171,9 @@ _NO_LONGER = re.compile(
     re.IGNORECASE,
 )
 _OVER = r"(?: any ?more| any ?longer)"
-_I_HAVE = r"\bi(?:['’]ve| have)? (?:\w{2,12} ){0,2}?"
-_I_AM = r"\bi(?:['’]m| am) (?:\w{2,12} ){0,2}?"
+_JUST = r"(?:(?:just|finally|recently|now|already|officially|actually|also|then|sadly|luckily) ){0,2}"
+_I_HAVE = rf"\bi(?:['’]ve| have)? {_JUST}"
+_I_AM = rf"\bi(?:['’]m| am) {_JUST}"
 _ENDINGS: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
     (attribute, re.compile(pattern, re.IGNORECASE), many)
     for attribute, pattern, many in (
@@ -176,7 +183,7 @@ _ENDINGS: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
             True,
         ),
         ("allergy", rf"{_I_HAVE}outgr(?:ew|own) (?:my|the) (?P<value>[a-z][a-z -]{{1,40}}?) allergy\b", True),
-        ("allergy", r"\bmy (?P<value>[a-z][a-z -]{1,40}?) allergy is (?:gone|cured|over)\b", True),
+        ("allergy", r"\bmy (?P<value>[a-z][a-z -]{1,40}?) allergy is (?:gone|cured|over)(?=[.,;!]|$)", True),
         (
             "employer",
             (
@@ -199,11 +206,16 @@ _NOT_MY = re.compile(
     r" (?P<attribute>[a-z][a-z ]{1,40}?)(?: any ?more| any ?longer)?(?=[.,;!]|$)"
 )
 _REPORT = re.compile(
-    r"\b[Ii] (?:now )?report to (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2})(?: now)?(?=[.,;!]|$)"
+    r"^[Ii] (?:now )?report to (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2})(?: now)?(?=[.,;!]|$)"
 )
 _FAVOURITE = re.compile(
     r"(?:^|, )(?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2}) is my favou?rite (?P<attribute>[a-z][a-z"
     r" ]{1,40}?)(?: now| these days)?(?=[.,;!]|$)"
+)
+_NEGATED = re.compile(
+    r"\b(?:not|never|cannot|no one|nobody|doubt\w{0,3}|whether|should|could|may|might|will|wrong|untrue"
+    r"|\w{2,8}n['’]t)\b",
+    re.IGNORECASE,
 )
 _SAME_ATTRIBUTE = {
     "boss": "manager",
@@ -267,12 +279,13 @@ def read_facts(text: str, most: int | None = None) -> list[Fact]:
         return []
     found: list[Fact] = []
     for sentence in _sentences(beginning):
-        if not 8 <= len(sentence) <= 400:
+        if not SHORTEST <= len(sentence) <= LONGEST:
             continue
         doubtful, told = _DOUBTFUL.search(sentence), _TOLD.search(sentence)
         for clause in _CLAUSES.split(sentence):
-            changed = [] if told else _changed(clause)
-            found += changed or ([] if doubtful else _in_clause(clause))
+            if len(clause) <= LONGEST_CLAUSE and not reads_like_an_instruction(clause):
+                changed = [] if told else _changed(clause)
+                found += changed or ([] if doubtful else _in_clause(clause))
         if most is not None and len(found) >= most:
             break
     return found[:most]
@@ -283,7 +296,7 @@ def _sentences(text: str) -> list[str]:
     found: list[str] = []
     for each in SENTENCE_END.split(text):
         piece = " ".join(each.split())
-        if found and _ABBREVIATED.search(found[-1]):
+        if found and len(found[-1]) <= LONGEST and _ABBREVIATED.search(found[-1][-12:]):
             found[-1] = f"{found[-1]} {piece}"
         else:
             found.append(piece)
@@ -295,7 +308,9 @@ def _changed(clause: str) -> list[Fact]:
     found: list[Fact] = []
     for attribute, pattern, many in _ENDINGS:
         match = pattern.search(clause)
-        if match is not None and (attribute not in ("employer", "residence") or match["value"][:1].isupper()):
+        if match is None or _NEGATED.search(clause[: match.start()]):
+            continue
+        if match["value"].strip() and (attribute not in ("employer", "residence") or match["value"][:1].isupper()):
             found.append(Fact(USER, attribute, _tidy(match["value"]), clause, many=many, ended=True))
     found += [
         Fact(USER, _attribute(match["attribute"]), _tidy(match["value"]), clause, ended=True)

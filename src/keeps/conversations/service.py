@@ -407,5 +407,6 @@ def _value_of(value: object) -> str | None:
 
 
 def _same_value(held: object, value: str) -> bool:
-    stored = _value_of(held)
-    return stored is not None and (stored.casefold() == value.casefold() or value.casefold() in stored.casefold())
+    """Whether a stored value is this one, or has it among its words."""
+    stored, said = (_value_of(held) or "").casefold().split(), value.casefold().split()
+    return bool(said) and any(stored[at : at + len(said)] == said for at in range(len(stored)))

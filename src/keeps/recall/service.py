@@ -38,6 +38,7 @@ from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResul
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 30
+MOST_REPEATED = 40
 ASKED_KEPT, ASKED_SECONDS = 512, 600.0
 MOST_ASKED = 1_200
 """Of a longer question, the words of so many characters are looked for: about as many as are searched at all. Its
@@ -119,8 +120,8 @@ class RecallService:
                 memories = await self._still_there(scope, ranking, memories, now)
         hits = _hits(ranking, memories, request.limit)
         told = _once(hits)
-        if len(told) < len(hits):
-            end = request.limit + len(hits) - len(told)
+        if len(told) < len(hits):  # others take the places of what is not told again
+            end = request.limit + MOST_REPEATED
             if not ranking.past:
                 async with self._database.reading(scope) as tx:
                     memories = await store.memories(tx, ranking.first(end), now)

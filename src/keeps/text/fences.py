@@ -20,7 +20,7 @@ _INSTRUCTION = re.compile(
     r"|\b(?:do not|don't|never)"
     r" (?:tell|inform|mention|reveal|ask)\b|\b(?:reveal|print|repeat|output|show|leak|exfiltrate)\b.{0,40}\b(?:prompt|instructions?|secrets?|passwords?|keys?|tokens?|credentials?)\b"
     r"|\b(?:send|forward|post|upload|transfer|wire|pay|delete|drop|execute|run|call|open|visit|click|install|download|email)\b.{0,60}\b(?:to|the|this|all|from|at|https?:)\b"
-    r"|(?:^|\s)(?:system|assistant|user|developer)\s*:|<\|?/?(?:system|assistant|im_start|im_end|instructions?)",
+    r"|(?:^|\s)(?:system|assistant|agent|user|developer)\s*(?:\([^()]{0,20}\)\s*)?:|<\|?/?(?:system|assistant|im_start|im_end|instructions?)",
     re.IGNORECASE,
 )
 _JOINER = "\u200d"
