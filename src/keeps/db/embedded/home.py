@@ -151,7 +151,7 @@ class EmbeddedPostgres:
                 try:
                     connection = await asyncpg.connect(self.url(servers.SUPERUSER))
                     break
-                except asyncpg.CannotConnectNowError:
+                except (asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError, ConnectionResetError):
                     if monotonic() > deadline:
                         raise
                     await asyncio.sleep(POLL_SECONDS)
