@@ -38,7 +38,9 @@ async def test_rules_replace_no_truth(keeps: Keeps) -> None:
     found = await judged.statements(keeps)
     assert found["traps"] >= 100
     assert found.get("traps, replaced", 0) <= 0.02 * found["traps"], found["wrong"]
-    assert found["changes, caught"] >= 0.25 * found["changes"]
+    # What is not certain replaces nothing: both are told.
+    assert found["changes, caught"] >= 0.15 * found["changes"]
+    assert found["changes, caught"] + found["changes, half"] >= 0.55 * found["changes"]
 
 
 @pytest.mark.load

@@ -167,7 +167,7 @@ _POSSESSIVE = re.compile(
 )
 _NO_LONGER = re.compile(
     rf"\bi (?:no longer|don't|do not) (?P<verb>work|live|prefer|like|eat|drink|use)(?: (?:at|in|for|with))?"
-    rf" (?P<value>[^.,;:!?()\n]{{1,80}}?)(?: (?:any ?more|any ?longer))?{_END}",
+    rf" (?P<value>[^\s.,;:!?()]{{1,30}}(?: [^\s.,;:!?()]{{1,30}}){{0,5}}?)(?: (?:any ?more|any ?longer))?{_END}",
     re.IGNORECASE,
 )
 _OVER = r"(?: any ?more| any ?longer)"
@@ -206,7 +206,8 @@ _NOT_MY = re.compile(
     r" (?P<attribute>[a-z][a-z ]{1,40}?)(?: any ?more| any ?longer)?(?=[.,;!]|$)"
 )
 _REPORT = re.compile(
-    r"^[Ii] (?:now )?report to (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2})(?: now)?(?=[.,;!]|$)"
+    r"(?:^|\bsince \w{1,20} |\bso )[Ii] (?:now )?report to (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2})(?: now"
+    r"| these days)?(?=[.,;!]|$)"
 )
 _FAVOURITE = re.compile(
     r"(?:^|, )(?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2}) is my favou?rite (?P<attribute>[a-z][a-z"
