@@ -366,3 +366,22 @@ async def test_nobody_elses_words_take_the_place_of_ones_own(living: Keeps, tena
 def test_a_message_of_abbreviations_is_no_endless_sentence() -> None:
     """Each piece is looked at together with those before it."""
     assert max(len(each) for each in rules._sentences("A. " * 2_500)) <= rules.LONGEST + 5  # noqa: SLF001
+
+
+@pytest.mark.parametrize(
+    ("statement", "end"),
+    [
+        ("I joined Globex.", "I no longer work at Globex."),
+        ("I moved to Leeds.", "I've moved out of Leeds."),
+        ("I work at Globex.", "I quit my job at Globex."),
+    ],
+)
+async def test_an_end_reaches_what_was_not_read_with_certainty(
+    living: Keeps, tenant: str, statement: str, end: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    (fact,) = (await alice.store_exchange(said(statement), session_id="s1")).facts
+    await alice.store_exchange(said(f"It is not true that {end}"), session_id="s1")
+    assert (await alice.get(fact.memory_id)).valid_to is None
+    await alice.store_exchange(said(end), session_id="s1")
+    assert (await alice.get(fact.memory_id)).valid_to is not None

@@ -25,8 +25,8 @@ USER = "user"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`many`: whether several values may stand side by side: of an attribute that has several, such as allergies, or
-    because it is not certain that one replaces the other. `sentence`: the words it was read in.
+    """`keyed_by_value`: whether several values may stand side by side: of an attribute that has several, such as
+    allergies, or because it is not certain that one replaces the other. `sentence`: the words it was read in.
 
     `ended`: the fact is said to be true no longer.
     """
@@ -36,12 +36,12 @@ class Fact:
     value: str
     sentence: str
     confidence: float = 0.9
-    many: bool = False
+    keyed_by_value: bool = False
     ended: bool = False
 
     @property
     def key(self) -> str:
-        parts = [self.entity, self.attribute, *([self.value] if self.many else [])]
+        parts = [self.entity, self.attribute, *([self.value] if self.keyed_by_value else [])]
         return "/".join(_slug(each) for each in parts)[:255]
 
 

@@ -87,8 +87,8 @@ _DAYS = (
     r"|October|November|December)\b)"
 )
 _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
-    (attribute, re.compile(pattern), many)
-    for attribute, pattern, many in (
+    (attribute, re.compile(pattern), keyed_by_value)
+    for attribute, pattern, keyed_by_value in (
         (
             "name",
             (
@@ -175,8 +175,8 @@ _JUST = r"(?:(?:just|finally|recently|now|already|officially|actually|also|then|
 _I_HAVE = rf"\bi(?:['’]ve| have)? {_JUST}"
 _I_AM = rf"\bi(?:['’]m| am) {_JUST}"
 _ENDINGS: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
-    (attribute, re.compile(pattern, re.IGNORECASE), many)
-    for attribute, pattern, many in (
+    (attribute, re.compile(pattern, re.IGNORECASE), keyed_by_value)
+    for attribute, pattern, keyed_by_value in (
         (
             "allergy",
             rf"{_I_AM}(?:not|no longer) allergic to (?P<value>[^.,;:!?()\n]{{1,60}}?)(?:{_OVER}|$|[.,;])",
@@ -257,7 +257,7 @@ _WORDS = re.compile(r"[^\W\d][\w'’&/-]{0,40}(?: [\w'’&/-]{1,40}){0,4}")
 _READ: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(("manager", "partner", "wife", "husband", "girlfriend", "boyfriend", "dog", "cat", "pet"), _PERSON),
     **dict.fromkeys(("birthday", "date of birth"), _DATE),
-    **dict.fromkeys(("employer", "company", "school", "university", "hometown", "nationality", "car"), _THING),
+    **dict.fromkeys(("employer", "school", "university", "hometown", "nationality", "car"), _THING),
     **dict.fromkeys(("native language", "first language", "mother tongue"), _THING),
     **dict.fromkeys(("job title", "profession", "occupation", "hobby"), _WORDS),
     "phone number": re.compile(r"\+?[\d ()/-]{5,20}"),
@@ -307,15 +307,18 @@ def _sentences(text: str) -> list[str]:
 def _changed(clause: str) -> list[Fact]:
     """What a clause says is so no longer, or has moved to another value: words that only a change has."""
     found: list[Fact] = []
-    for attribute, pattern, many in _ENDINGS:
+    for attribute, pattern, keyed_by_value in _ENDINGS:
         match = pattern.search(clause)
-        if match is None or _NEGATED.search(clause[: match.start()]):
+        if match is None or _is_denied(clause, match):
             continue
         if match["value"].strip() and (attribute not in ("employer", "residence") or match["value"][:1].isupper()):
-            found.append(Fact(USER, attribute, _tidy(match["value"]), clause, many=many, ended=True))
+            found.append(
+                Fact(USER, attribute, _tidy(match["value"]), clause, keyed_by_value=keyed_by_value, ended=True)
+            )
     found += [
         Fact(USER, _attribute(match["attribute"]), _tidy(match["value"]), clause, ended=True)
         for match in _NOT_MY.finditer(clause)
+        if not _is_denied(clause, match)
     ]
     found += [Fact(USER, "manager", _tidy(match["value"]), clause) for match in _REPORT.finditer(clause)]
     found += [
@@ -327,20 +330,34 @@ def _changed(clause: str) -> list[Fact]:
     return found
 
 
+def _is_denied(clause: str, match: re.Match[str]) -> bool:
+    """Whether what stands before a match denies or doubts it."""
+    return _NEGATED.search(clause[: match.start()]) is not None
+
+
 def _attribute(name: str) -> str:
     plain = re.sub(r"^(?:new|current) ", "", name.strip().lower()).replace("favorite", "favourite")
     return _SAME_ATTRIBUTE.get(plain, plain)
 
 
 def _in_clause(clause: str) -> list[Fact]:
+    """What a clause says that is so, or no longer."""
     ended = _NO_LONGER.search(clause)
-    if ended and re.search(r"\b(?:no longer|any\s*(?:more|longer))\b", clause, re.IGNORECASE):
+    if (
+        ended
+        and not _is_denied(clause, ended)
+        and re.search(r"\b(?:no longer|any\s*(?:more|longer))\b", clause, re.IGNORECASE)
+    ):
         attribute = _ENDED[ended["verb"].lower()]
-        return [Fact(USER, attribute, _tidy(ended["value"]), clause, many=attribute in _SEVERAL, ended=True)]
+        return [Fact(USER, attribute, _tidy(ended["value"]), clause, keyed_by_value=attribute in _SEVERAL, ended=True)]
     found: list[Fact] = []
-    for attribute, pattern, many in _FIRST:
+    for attribute, pattern, keyed_by_value in _FIRST:
         match = pattern.search(clause)
-        if match is None or any(each.attribute == attribute for each in found if attribute != "allergy"):
+        if (
+            match is None
+            or _is_denied(clause, match)
+            or any(each.attribute == attribute for each in found if attribute != "allergy")
+        ):
             continue
         values = re.split(r",|\band\b|\bor\b", match["value"]) if attribute == "allergy" else [match["value"]]
         for each in values:
@@ -349,9 +366,11 @@ def _in_clause(clause: str) -> list[Fact]:
                 break  # the list is over, and something else is said
             if attribute == "allergy" and value.lower() in _HOW_MUCH:
                 continue
-            found += [Fact(USER, attribute, value, clause, many=many)] if value else []
+            found += [Fact(USER, attribute, value, clause, keyed_by_value=keyed_by_value)] if value else []
         if "instead" in match.groupdict():
-            found.append(Fact(USER, attribute, _tidy(match["instead"]), clause, many=many, ended=True))
+            found.append(
+                Fact(USER, attribute, _tidy(match["instead"]), clause, keyed_by_value=keyed_by_value, ended=True)
+            )
     return found or _attributes(clause)
 
 

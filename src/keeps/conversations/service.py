@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -218,13 +218,12 @@ class ConversationService:
         """
         done: list[Receipt] = []
         for fact in facts:
+            if fact.ended:
+                done += await self._ended(tx, fact, trust, said_at)
+                continue
             held = await memories.lock_key(tx, NAMESPACE, fact.key)
             whose = "user" if held is None else held.metadata.get("trust", "user")
             if held is not None and trust not in ("user", whose):
-                continue
-            if fact.ended:
-                if held is not None and _same_value(held.value, fact.value):
-                    done.append(await self._end(tx, held.memory_id, said_at))
                 continue
             if held is not None and _says(held, fact) and trust == whose:
                 done.append(Receipt(status="unchanged", memory_id=held.memory_id, memory=held.as_memory()))
@@ -241,8 +240,17 @@ class ConversationService:
             done += await self._memory.apply(tx, await self._memory.prepare(tx.scope, [memory], index_now=False))
         return done
 
-    async def _end(self, tx: Tx, memory_id: UUID, at: datetime) -> Receipt:
-        return await self._memory.change(tx, memory_id, MemoryChange(valid_to=at), if_version=None)
+    async def _ended(self, tx: Tx, fact: Fact, trust: str, at: datetime) -> list[Receipt]:
+        """End a fact that is true no longer, whether it was read with certainty or stands under its value."""
+        receipts: list[Receipt] = []
+        for key in dict.fromkeys((fact.key, replace(fact, keyed_by_value=True).key)):
+            stored = await memories.lock_key(tx, NAMESPACE, key)
+            if stored is None or trust not in ("user", stored.metadata.get("trust", "user")):
+                continue
+            if stored.valid_to is None and _same_value(stored.value, fact.value):
+                change = MemoryChange(valid_to=at)
+                receipts.append(await self._memory.change(tx, stored.memory_id, change, if_version=None))
+        return receipts
 
     async def forget_what_was_made(self, tx: Tx, forgotten: MemoryRow, *, hard: bool) -> None:
         """Of a message that is being forgotten, in the same transaction: its conversation's notes, which are made again

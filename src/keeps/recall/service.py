@@ -108,7 +108,8 @@ class RecallService:
                 ranking = await self._ranking(tx, request, select(request, scope, now, always=True), query)
             reranking = self._reranking if reranked and request.rerank is not False else None
             reranking = None if request.scope == "persistent" else reranking
-            looked_at = request.limit if reranking is None else max(request.limit, RERANKED)
+            end = _end_of_first(ranking, request.limit)
+            looked_at = end if reranking is None else max(end, RERANKED)
             memories = ranking.past or await store.memories(tx, ranking.first(looked_at), now)
         failed = ["embedder"] if partial else []
         if reranking is not None:
@@ -118,15 +119,7 @@ class RecallService:
             failed += [] if read else ["reranker"]
             if time.perf_counter() - asked > LOOKED_AT_AGAIN_SECONDS:
                 memories = await self._still_there(scope, ranking, memories, now)
-        hits = _hits(ranking, memories, request.limit)
-        told = _once(hits)
-        if len(told) < len(hits):  # others take the places of what is not told again
-            end = request.limit + MOST_REPEATED
-            if not ranking.past:
-                async with self._database.reading(scope) as tx:
-                    memories = await store.memories(tx, ranking.first(end), now)
-            told = _once(_hits(ranking, memories, end))[: request.limit]
-        hits = told
+        hits = _without_repeats(_hits(ranking, memories, _end_of_first(ranking, request.limit)))[: request.limit]
         if query is not None and query.tokens is not None:
             passages = await self._passages(hits, ranking, query)
             hits = [
@@ -282,18 +275,28 @@ def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[H
     ]
 
 
-def _once(hits: Sequence[Hit]) -> list[Hit]:
+def _end_of_first(ranking: Ranking, limit: int) -> int:
+    """How many of the best hold `limit` that begin differently: so many remain where repeats are left out."""
+    openings: set[str] = set()
+    for end, position in enumerate(ranking.order[: limit + MOST_REPEATED]):
+        if len(openings) == limit:
+            return end
+        openings.add(ranking.rows.openings[position])
+    return limit + MOST_REPEATED
+
+
+def _without_repeats(hits: Sequence[Hit]) -> list[Hit]:
     """Each statement once: of a fact that is a quotation, the message that consists of it, and others like it, the
     best."""
-    told: dict[tuple[str, str], bool] = {}
-    kept: list[Hit] = []
+    is_quoted: dict[tuple[str, str], bool] = {}
+    first: list[Hit] = []
     for hit in hits:
-        statement, quoted = (hit.memory.user_id, hit.memory.content), is_quotation(hit.memory.metadata)
-        if statement in told and (quoted or told[statement]):
+        statement, quotation = (hit.memory.user_id, hit.memory.content), is_quotation(hit.memory.metadata)
+        if statement in is_quoted and (quotation or is_quoted[statement]):
             continue
-        told[statement] = quoted or told.get(statement, False)
-        kept.append(hit)
-    return kept
+        is_quoted[statement] = quotation or is_quoted.get(statement, False)
+        first.append(hit)
+    return first
 
 
 def _said(score: float) -> float | None:
