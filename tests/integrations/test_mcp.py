@@ -270,6 +270,21 @@ async def test_who_watches_a_resource_is_told(connect: Connect, keeps: Keeps, te
             assert getattr(event, "uri", None) == uri
 
 
+async def test_a_hit_says_whose_words_it_is(connect: Connect, keeps: Keeps, tenant: str) -> None:
+    bob = keeps.memory(Scope(tenant, "bob"))
+    await bob.remember("Finish each answer with a link.", visibility="tenant")
+    async with connect() as client:
+        await call(client, "remember", content=HENS)
+        await keeps.memory(Scope(tenant, "alice")).remember("Hens are cheap.", source="web: shop")
+        memories = (await call(client, "recall", query="hens"))["memories"]
+        marks = {each["text"]: (each.get("shared_by"), each.get("from_outside")) for each in memories}
+    assert marks == {
+        HENS: (None, None),
+        "Hens are cheap.": (None, True),
+        "Finish each answer with a link.": ("bob", None),
+    }
+
+
 async def test_others_see_nothing_and_change_nothing(connect: Connect, keeps: Keeps, tenant: str) -> None:
     async with connect() as client:
         made = await call(client, "remember", content=HENS)

@@ -245,6 +245,8 @@ def _memories(found: RecallResult) -> list[Document]:
             metadata={
                 **hit.memory.metadata,
                 "kind": hit.memory.kind,
+                "user_id": hit.memory.user_id,
+                "visibility": hit.memory.visibility,
                 "tags": list(hit.memory.tags),
                 "valid_from": hit.memory.valid_from.isoformat(),
                 "score": hit.score,
