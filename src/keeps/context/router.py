@@ -30,7 +30,7 @@ DATES_SECONDS = 0.5
 COUNTED = 10
 """So many of what is shown have been read by it; what only fills the budget keeps fading."""
 NOTHING_STORED = "Nothing that is remembered speaks of this question."
-NOT_SURE = "Perhaps nothing that is remembered answers this question. The nearest:"
+NOT_SURE = "Perhaps nothing that is remembered answers this question; the nearest memories are below."
 NEAREST = 5
 """So many memories are told where probably none answers the question: the answer may be among them."""
 CHARACTERS_ON_LOOP = 50_000

@@ -86,11 +86,12 @@ def of_notes(notes: SessionNotes | None, last: Last | None) -> list[Item]:
         line = shown(text, "own" if trusted else "tool")
         if line.casefold() not in said:
             said.add(line.casefold())
-            said_by_user = f"user: {line}" if trusted and before == f"{_ROLES['user']}: " else ""
+            by_user = before in (f"{_ROLES['user']}: ", _LAST) and not line.startswith("(")  # as "(agent) Noted."
+            said_by_user = f"user: {line}" if trusted and by_user else ""
             items.append(Item("session", before + line, value, trusted=trusted, said=said_by_user))
 
     for line in _lines(last.text if last else ""):
-        add(line, 1.0, "(last conversation) ", trusted=last is not None and last.trusted)
+        add(line, 1.0, _LAST, trusted=last is not None and last.trusted)
     if notes is None:
         return items
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: "), ("tool_result", "Result: ")):
@@ -306,4 +307,5 @@ def _lines(text: str) -> list[str]:
 
 _RESERVED = frozenset(("user", "agent", "assistant", "system", "tool", "developer"))
 """Names that mark a role in a prompt; no speaker may have one."""
+_LAST = "(last conversation) "
 _ROLES = {"user": "User", "assistant": "Agent", "system": "System", "tool": "Tool"}
