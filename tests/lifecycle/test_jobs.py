@@ -44,10 +44,70 @@ async def test_what_nobody_reads_is_archived_after_a_week(living: Keeps, clock: 
     assert done.counts == {"archived": 1}
     assert (await alice.get(talk.memory_id)).archived_at == clock.now
     assert (await alice.get(fact.memory_id)).archived_at is None, "long-term memories do not fade"
-    assert [hit.memory.memory_id for hit in (await alice.recall("weather at the harbour")).hits] == [fact.memory_id]
+    current = (await alice.recall("weather at the harbour", include_archived=False)).hits
+    assert [hit.memory_id for hit in current] == [fact.memory_id]
     found = await alice.recall("weather at the harbour", include_archived=True, limit=1)
     assert found.hits[0].memory.memory_id == talk.memory_id, "archived is not forgotten"
     assert (await alice.history(talk.memory_id))[-1].type == "memory.archived"
+
+
+async def archive(keeps: Keeps, clock: MovingClock, tenant: str) -> None:
+    clock.forward(days=60)
+    while await keeps.lifecycle.run(tenant, "decay") is not None:
+        pass
+
+
+async def test_a_weak_answer_searches_the_archive(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    faded = await alice.remember("Lena broke her wrist skating.", kind="episodic", importance=0.1)
+    await archive(living, clock, tenant)
+    await alice.remember("The boiler was replaced.")
+    hit, *_ = (await alice.recall("How did Lena hurt herself?")).hits
+    assert hit.memory_id == faded.memory_id
+    assert hit.memory.archived_at is not None
+    assert all(
+        other.memory_id != faded.memory_id
+        for other in (await alice.recall("How did Lena hurt herself?", include_archived=False)).hits
+    )
+    assert "broke her wrist" in (await alice.context("How did Lena hurt herself?")).text
+
+
+async def test_a_clear_answer_leaves_the_archive_alone(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    faded = await alice.remember("Lena skates on Sundays at the rink.", kind="episodic", importance=0.1)
+    await archive(living, clock, tenant)
+    current = await alice.remember("Lena skates on Fridays at the rink.")
+    hits = (await alice.recall("When does Lena skate at the rink?")).hits
+    assert [hit.memory_id for hit in hits] == [current.memory_id]
+    both = (await alice.recall("When does Lena skate at the rink?", include_archived=True)).hits
+    assert [hit.memory_id for hit in both] == [current.memory_id, faded.memory_id]
+
+
+async def test_a_relevant_archived_memory_is_revived(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice, bob = living.memory(Scope(tenant, "alice")), living.memory(Scope(tenant, "bob"))
+    talk = {"kind": "episodic", "importance": 0.1}
+    wrist = await alice.remember("Lena broke her wrist skating.", **talk)
+    rain = await alice.remember("It rained on the tent all night.", **talk)
+    shared = await bob.remember("Otto broke his ankle skating.", visibility="tenant", **talk)
+    await archive(living, clock, tenant)
+    await alice.recall("Who broke a wrist skating?", explain=True)
+    await living.access.flush()
+    assert (await alice.get(wrist.memory_id)).archived_at is not None, "an explanation is no use of the memory"
+    await alice.recall("Who broke a wrist skating?")
+    await living.access.flush()
+    assert (await alice.get(wrist.memory_id)).archived_at is None
+    assert (await alice.history(wrist.memory_id))[-1].type == "memory.restored"
+    assert (await alice.get(rain.memory_id)).archived_at is not None, "what is irrelevant stays archived"
+    assert (await bob.get(shared.memory_id)).archived_at is not None, "a reader cannot change another user's memory"
+    assert await living.lifecycle.run(tenant, "decay") is None, "a revived memory is fresh"
+
+
+async def test_irrelevant_hits_keep_fading(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    talk = await alice.remember("It rained on the tent all night.", kind="episodic", importance=0.5)
+    await alice.recall("What is the capital of Mongolia?")
+    await living.access.flush()
+    assert (await alice.get(talk.memory_id)).life.access_count == 0
 
 
 async def test_reading_puts_fading_off(living: Keeps, clock: MovingClock, tenant: str) -> None:
@@ -255,6 +315,8 @@ async def test_what_is_archived_is_not_found_by_a_word_that_the_model_does_not_k
     clock.forward(days=40)
     await living.lifecycle.run(tenant, "decay")
     for query in ("nordwind", "nordwint", "where is the nordwind tent?"):
-        assert kept.memory_id not in [hit.memory.memory_id for hit in (await alice.recall(query)).hits]
+        assert kept.memory_id not in [
+            hit.memory.memory_id for hit in (await alice.recall(query, include_archived=False)).hits
+        ]
         hits = (await alice.recall(query, include_archived=True)).hits
         assert kept.memory_id in [hit.memory.memory_id for hit in hits]

@@ -400,6 +400,7 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
     array = lambda: random.random(count)  # noqa: E731
     return fusion.Candidates(
         graph=np.zeros(count),
+        archived=np.zeros(count),
         keys=[bytes([n]) * 16 for n in range(count)],
         text=array(),
         words=array(),

@@ -99,7 +99,9 @@ def recall(
     valid_at: Annotated[datetime | None, typer.Option(help="What was true then (UTC), as it is known now.")] = None,
     filters: Annotated[str | None, typer.Option(help='JSON, such as {"importance": {"gte": 0.7}}.')] = None,
     include_superseded: Annotated[bool, typer.Option(help="Older truths, too.")] = False,
-    include_archived: Annotated[bool, typer.Option(help="Archived memories, too.")] = False,
+    include_archived: Annotated[
+        bool | None, typer.Option(help="Search archived memories: always, never, or (default) where hits are weak.")
+    ] = None,
     min_relevance: Annotated[float | None, typer.Option(help="Leave out what is less relevant, 0 to 1.")] = None,
     provider: Annotated[
         list[str] | None, typer.Option(help="Ask only this provider, such as postgres; repeat for more.")

@@ -96,5 +96,4 @@ ORDER BY kind DESC, importance DESC, created_at DESC, memory_id DESC
 -- Of some memories, those that this scope can still see and that are true now, with their versions.
 SELECT memory_id, version FROM keeps.memories
 WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[]) AND deleted_at IS NULL AND superseded_by IS NULL
-    AND archived_at IS NULL
   AND (expires_at IS NULL OR expires_at > $3) AND (valid_to IS NULL OR valid_to > $3)

@@ -247,6 +247,7 @@ def _memories(found: RecallResult) -> list[Document]:
                 "kind": hit.memory.kind,
                 "user_id": hit.memory.user_id,
                 "visibility": hit.memory.visibility,
+                "archived": hit.memory.archived_at is not None,
                 "tags": list(hit.memory.tags),
                 "valid_from": hit.memory.valid_from.isoformat(),
                 "score": hit.score,

@@ -372,6 +372,15 @@ DELETE FROM keeps.memories WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
 SELECT keeps.redact_memory_events(wanted.memory_id, $2) AS changed, $3::text AS tenant_id
 FROM unnest($1::uuid[]) AS wanted(memory_id)
 
+-- name: memories_lock_archived
+-- Own archived memories that have faded. Daily logs stay: the summary of their week stands for them.
+SELECT /*:memory memories*/
+FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND memory_id = ANY ($3::uuid[])
+  AND archived_at IS NOT NULL AND deleted_at IS NULL AND superseded_by IS NULL
+  AND content_type IS DISTINCT FROM 'daily_log'
+FOR UPDATE
+
 -- name: memories_count_access
 -- Add the readings collected since the last flush. Only memories that this scope can still see are counted.
 INSERT INTO keeps.memory_access (tenant_id, memory_id, access_count, last_accessed_at)

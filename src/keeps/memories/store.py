@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -305,6 +305,13 @@ async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
         [reads[each][0] for each in ordered],
         [reads[each][1] for each in ordered],
     )
+
+
+async def revive(tx: Tx, memory_ids: Collection[UUID]) -> None:
+    """Take some of the user's own memories out of the archive."""
+    rows = await tx.fetch(QUERIES["memories_lock_archived"], tx.scope.tenant_id, tx.scope.user_id, list(memory_ids))
+    if rows:
+        await replace(tx, [Written(MemoryRow.read(row).evolve(archived_at=None)) for row in rows], "memory.restored")
 
 
 JSON_COLUMNS = ("metadata", "value")

@@ -1,13 +1,13 @@
-"""Readings, counted in memory and written in batches: recall itself never writes."""
+"""Access counts, buffered in memory and written in batches: recall itself never writes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from uuid import UUID
 
-from keeps.db.session import Database
+from keeps.db.session import Database, Tx
 from keeps.memories import store
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError
@@ -17,16 +17,22 @@ MAX_BUFFERED = 10_000
 
 
 class AccessBuffer:
-    """Counts who read what. Bounded: beyond 10,000 memories further readings are dropped, since they only guide
-    decay."""
+    """Counts accesses per memory, and takes archived memories that were relevant out of the archive.
+
+    Bounded: beyond 10,000 memories further accesses are dropped, since they only guide decay.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._reads: dict[tuple[str, str], dict[UUID, tuple[int, datetime]]] = {}
+        self._archived: set[UUID] = set()
         self._size = 0
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, scope: Scope, memory_ids: Iterable[UUID], at: datetime) -> None:
+    def add(
+        self, scope: Scope, memory_ids: Iterable[UUID], at: datetime, *, archived: Collection[UUID] = frozenset()
+    ) -> None:
+        """Count an access to each memory. `archived`: those of them that are revived when the counts are written."""
         reads = self._reads.setdefault((scope.tenant_id, scope.user_id), {})
         for memory_id in memory_ids:
             if memory_id in reads:
@@ -34,17 +40,20 @@ class AccessBuffer:
             elif self._size < MAX_BUFFERED:
                 reads[memory_id] = (1, at)
                 self._size += 1
+                if memory_id in archived:
+                    self._archived.add(memory_id)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._flush_later())
 
     async def flush(self) -> None:
-        """Write what is counted so far. What cannot be written is dropped."""
+        """Write the counts so far. Counts that cannot be written are dropped."""
         reads, self._reads, self._size = self._reads, {}, 0
+        archived, self._archived = self._archived, set()
         for (tenant_id, user_id), counted in reads.items():
             if counted:
                 try:
                     await self._database.write(
-                        Scope(tenant_id, user_id), lambda tx, c=counted: store.count_access(tx, c)
+                        Scope(tenant_id, user_id), lambda tx, c=counted: _write(tx, c, archived & c.keys())
                     )
                 except KeepsError:
                     return
@@ -59,3 +68,9 @@ class AccessBuffer:
         while self._size:
             await asyncio.sleep(FLUSH_SECONDS)
             await self.flush()
+
+
+async def _write(tx: Tx, counted: dict[UUID, tuple[int, datetime]], archived: Collection[UUID]) -> None:
+    await store.count_access(tx, counted)
+    if archived:
+        await store.revive(tx, archived)

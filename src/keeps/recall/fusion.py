@@ -45,6 +45,8 @@ RETENTION_WEIGHT = 0.05
 """What fades is ranked lower before it is archived; what does not fade counts in full."""
 RECENCY_WEIGHT = 0.02
 RECENCY_DAYS = 30.0
+ARCHIVED_WEIGHT = -0.1
+"""An archived memory stands below a current one that is as relevant."""
 KEY_WEIGHT = 2.0
 GRAPH_WEIGHT = 0.1
 """For memories that mention the question's entities, where the graph is asked (docs/adr/0013)."""
@@ -90,6 +92,7 @@ class Candidates:
     age_days: Scores
     key_match: Scores
     graph: Scores
+    archived: Scores
     begins: npt.NDArray[np.int64]
     sentences: npt.NDArray[np.float32]
     beside: Beside
@@ -167,6 +170,7 @@ def weigh(candidates: Candidates) -> list[Part]:
         _part("retention", candidates.retention, candidates.retention, RETENTION_WEIGHT),
         _part("recency", candidates.age_days, np.exp(-candidates.age_days / RECENCY_DAYS), RECENCY_WEIGHT),
         _part("key", candidates.key_match, candidates.key_match, KEY_WEIGHT),
+        _part("archived", candidates.archived, candidates.archived, ARCHIVED_WEIGHT),
         _part("graph", candidates.graph, normalise(candidates.graph), GRAPH_WEIGHT),
     ]
     return parts

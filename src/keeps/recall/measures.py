@@ -117,6 +117,7 @@ def measure(
         age_days=np.maximum(0.0, moment - rows.of("begins")) / (24 * MICROSECONDS_OF_AN_HOUR),
         key_match=_floats(each in keys for each in rows.ids) if keys else np.zeros(count),
         graph=_floats(graph.get(each, 0.0) for each in rows.ids) if graph else np.zeros(count),
+        archived=_floats(rows.archived),
         begins=rows.of("begins"),
         sentences=read.sentences,
         beside=_beside(rows, turns, fusion.faded(read.token_counts)),

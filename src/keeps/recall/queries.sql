@@ -159,7 +159,7 @@ SELECT string_agg(uuid_send(wanted.memory_id) || timestamptz_send(valid_from)
                   || int8send(COALESCE(access_count, 0)) || int4send(COALESCE(octet_length(sentence), 0))
                   || int4send(COALESCE(octet_length(tokens), 0)), '') AS numbers,
        array_agg(session_id) AS sessions, array_agg(role) AS roles, array_agg(speaker) AS speakers,
-       array_agg(opening) AS openings, array_agg(layer = 'short_term') AS fades,
+       array_agg(opening) AS openings, array_agg(layer = 'short_term') AS fades, array_agg(archived) AS archived,
        string_agg(sentence, '') AS sentences, string_agg(tokens, '') AS tokens,
        array_agg(wanted.audience) AS audiences, array_agg(wanted.life) AS lives, array_agg(wanted.place) AS places,
        (SELECT string_agg(uuid_send(memory_id)
@@ -170,7 +170,7 @@ FROM wanted
 CROSS JOIN LATERAL (
     SELECT memories.session_id, memories.role, memories.metadata ->> 'speaker' AS speaker, memories.valid_from,
            memories.valid_to, memories.expires_at, memories.updated_at, memories.importance, memories.layer,
-           left(memories.content, 400) AS opening
+           left(memories.content, 400) AS opening, memories.archived_at IS NOT NULL AS archived
     FROM keeps.memories
     WHERE memories.tenant_id = $1 AND memories.memory_id = wanted.memory_id
       AND keeps.memory_life(memories.deleted_at, memories.superseded_by, memories.archived_at) = ANY ($8::text[])

@@ -50,6 +50,7 @@ class Rows:
     speakers: list[str | None] = field(default_factory=list[str | None])
     openings: list[str] = field(default_factory=list[str])
     fades: list[bool] = field(default_factory=list[bool])
+    archived: list[bool] = field(default_factory=list[bool])
     sentences: list[bytes] = field(default_factory=list[bytes])
     tokens: list[bytes] = field(default_factory=list[bytes])
 
@@ -104,6 +105,7 @@ def read_rows(row: Mapping[str, Any], layout: Layout) -> Rows:
         row["speakers"],
         row["openings"],
         row["fades"],
+        row["archived"],
         _cut(row["sentences"] or b"", numbers["sentence"].tolist()),
         _cut(row["tokens"] or b"", numbers["tokens"].tolist()),
     )

@@ -35,6 +35,7 @@ from keeps.text.trust import is_quotation
 from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
 from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
+from keeps_client.models.recall import WEAK_RELEVANCE
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 30
@@ -44,6 +45,8 @@ MOST_ASKED = 1_200
 """Of a longer question, the words of so many characters are looked for: about as many as are searched at all. Its
 meaning is that of the whole."""
 BEHIND_WEIGHT = 0.5
+CLEAR_RELEVANCE = 0.6
+"""The archive is searched, too, where no current hit reaches this relevance."""
 PASSAGES = 20
 """Of so many of the best hits the nearest sentences are said."""
 MANY_TOKEN_BYTES = 4_000_000
@@ -79,8 +82,10 @@ class RecallService:
     async def recall(
         self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
     ) -> RecallResult:
-        """The memories that best answer `request.query`, best first. `counted`: whether each hit has been read by
-        that · `reranked`: whether the reranker is asked, where there is one.
+        """Return the memories that best answer `request.query`, best first.
+
+        `counted`: count an access to each relevant hit; a request that asks for explanations counts none ·
+        `reranked`: ask the reranker, where there is one.
 
         Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`;
         where it knows nothing of the question's script, from words alone, too. Where the reranker cannot be reached in
@@ -96,16 +101,10 @@ class RecallService:
         async with self._database.reading(scope) as tx:
             if request.as_of is not None:
                 await events.check_reachable(tx, request.as_of)
-            selection = select(request, scope, now)
-            ranking = await self._ranking(tx, request, selection, query)
-            if (
-                len(ranking.order) < request.limit
-                and ranking.dropped
-                and request.as_of is None
-                and selection.condition(1) is None
-            ):
-                # Rows whose time is over filled the arms: ask again with the time as a filter, before the limits.
-                ranking = await self._ranking(tx, request, select(request, scope, now, always=True), query)
+            ranking = await self._search(tx, scope, request, query, now)
+            if request.include_archived is None and request.as_of is None and _is_weak(ranking):
+                wider = request.model_copy(update={"include_archived": True})
+                ranking = await self._search(tx, scope, wider, query, now)
             reranking = self._reranking if reranked and request.rerank is not False else None
             reranking = None if request.scope == "persistent" else reranking
             end = _end_of_first(ranking, request.limit)
@@ -129,8 +128,8 @@ class RecallService:
         nothing_known = not hits or is_nothing_known(ranking.nearness, request.query, ranking.terms)
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
-        if counted:
-            self._access.add(scope, [hit.memory.memory_id for hit in hits], now)
+        if counted and not request.explain:
+            self.count_access(scope, hits, now)
         return RecallResult.model_construct(
             hits=hits,
             nothing_known=nothing_known,
@@ -138,6 +137,12 @@ class RecallService:
             partial=bool(failed),
             failed_providers=failed,
         )
+
+    def count_access(self, scope: Scope, hits: Sequence[Hit], now: datetime) -> None:
+        """Count an access to each relevant hit and revive the archived ones. Irrelevant hits keep fading."""
+        relevant = [hit.memory for hit in hits if hit.relevance is None or hit.relevance >= WEAK_RELEVANCE]
+        archived = {memory.memory_id for memory in relevant if memory.archived_at is not None}
+        self._access.add(scope, [memory.memory_id for memory in relevant], now, archived=archived)
 
     async def most_similar(self, scope: Scope, content: str) -> tuple[Memory, float] | None:
         """One's own fact whose meaning is nearest, with its cosine similarity; None where there is none, or no
@@ -207,6 +212,21 @@ class RecallService:
         self._asked.put(key, query)
         return query, False
 
+    async def _search(
+        self, tx: Tx, scope: Scope, request: RecallRequest, query: QueryEmbedding | None, now: datetime
+    ) -> Ranking:
+        selection = select(request, scope, now)
+        ranking = await self._ranking(tx, request, selection, query)
+        if (
+            len(ranking.order) < request.limit
+            and ranking.dropped
+            and request.as_of is None
+            and selection.condition(1) is None
+        ):
+            # Expired rows filled the arms: filter by time before the limits.
+            ranking = await self._ranking(tx, request, select(request, scope, now, always=True), query)
+        return ranking
+
     async def _ranking(
         self, tx: Tx, request: RecallRequest, selection: Selection, query: QueryEmbedding | None
     ) -> Ranking:
@@ -234,7 +254,7 @@ class RecallService:
                 [UUID(bytes=each) for each in rows.ids],
                 request.as_of,
                 selection,
-                archived=request.include_archived,
+                archived=bool(request.include_archived),
             )
             here = np.array([UUID(bytes=each) in past for each in rows.ids], dtype=bool)
         dropped = request.as_of is None and not here.all()
@@ -255,6 +275,12 @@ class RecallService:
             for memory_id, memory in again.items()
             if memory_id in memories and memory.version == memories[memory_id].version
         }
+
+
+def _is_weak(ranking: Ranking) -> bool:
+    """Return whether no hit clearly answers the query, so that the archive is worth searching."""
+    best = ranking.relevance[ranking.order[: ranking.request.limit]]
+    return not bool((best >= CLEAR_RELEVANCE).any())
 
 
 def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[Hit]:

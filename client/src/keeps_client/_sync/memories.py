@@ -217,7 +217,7 @@ class Memories(Doing):
         valid_at: datetime | None = None,
         scope: RecallScope = "all",
         providers: Sequence[str] | None = None,
-        include_archived: bool = False,
+        include_archived: bool | None = None,
         include_superseded: bool = False,
         rerank: bool | None = None,
         explain: bool = False,

@@ -39,6 +39,8 @@ class RecallRequest(Wire):
     `providers`: only these; "graph" adds what mentions the question's entities. `since` and `until` bound `valid_from`.
     `as_of` asks what was true and known at that time, with what was changed or
     forgotten since; `valid_at` what was true at that time, as it is known now.
+    `include_archived`: True searches archived memories, too; False never does; None (the default) does where the best
+    current hit is weak.
     """
 
     MOST_BYTES: ClassVar[int] = MAX_QUESTION_BYTES
@@ -62,7 +64,7 @@ class RecallRequest(Wire):
     valid_at: UtcTime | None = None
     scope: RecallScope = "all"
     providers: Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
-    include_archived: bool = False
+    include_archived: bool | None = None
     include_superseded: bool = False
     rerank: bool | None = None
     explain: bool = False

@@ -23,7 +23,7 @@ async def search(call: Call) -> Response:
             layers=call.chosen("layer"),  # pyright: ignore[reportArgumentType]
             tags=call.chosen("tag"),
             as_of=call.moment("as_of"),
-            include_archived=bool(call.asked("archived")),
+            include_archived=True if call.asked("archived") else None,
             include_superseded=bool(call.asked("superseded")),
             explain=True,
         )
