@@ -126,7 +126,7 @@ def signals(*, held_out: bool = False) -> dict[str, Any]:
                 names.add("temporal")
         language = each["lang"]
         found[f"{language}"] += 1
-        right = names == set(each["signals"])
+        right = names - {"list", "follow_up"} == set(each["signals"])  # the set is older than these two
         if right and each["since"]:
             wanted = datetime.fromisoformat(each["since"]), datetime.fromisoformat(each["until"])
             wanted = tuple(at if at.tzinfo else at.replace(tzinfo=UTC) for at in wanted)

@@ -142,7 +142,7 @@ async def open_keeps(
                 default_ttl_days=settings.default_ttl_days,
             )
         )
-        recall = RecallService(database, chosen, access, clock, reading)
+        recall = RecallService(database, chosen, access, clock, reading, settled=indexer.settled)
         graph = GraphService(database, introducer, clock)
         builtin: dict[str, BuiltIn] = {
             "postgres": lambda scope: PostgresProvider(scope, memories, recall, indexer),

@@ -6,7 +6,9 @@ import shutil
 from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
+
+expect.set_options(timeout=30_000)  # a machine with other work is slow; no test depends on how slow
 
 
 @pytest.fixture(scope="session")

@@ -23,11 +23,9 @@ from keeps_client.models import ContextRequest, Hit, RecallRequest, RecallResult
 from keeps_client.models.context import SectionName
 from keeps_client.models.memories import Layer
 
-TOKENS_A_HIT = 22
-"""A short turn of a conversation; so many hits are asked for as could fill the budget."""
 TEMPORAL_HITS, DOCUMENT_HITS, PASSAGES_NAMED = 40, 20, 10
 REMEMBERED: tuple[Layer, ...] = ("short_term", "long_term")
-LEAST_HITS = 30
+HITS, LIST_HITS, LASTING_HITS = 40, 120, 10
 
 
 @dataclass(slots=True)
@@ -88,16 +86,16 @@ class Asker:
             over = await tx.fetch_row(QUERIES["last_summary"], *who)
         notes = None if fresh is None else SessionNotes.model_validate_json(fresh["notes"])
         if notes is not None and notes.message_count and (over is None or notes.updated_at >= over["updated_at"]):
-            return Last(digest(notes), trusted=True)
+            return Last(digest(notes), True, notes.updated_at)
         if over is None:
             return None
-        return Last(over["content"], trusted="trust" not in json.loads(over["metadata"]))
+        return Last(over["content"], "trust" not in json.loads(over["metadata"]), over["valid_from"])
 
     async def memories(self, asking: Asking, read: Signals) -> list[RecallResult]:
-        """What the whole memory says, and for certain what is lasting. A question of several steps is asked step by
-        step, too."""
+        """Recall from the whole memory, and apart from it lasting memories, which must not be crowded out. A question
+        of several steps is also asked step by step."""
         request = asking.request
-        limit = min(200, max(LEAST_HITS, request.budget_tokens // TOKENS_A_HIT))
+        limit = LIST_HITS if "list" in read or "data" in read else HITS
         asked: list[RecallRequest] = []
         if asking.wants("conversations", "activity", "skills", "long_term", "temporal"):
             asked.append(
@@ -106,8 +104,8 @@ class Asker:
                 )
             )
         if asking.wants("long_term"):
-            asked.append(RecallRequest(query=request.query, limit=2 * sections.LONG_TERM_TOP, kinds=("semantic",)))
-        asked += [RecallRequest(query=part, limit=LEAST_HITS, agent_id=request.agent_id) for part in read.parts]
+            asked.append(RecallRequest(query=request.query, limit=LASTING_HITS, kinds=("semantic",)))
+        asked += [RecallRequest(query=part, limit=HITS, agent_id=request.agent_id) for part in read.parts]
         return await self._recalled(asking, asked)
 
     async def temporal(self, asking: Asking, read: Signals) -> RecallResult | None:

@@ -1,8 +1,9 @@
-"""From what the sources said to a prompt within its budget of tokens."""
+"""Choose what a prompt tells, within its budget of tokens."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 from keeps.ai.tokens import TokenCounter
@@ -21,9 +22,21 @@ from keeps_client.models import (
     SessionNotes,
     Source,
 )
+from keeps_client.models.context import SectionName
 
 LEFT_OUT_TOLD = 50
-SPARE = 100_000
+TOKENS, LIST_TOKENS = 400, 1_500
+"""Tokens of memories that a question gets at most; a list, an overview or a comparison gets more."""
+LEAST_MEMORIES = 5
+"""So many are told, however irrelevant: the answer may be among them."""
+FADED_RELEVANCE = 0.1
+"""After the first memories, those less relevant than this share of the best are left out."""
+LINE_TOKENS = 150
+"""A longer memory is cut at a sentence."""
+CUT = " […]"
+RANKED: tuple[SectionName, ...] = ("long_term", "conversations", "activity", "skills")
+"""Sections whose memories compete for the same tokens, by their rank."""
+WIDE = frozenset(("list", "multi_step", "identity", "data"))
 BEGIN = f"{CONTEXT_BEGIN} -->"
 
 
@@ -37,7 +50,7 @@ def gather(
     facts: Sequence[Item],
     known: Sequence[tuple[Source, bool]],
 ) -> Gathered:
-    """All that the sources found, as items of sections."""
+    """Return everything that the sources found, as items of sections."""
     gathered = Gathered()
     begun = notes is not None and notes.message_count > 0
     shown_last = None if begun else last
@@ -64,9 +77,7 @@ def gather(
     if asking.request.sections is not None:
         gathered.items = [item for item in gathered.items if item.section in asking.request.sections]
     sections.without_doubles(gathered)
-    lasting = [item for item in gathered.items if item.section == "long_term"]
-    for item in lasting[sections.LONG_TERM_TOP :]:
-        item.spare = "identity" not in read
+    gathered.items = sections.newest_first(gathered.items)
     return gathered
 
 
@@ -83,26 +94,35 @@ class Filler:
             await asyncio.to_thread(self._counter.count, [CONTEXT_END])
             self._warm = True
 
-    def fill(self, asking: Asking, read: Signals, gathered: Gathered, said: str) -> ContextResult:
-        """Choose what fits, render it, and count it: what is told is exact. `said`: what is told before all else."""
+    def fill(
+        self, asking: Asking, read: Signals, gathered: Gathered, said: str, *, chosen: bool = False
+    ) -> tuple[ContextResult, list[Item]]:
+        """Choose what to tell, render it and count its tokens; return it with the items that it tells.
+
+        `said`: a sentence that comes first · `chosen`: the items are those to tell, as far as they fit.
+        """
         budget = asking.request.budget_tokens
         headings = [f"## {title}" for title in TITLES.values()]
         begin = f"{BEGIN}\n{said}" if said else BEGIN
         frame, *counts = self._counter.count([f"{begin}\n{CONTEXT_END}", *headings])
         titles = dict(zip(TITLES, counts, strict=True))
         self._count(gathered.items)
+        self._shorten(gathered.items, min(LINE_TOKENS, budget - frame - max(titles.values())))
+        most = LIST_TOKENS if WIDE & {*read.names} else TOKENS
+        ranked, irrelevant = (gathered.items, list[Item]()) if chosen else _by_rank(gathered.items, most)
         offers = [
-            Offer(item.section, position + (SPARE if item.spare else 0), item.tokens, item.value, item.memory_id)
-            for position, item in enumerate(gathered.items)
+            Offer(item.section, position, item.tokens, item.value, item.memory_id)
+            for position, item in enumerate(ranked)
         ]
-        chosen = allocate(offers, max(0, budget - frame), titles)
-        shown_items = [gathered.items[offer.position % SPARE] for offer in chosen]
+        fitting = allocate(offers, max(0, budget - frame), titles)
+        shown_items = [ranked[offer.position] for offer in fitting]
         text, tokens, items = self._fitted(shown_items, budget, begin, always=bool(said) and frame <= budget)
         shown = {id(item) for item in items}
-        missed = sorted((item for item in gathered.items if id(item) not in shown), key=lambda item: -item.value)
-        aside = [*((item, "budget") for item in missed), *gathered.aside][:LEFT_OUT_TOLD]
+        missed = sorted((item for item in ranked if id(item) not in shown), key=lambda item: -item.value)
+        aside = [(item, "budget") for item in missed] + [(item, "not_relevant") for item in irrelevant]
+        aside = [*aside, *gathered.aside][:LEFT_OUT_TOLD]
         limits = shares(budget)
-        return ContextResult.model_construct(
+        result = ContextResult.model_construct(
             text=text,
             tokens=tokens,
             budget_tokens=budget,
@@ -131,18 +151,20 @@ class Filler:
             degraded=bool(asking.failed),
             degraded_sources=tuple(asking.failed),
         )
+        return result, items
 
-    def apart(
-        self, asking: Asking, result: ContextResult, found: Sequence[Item], offered: Sequence[Item], said: str
+    def tell(
+        self, asking: Asking, read: Signals, gathered: Gathered, offered: Sequence[Item], said: str
     ) -> ContextResult:
-        """The same in two parts, within the same budget: what stays the same until something is written, and what this
-        question found."""
+        """Return the context as a whole, and in two parts within the same budget: `stable`, which stays the same until
+        something is written, and `volatile`, which adds what this question found. `offered`: items for `stable`."""
+        result, found = self.fill(asking, read, gathered, said)
         budget = asking.request.budget_tokens
         self._count(offered)
         stable, taken, kept = self._fitted(standing.within(offered, budget), budget, BEGIN, always=False)
-        gathered = Gathered(standing.rest(found, kept))
+        rest = Gathered(standing.rest(found, kept))
         less = Asking(asking.scope, asking.request.model_copy(update={"budget_tokens": budget - taken}), asking.now)
-        volatile = self.fill(less, Signals((), None, None), gathered, said).text
+        volatile = self.fill(less, read, rest, said, chosen=True)[0].text
         return result.model_copy(update={"stable": stable, "volatile": volatile})
 
     def _count(self, items: Sequence[Item]) -> None:
@@ -150,6 +172,22 @@ class Filler:
         new = [item for item in items if not item.tokens]
         for item, tokens in zip(new, self._counter.count([f"- {item.text}" for item in new]), strict=True):
             item.tokens = tokens
+
+    def _shorten(self, items: Sequence[Item], most: int) -> None:
+        """Cut what takes more than `most` tokens at the end of a sentence, or else of a word."""
+        for item in items:
+            if item.tokens > most and item.section in (*RANKED, "temporal", "documents"):
+                item.text, item.tokens = self._cut(item.text, max(most, 1))
+
+    def _cut(self, text: str, most: int) -> tuple[str, int]:
+        ends = [match.end() for match in _CUTS.finditer(text)]
+        counts = self._counter.count([f"- {text[:end].rstrip()}{CUT}" for end in ends])
+        fitting = [(end, tokens) for end, tokens in zip(ends, counts, strict=True) if tokens <= most]
+        whole = [(end, tokens) for end, tokens in fitting if text[end - 1 : end] in ".!?。！？"]
+        if not fitting:
+            return text, self._counter.count([f"- {text}"])[0]
+        end, tokens = whole[-1] if whole and 2 * whole[-1][1] >= most else fitting[-1]
+        return f"{text[:end].rstrip()}{CUT}", tokens
 
     def _fitted(self, items: list[Item], budget: int, begin: str, *, always: bool) -> tuple[str, int, list[Item]]:
         """The rendered text, its tokens, and its items: while headings of days make it too long, the least of them
@@ -171,6 +209,33 @@ class Filler:
                 if excess <= 0:
                     break
             items = [item for item in items if id(item) not in going]
+
+
+def _by_rank(items: Sequence[Item], most_tokens: int) -> tuple[list[Item], list[Item]]:
+    """Split items into those to tell and those that a question does not need: memories by rank, until `most_tokens`
+    are taken or relevance falls off. Where a time is asked about, its memories are told first, and few others."""
+    ranked = sorted(
+        (item for item in items if item.section in RANKED), key=lambda item: -(item.relevance or item.value)
+    )
+    best = max((item.relevance or 0.0 for item in ranked), default=0.0)
+    asked = [item for item in items if item.section == "temporal"]
+    enough = LEAST_MEMORIES if not asked else 0
+    taken = sum(item.tokens for item in asked)
+    dropped: set[int] = set()
+    for position, item in enumerate(ranked):
+        faded = item.relevance is not None and item.relevance < FADED_RELEVANCE * best
+        if position >= enough and (taken + item.tokens > most_tokens or faded):
+            dropped.add(id(item))
+        else:
+            taken += item.tokens
+    others = [item for item in items if item.section not in RANKED]
+    return (
+        others + [item for item in ranked if id(item) not in dropped],
+        [item for item in ranked if id(item) in dropped],
+    )
+
+
+_CUTS = re.compile(r"[.!?。！？](?=\s|$)|[。！？]|\s+|$")
 
 
 def _told(item: Item) -> ContextItem:

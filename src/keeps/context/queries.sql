@@ -16,7 +16,7 @@ ORDER BY expires_at DESC LIMIT 1
 
 -- name: last_summary
 -- The summary of the user's last conversation that is over.
-SELECT memory_id, content, metadata, updated_at FROM keeps.memories
+SELECT memory_id, content, metadata, updated_at, valid_from FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'sessions' AND key IS NOT NULL AND deleted_at IS NULL
     AND superseded_by IS NULL
   AND session_id IS DISTINCT FROM $3
@@ -69,7 +69,8 @@ ORDER BY importance DESC, valid_from DESC LIMIT 10
 
 -- name: standing
 -- One's own memories that are told whatever is asked: what defines the user, what matters most, and skills that the
--- agent $3 may use; the most important first, then the newest. What ends by itself is not among them.
+-- agent $3 may use; the most important first, then the newest. What ends by itself is not among them, but for dated
+-- facts, until their date. $4 how many · $5 now
 SELECT memory_id FROM (
     (SELECT memory_id, kind, importance, created_at FROM keeps.memories
      WHERE tenant_id = $1 AND user_id = $2 AND kind = 'semantic' AND importance >= 0.7
@@ -79,8 +80,8 @@ SELECT memory_id FROM (
     UNION
     (SELECT memory_id, kind, importance, created_at FROM keeps.memories
      WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'facts' AND key IS NOT NULL AND key LIKE 'user/%'
-       AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL AND expires_at IS NULL
-       AND valid_to IS NULL
+       AND deleted_at IS NULL AND superseded_by IS NULL
+       AND (archived_at IS NULL AND expires_at IS NULL OR expires_at > $5) AND valid_to IS NULL
      ORDER BY importance DESC, created_at DESC, memory_id DESC LIMIT $4)
     UNION
     (SELECT memory_id, kind, importance, created_at FROM keeps.memories

@@ -68,7 +68,8 @@ class ContextRouter:
         asking = Asking(scope, request, self._clock())
         read = signals.read_signals(request.query, asking.now)
         read_ms = (time.perf_counter() - started) * 1e3
-        if "smalltalk" not in read and "temporal" not in read and signals.looks_foreign(request.query):
+        asks = not {"smalltalk", "follow_up"} & {*read.names}
+        if asks and "temporal" not in read and signals.looks_foreign(request.query):
             read = await self._foreign(asking, read)
         await self._asker.warm()
         await self._filler.warm()
@@ -87,7 +88,7 @@ class ContextRouter:
                     self._asker.last(asking),
                     when=asking.wants("session") and "smalltalk" not in read,
                 ),
-                self._source(asking, "memories", self._asker.memories(asking, read), when="smalltalk" not in read),
+                self._source(asking, "memories", self._asker.memories(asking, read), when=asks),
                 self._source(
                     asking,
                     "temporal",
@@ -109,7 +110,7 @@ class ContextRouter:
                     asking,
                     "documents",
                     self._asker.documents(asking),
-                    when=asking.wants("documents") and "smalltalk" not in read,
+                    when=asking.wants("documents") and asks,
                 ),
                 self._source(
                     asking, "standing", self._asker.standing(asking), when=asking.wants("long_term", "skills")
@@ -133,9 +134,7 @@ class ContextRouter:
             gathered = gather(asking, read, notes, last, found, temporal, facts or [], known.best if known else [])
             gathered.items += [] if documents is None else sections.of_documents(documents.hits)
             offered = standing.told(lasting or [], known.first if known else (), request.sections)
-            return self._filler.apart(
-                asking, self._filler.fill(asking, read, gathered, said), gathered.items, offered, said
-            )
+            return self._filler.tell(asking, read, gathered, offered, said)
 
         asked = (each for each in (temporal, documents) if each is not None)
         hits = [hit for answer in (*found, *asked) for hit in answer.hits]

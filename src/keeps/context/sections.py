@@ -1,16 +1,21 @@
-"""From what the sources found to the items of sections, each rendered as one line. Pure."""
+"""Turn search results into the items of a context, each rendered as one line. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
+from pydantic import JsonValue
+
+from keeps.context.smalltalk import is_smalltalk
 from keeps.db.session import Row
+from keeps.text.asks import only_asks
 from keeps.text.fences import one_line, reads_like_an_instruction, shown
 from keeps.text.trust import Origin, is_quotation, origin_of
-from keeps_client.models import Hit, Memory, SessionNotes, Source
+from keeps_client.models import Hit, Memory, Passage, SessionNotes, Source
 from keeps_client.models.context import SectionName
 
 TITLES: dict[SectionName, str] = {
@@ -24,18 +29,23 @@ TITLES: dict[SectionName, str] = {
     "documents": "From documents",
 }
 ACTIVITIES = ("daily_log", "recipe", "task", "heartbeat", "summary")
-LONG_TERM_TOP = 5
 RELEVANT_VALUE = 0.6
-"""An activity is shown when it scores so much of the best hit, or its time is asked about."""
-LAST_MESSAGES, TITLES_NAMED = 4, 4
+"""An activity is shown when it scores this share of the best hit, or its time is asked about."""
+TITLES_NAMED = 4
 OTHERS_VALUE = 0.7
-LEAST_VALUE, SPARE_VALUE = 0.4, 0.15
-"""Of the best hit's score: below the first it is shown only if tokens are left over, below the second not at all."""
+EARLIER = "(earlier) "
+SHORTEST_QUOTATION, LEAST_WORDS = 20, 3
+_WORD = re.compile(r"\w+")
+SEVERAL_VALUES = frozenset(("allergy", "preference", "liking", "dislike", "tool", "statement"))
+"""Attributes of facts that may have several values at a time."""
+PASSAGE_FROM = 600
+"""A memory of more characters is told by the sentences nearest to the question."""
 
 
 @dataclass(slots=True)
 class Item:
-    """A line that a section could show. `at` orders lines that belong to a time."""
+    """A line that a section could show. `at`: when it was said. `heading` replaces the title of
+    the section. `relevance` is the hit's, None for what no question found."""
 
     section: SectionName
     text: str
@@ -45,8 +55,12 @@ class Item:
     trusted: bool = True
     at: datetime | None = None
     tokens: int = 0
-    spare: bool = False
-    """Whether it is shown only if tokens are left over."""
+    heading: str = ""
+    relevance: float | None = None
+    newer_id: UUID | None = None
+    """A later memory on the same matter."""
+    subject: tuple[str, str] | None = None
+    """Entity and attribute of a fact that has one value at a time."""
     said: str = ""
     """Who of one's own side said it, and what, where that is a person's own statement: a fact and the message that it
     was read in are one line. What others say is compared with its mark."""
@@ -56,17 +70,14 @@ class Item:
         """The same for all items that say the same."""
         return (self.said or self.text).casefold().rstrip(" .!")
 
-    @property
-    def is_dated(self) -> bool:
-        return self.at is not None and self.section in ("temporal", "conversations")
-
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """What the last conversation was about."""
+    """The summary of the last conversation, with its time."""
 
     text: str
     trusted: bool
+    at: datetime
 
 
 @dataclass(slots=True)
@@ -78,29 +89,31 @@ class Gathered:
 
 
 def of_notes(notes: SessionNotes | None, last: Last | None) -> list[Item]:
-    """The notes of this conversation; or, where it has just begun, of the last one. What says the same is said once."""
+    """Return the notes of this conversation or, where it has just begun, of the last one; each statement once."""
     items: list[Item] = []
     said: set[str] = set()
 
-    def add(text: str, value: float, before: str = "", *, trusted: bool = True) -> None:
+    def add(text: str, value: float, before: str = "", *, trusted: bool = True, heading: str = "") -> None:
         line = shown(text, "own" if trusted else "tool")
         if line.casefold() not in said:
             said.add(line.casefold())
-            by_user = before in (f"{_ROLES['user']}: ", _LAST) and not line.startswith("(")  # as "(agent) Noted."
+            by_user = before == f"{_ROLES['user']}: " or (heading and not line.startswith("("))  # as "(agent) Noted."
             said_by_user = f"user: {line}" if trusted and by_user else ""
-            items.append(Item("session", before + line, value, trusted=trusted, said=said_by_user))
+            items.append(Item("session", before + line, value, trusted=trusted, said=said_by_user, heading=heading))
 
-    for line in _lines(last.text if last else ""):
-        add(line, 1.0, _LAST, trusted=last is not None and last.trusted)
+    if last is not None:
+        for line in _lines(without_head(last.text)):
+            add(line, 1.0, trusted=last.trusted, heading=f"Last conversation ({last.at:%Y-%m-%d})")
     if notes is None:
         return items
+    messages = [note for note in notes.items if note.kind == "message"]
+    for position, note in enumerate(messages, 1):  # where they do not all fit, the newest stay
+        add(note.text, 1.0 + position / len(messages), f"{_ROLES[note.role]}: ", trusted=note.role != "tool")
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: "), ("tool_result", "Result: ")):
         for note in [note for note in notes.items if note.kind == kind][-6:]:
             add(note.text, 0.9, title, trusted=note.role != "tool")
     for line in _lines(notes.summary):
         add(line, 1.0)
-    for note in [note for note in notes.items if note.kind == "message"][-LAST_MESSAGES:]:
-        add(note.text, 0.5, f"{_ROLES[note.role]}: ", trusted=note.role != "tool")
     return items
 
 
@@ -114,63 +127,73 @@ def of_hits(
     session_id: str | None,
 ) -> None:
     """What recall found, each in its section. What the conversation itself still holds is set aside."""
-    if not hits:
-        return
-    top = max(hits[0].score, 1e-9)
+    top = max((hit.score for hit in hits), default=0.0) or 1e-9
+    least = 1.0
+    """The relevance of the hits so far: their order counts, relevance only says how far they go."""
     present = set(in_session)
     told = {hit.memory.session_id for hit in hits if hit.memory.content_type != "session_summary"}
     for hit in hits:
         memory = hit.memory
         if memory.content_type == "source":
-            continue  # told of in a section of its own
+            continue  # named in a section of its own
         if memory.content_type == "session_summary" and not temporal and memory.session_id in told:
-            continue  # what was said is there in its own words
-        item = as_item(memory, asking, max(0.0, hit.score / top), hit.score)
+            continue  # its messages are told in their own words
+        share = max(0.0, hit.score / top)
+        least = min(least, share if hit.relevance is None else hit.relevance)
+        item = as_item(memory, asking, least, hit.score, passage=hit.passage)
+        item.relevance, item.newer_id = least, hit.newer_id
         if memory.session_id == session_id and session_id is not None and memory.content[:200] in present:
             gathered.aside.append((item, "in_session"))
-        elif (item.value < SPARE_VALUE and item.section not in ("skills", "long_term")) or (
-            item.section == "activity" and not temporal and item.value < RELEVANT_VALUE
+        elif (item.section == "activity" and not temporal and share < RELEVANT_VALUE) or (
+            memory.kind == "episodic" and not temporal and says_nothing(memory.content)
         ):
             gathered.aside.append((item, "not_relevant"))
-        elif item.value < LEAST_VALUE and item.section not in ("skills", "long_term"):
-            item.spare = True
-            gathered.items.append(item)
         else:
             gathered.items.append(item)
 
 
-def as_item(memory: Memory, asking: str, value: float, score: float | None, section: SectionName | None = None) -> Item:
-    """A memory as a line. Only what was said or done has a time that matters. `asking`: the user; others' words are not
-    theirs."""
+def says_nothing(content: str) -> bool:
+    """Return whether a message states nothing: small talk, or only questions."""
+    return is_smalltalk(content) or only_asks(content)
+
+
+def as_item(
+    memory: Memory,
+    asking: str,
+    value: float,
+    score: float | None,
+    section: SectionName | None = None,
+    passage: Passage | None = None,
+) -> Item:
+    """Return a memory as a line with its speaker and date. `asking`: the user; the words of others are marked."""
     origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
     chosen = section or _section_of(memory)
     content = memory.content
+    if memory.content_type == "session_summary":
+        content = without_head(content)
+    elif passage is not None and len(content) > PASSAGE_FROM:
+        content = _cut_out(content, passage)
     who, said = "", ""
-    if memory.kind == "episodic" and memory.content_type not in ACTIVITIES and memory.content_type != "session_summary":
+    if is_quotation(memory.metadata) and origin == "own":
+        who = _speaker(memory.metadata) or _ROLES["user"]
+    elif memory.content_type == "session_summary":
+        who = "Conversation"
+    elif memory.kind == "episodic" and memory.content_type not in ACTIVITIES:
         who = _speaker(memory.metadata) or _ROLES.get(memory.role or "", "")
-    elif is_quotation(memory.metadata) and origin == "own":
-        who = _quoted(memory.metadata, memory.valid_from)
-    if origin == "own" and (memory.kind == "semantic" or (memory.kind == "episodic" and memory.role == "user")):
-        said = f"{_speaker(memory.metadata) or 'user'}: {one_line(content)}"
-    if origin == "own":
-        text = shown(content)
-        if memory.kind == "procedural" and memory.trigger_condition:
-            text = f"When {shown(memory.trigger_condition)}: {text}"
-        text = f"{who}: {text}" if who else text
-    else:  # whatever others say, their names too, stands behind the mark
-        if memory.kind == "procedural" and memory.trigger_condition:
-            content = f"When {memory.trigger_condition}: {content}"
-        text = shown(f"{who}: {content}" if who else content, origin)
+    if origin == "own" and (memory.kind == "semantic" or memory.role == "user" or is_quotation(memory.metadata)):
+        said = f"{_speaker(memory.metadata) or 'user'}: {one_line(memory.content)}"
+    if memory.kind == "procedural" and memory.trigger_condition:
+        content = f"When {memory.trigger_condition}: {content}"
+    if memory.kind == "procedural":
+        before = ""
+    else:
+        before = f"{who} ({memory.valid_from:%Y-%m-%d}): " if who else f"({memory.valid_from:%Y-%m-%d}) "
+    # Everything that others wrote, their names too, stands behind the mark.
+    text = before + shown(content) if origin == "own" else shown(before + content, origin)
     worth = value if origin == "own" else OTHERS_VALUE * value
+    subject = _subject(memory.value) if origin == "own" and is_quotation(memory.metadata) else None
     return Item(
-        chosen,
-        text,
-        worth,
-        memory.memory_id,
-        score,
-        origin == "own",
-        memory.valid_from if memory.kind == "episodic" else None,
-        said=said,
+        chosen, text, worth, memory.memory_id, score, origin == "own", memory.valid_from, subject=subject, said=said
     )
 
 
@@ -180,7 +203,7 @@ def of_documents(hits: Sequence[Hit]) -> list[Item]:
     return [
         Item(
             "documents",
-            shown(f"{hit.memory.metadata.get('under', '')}: {hit.memory.content}", "tool"),
+            shown(f"{hit.memory.metadata.get('under', '')}: {hit.memory.content}", "document"),
             OTHERS_VALUE * hit.score / top,
             hit.memory.memory_id,
             hit.score,
@@ -205,7 +228,7 @@ def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> l
             said=f"{_speaker(held) or 'user'}: {one_line(row['content'])}" if origin == "own" else "",
         )
         for row, held, origin in zip(rows, metadata, origins, strict=True)
-        for who in (_quoted(held, row["valid_from"]) if is_quotation(held) else "",)
+        for who in (f"{_speaker(held) or _ROLES['user']} ({row['valid_from']:%Y-%m-%d})" if is_quotation(held) else "",)
     ]
 
 
@@ -231,12 +254,39 @@ def of_titles(passages: Sequence[Hit]) -> list[Item]:
     for hit in passages:
         title, _, headings = str(hit.memory.metadata.get("under", "")).partition(" > ")
         where = f"{title} (document): {headings}" if headings else f"{title} (document)"
-        said.setdefault(title, Item("knowledge", shown(where, "tool"), 0.7, trusted=False))
+        said.setdefault(title, Item("knowledge", shown(where, "document"), 0.7, trusted=False))
     return list(said.values())[:TITLES_NAMED]
 
 
+def newest_first(items: Sequence[Item]) -> list[Item]:
+    """Put newer statements before older ones on the same matter, and mark the older ones as earlier.
+
+    Both are told: it is not certain that the newer one has changed the older.
+    """
+    result = list(items)
+    by_id = {item.memory_id: item for item in items if item.memory_id is not None}
+    facts: dict[tuple[str, str], Item] = {}
+    for item in items:
+        if item.subject is not None and item.at is not None:
+            newest = facts.get(item.subject)
+            if newest is None or (newest.at is not None and newest.at < item.at):
+                facts[item.subject] = item
+    for older in items:
+        newer = by_id.get(older.newer_id) if older.newer_id is not None else None
+        if newer is None and older.subject is not None:
+            newer = facts[older.subject]
+        if newer is None or newer is older or newer.statement == older.statement:
+            continue
+        older.text = EARLIER + older.text
+        if newer.section == older.section and result.index(newer) > result.index(older):
+            result.remove(newer)
+            result.insert(result.index(older), newer)
+            newer.relevance = newer.value = max(newer.value, older.value)
+    return result
+
+
 def without_doubles(gathered: Gathered) -> None:
-    """Nothing twice: of one memory, or of one statement, the first stays."""
+    """Keep the first item of each memory, and of each statement."""
     ids: set[UUID | None] = {None}
     texts: set[str] = set()
     kept: list[Item] = []
@@ -249,39 +299,68 @@ def without_doubles(gathered: Gathered) -> None:
         else:
             texts.add(item.statement)
             kept.append(item)
-    gathered.items = kept
+    gathered.items = without_quotations(kept, kept)
 
 
-def day_heading(at: datetime) -> str:
-    return f"{at:%Y-%m-%d}:"
+def without_quotations(items: Sequence[Item], told: Sequence[Item]) -> list[Item]:
+    """Leave out of longer statements what shorter ones of `told` quote from them, and those of which nothing is left.
+
+    The messages of the running conversation stay whole; what they say already is left out of the rest.
+    """
+    messages = [item.text for item in items if item.section == "session" and not item.heading]
+    quoted = sorted({item.said for item in told if len(item.said) >= SHORTEST_QUOTATION}, key=len, reverse=True)
+    rest: list[Item] = []
+    for item in items:
+        if item.text in messages:
+            rest.append(item)
+            continue
+        if item.said and any(item.said.partition(": ")[2] in message for message in messages):
+            continue
+        whole = item.text
+        for said in quoted:
+            speaker, _, words = said.partition(": ")
+            if item.said != said and item.said.startswith(f"{speaker}: ") and words in item.text:
+                item.text = item.text.replace(words, "…")
+        body = item.text.partition("): ")[2] or item.text
+        if item.text == whole or len(_WORD.findall(body)) >= LEAST_WORDS:
+            rest.append(item)
+    return rest
 
 
 def render(items: Sequence[Item], begin: str, end: str) -> str:
-    """Markdown: a heading for each section, the lines of a time under that time, in its order."""
+    """Return Markdown: a heading for each section and its lines; those of the time asked about in the order of time."""
     if not items:
         return ""
     parts = [begin]
     for name, title in TITLES.items():
         mine = [item for item in items if item.section == name]
-        if not mine:
-            continue
-        parts.append(f"## {title}")
-        parts += [f"- {item.text}" for item in mine if not item.is_dated]
-        day = None
-        for at, item in sorted(
-            ((item.at, item) for item in mine if item.at and item.is_dated), key=lambda pair: pair[0]
-        ):
-            if at.date() != day:
-                day = at.date()
-                parts.append(day_heading(at))
-            parts.append(f"- {item.text}")
+        if name == "temporal":
+            mine.sort(key=lambda item: item.at or datetime.max.replace(tzinfo=UTC))
+        for heading in dict.fromkeys(item.heading for item in mine):
+            parts.append(f"## {heading or title}")
+            parts += [f"- {item.text}" for item in mine if item.heading == heading]
     parts.append(end)
     return "\n".join(parts)
 
 
-def _quoted(metadata: Mapping[str, object], said_at: datetime) -> str:
-    """Who said a fact that is a quotation, and when."""
-    return f"{_speaker(metadata) or _ROLES['user']} ({said_at:%Y-%m-%d})"
+def without_head(summary: str) -> str:
+    """Return the summary of a conversation without its first line, which counts messages."""
+    return _HEAD.sub("", summary, count=1)
+
+
+def _cut_out(content: str, passage: Passage) -> str:
+    """Return a passage of a long text, with marks where text is left out."""
+    before, after = "… " if passage.start else "", " …" if passage.end < len(content) else ""
+    return f"{before}{content[passage.start : passage.end].strip()}{after}"
+
+
+def _subject(value: JsonValue) -> tuple[str, str] | None:
+    if not isinstance(value, dict):
+        return None
+    entity, attribute = value.get("entity"), value.get("attribute")
+    if not isinstance(entity, str) or not isinstance(attribute, str) or attribute in SEVERAL_VALUES:
+        return None
+    return entity, attribute
 
 
 def _speaker(metadata: Mapping[str, object]) -> str:
@@ -298,7 +377,7 @@ def _section_of(memory: Memory) -> SectionName:
         return "skills"
     if memory.content_type in ACTIVITIES:
         return "activity"
-    return "long_term" if memory.kind == "semantic" else "conversations"
+    return "long_term" if memory.kind == "semantic" or is_quotation(memory.metadata) else "conversations"
 
 
 def _lines(text: str) -> list[str]:
@@ -307,5 +386,5 @@ def _lines(text: str) -> list[str]:
 
 _RESERVED = frozenset(("user", "agent", "assistant", "system", "tool", "developer"))
 """Names that mark a role in a prompt; no speaker may have one."""
-_LAST = "(last conversation) "
+_HEAD = re.compile(r"^Conversation .{0,300}: \d+ messages\.\n?")
 _ROLES = {"user": "User", "assistant": "Agent", "system": "System", "tool": "Tool"}

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from keeps.context.followups import is_followup
 from keeps.context.smalltalk import is_smalltalk
 from keeps.context.times import Span, speaks_of_last_time, time_span
 
@@ -37,7 +38,8 @@ _IDENTITY = re.compile(
     re.IGNORECASE,
 )
 _MEASURED = (
-    r"(?:users?|customers?|clients?|subscribers?|members?|accounts?|orders?|sign-?ups?|rows|tickets?|invoices?|sales|sessions?|requests?|refunds?|licen[cs]es?|units?|downloads?|visits?|visitors?"
+    r"(?:users?|customers?|clients?|subscribers?|members?|accounts?|orders?|sign-?ups?|rows|tickets?|invoices?|sales"
+    r"|sessions?|requests?|refunds?|licen[cs]es?|units?|downloads?|visits?|visitors?"
     r"|leads?|deals?|contracts?|employees|transactions?|payments?|trials?|trial users|page"
     r" ?views|installs|returns|complaints|bookings"
     r"|kunden|neukunden|nutzer|bestellungen|rechnungen|abonnenten|verkäufe|anmeldungen|tickets|mitarbeiter"
@@ -65,7 +67,8 @@ _MEANING = re.compile(
 )
 """Asks for a word, not for its number."""
 _ASKS = (
-    r"(?:what|when|who|where|how|why|which|did|does|do|is|are|was|were|tell|explain|compare|was|wann|wer|wo|wie|warum|welche[rsn]?|qué|cuándo|quién|dónde|cómo|por"
+    r"(?:what|when|who|where|how|why|which|did|does|do|is|are|was|were|tell|explain|compare|was|wann|wer|wo|wie|warum"
+    r"|welche[rsn]?|qué|cuándo|quién|dónde|cómo|por"
     r" qué|cuál|cuánto|que|quoi|quand|qui|où"
     r"|comment|pourquoi|quel(?:le)?s?|lequel|laquelle|combien)"
 )
@@ -83,6 +86,18 @@ _COMPARED = re.compile(
     r" est|quelle est la différence|qu'est-ce qui est mieux)\b",
     re.IGNORECASE,
 )
+_LIST = re.compile(
+    r"\b(?:all|every|everything|everyone|everybody|list|overview|summari[sz]e|summary|recap|so far|what (?:do"
+    r"|have) (?:you|we)"
+    r" (?:know|learned|decided|agreed|discussed|said)|which \w{1,20}s (?:have|did|am|are|do)|progress(?:ed|ion)"
+    r"|history of"
+    r"|alles?|alle|liste|überblick|zusammenfass\w{1,5}|fass\w{0,2} zusammen|bisher|welche \w{1,20}n (?:hab|haben|habe"
+    r"|sind)"
+    r"|todos|todas|todo lo que|toda|lista|resumen|hasta ahora|qué (?:sabes|hemos)|resume"
+    r"|tous|toutes|tout ce que|résume|le point sur|récapitul\w{1,4}|quel(?:le)?s \w{1,20}s|qu'est-ce qu'on a)\b",
+    re.IGNORECASE,
+)
+"""Asks for many memories at once."""
 _COMMON = {
     "english": frozenset(
         "the a an is are was were i you we it my your our what when where who how did do does have has to of in on for"
@@ -99,7 +114,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """`names`: of smalltalk, identity, data, temporal, multi_step. `since`, `until`: the time that is asked about,
+    """`names`: of smalltalk, follow_up, identity, data, temporal, multi_step, list. `since`, `until`: the time that is asked about,
     where it is said. `parts`: of a question of several steps, each of them."""
 
     names: tuple[str, ...]
@@ -116,6 +131,8 @@ def read_signals(message: str, now: datetime) -> Signals:
     text = " ".join(message[:MOST_READ].split()).replace("’", "'")
     if is_smalltalk(text):
         return Signals(("smalltalk",))
+    if is_followup(text):
+        return Signals(("follow_up",))
     names: list[str] = []
     span = time_span(text, now)
     if span is not None or speaks_of_last_time(text):
@@ -127,6 +144,8 @@ def read_signals(message: str, now: datetime) -> Signals:
     parts = tuple(part for each in _STEPS.split(text) if len(part := each.strip(" ?.,¿")) >= 8)
     if len(parts) > 1 or _COMPARED.search(text):
         names.append("multi_step")
+    if _LIST.search(text):
+        names.append("list")
     since, until = span or (None, None)
     return Signals(tuple(names), since, until, parts[:3] if len(parts) > 1 else ())
 

@@ -29,7 +29,7 @@ async def items(tx: Tx, request: ContextRequest, now: datetime) -> list[Item]:
     read each time: what was kept of them would have to follow who asks, and every way in which something goes."""
     scope = tx.scope
     agent = scope.agent_id if scope.agent_bound else request.agent_id
-    rows = await tx.fetch(QUERIES["standing"], scope.tenant_id, scope.user_id, agent, MOST)
+    rows = await tx.fetch(QUERIES["standing"], scope.tenant_id, scope.user_id, agent, MOST, now)
     found = await store.memories(tx, [row["memory_id"] for row in rows], now)
     told = [found[row["memory_id"]] for row in rows if row["memory_id"] in found]
     every = [sections.as_item(memory, scope.user_id, memory.importance, None) for memory in told]
@@ -37,7 +37,7 @@ async def items(tx: Tx, request: ContextRequest, now: datetime) -> list[Item]:
     for item in every:
         if item.trusted:  # what a tool or page brought is told to who asks for it
             once.setdefault(item.statement, item)
-    return list(once.values())
+    return sections.newest_first(list(once.values()))
 
 
 def told(found: Sequence[Item], sources: Sequence[tuple[Source, bool]], wanted: Sequence[str] | None) -> list[Item]:
@@ -58,11 +58,12 @@ def within(offered: Sequence[Item], budget_tokens: int) -> list[Item]:
 
 
 def rest(found: Sequence[Item], standing: Sequence[Item]) -> list[Item]:
-    """What a question found that is not said already."""
+    """Return what a question found and `standing` does not tell already."""
     ids: set[UUID | None] = {item.memory_id for item in standing}
     statements = {item.statement for item in standing}
-    return [
+    new = [
         item
         for item in found
         if (item.memory_id is None or item.memory_id not in ids) and item.statement not in statements
     ]
+    return sections.without_quotations(new, standing)

@@ -21,6 +21,8 @@ from keeps_client.models import NewMemory
 NAMESPACE = "facts"
 USER = "user"
 """The entity that stands for whoever the memory belongs to."""
+STATEMENT = "statement"
+"""The attribute of a sentence that is kept as it is: an instruction, a condition, an appointment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Fact:
     confidence: float = 0.9
     keyed_by_value: bool = False
     ended: bool = False
+    until: datetime | None = None
+    """When what is said is over, for a statement that names a date ahead."""
 
     @property
     def key(self) -> str:
@@ -54,6 +58,7 @@ def as_memory(
     read_by: str,
     trust: str,
     speaker: str | None,
+    agent_id: str | None = None,
 ) -> NewMemory:
     """The memory of a fact. What rules read is told in the person's own words; what an LLM read, in a sentence made of
     it, with the words that it was read in as metadata."""
@@ -72,6 +77,10 @@ def as_memory(
         metadata=metadata,
         source="extraction",
         importance=_IMPORTANCE.get(fact.attribute, 0.7),
+        expires_at=fact.until,
+        # An appointment is an episode: an agent that is bound to its own episodes must not learn of it.
+        kind="semantic" if fact.until is None else "episodic",
+        agent_id=None if fact.until is None else agent_id,
         valid_from=said_at,
         session_id=session_id,
     )
@@ -96,7 +105,15 @@ _FORMS = {
     "liking": "{who} likes {value}.",
     "dislike": "{who} dislikes {value}.",
 }
-_IMPORTANCE = {"allergy": 0.95, "diet": 0.85, "name": 0.9, "residence": 0.85, "employer": 0.85, "occupation": 0.8}
+_IMPORTANCE = {
+    "allergy": 0.95,
+    "diet": 0.85,
+    "name": 0.9,
+    "residence": 0.85,
+    "employer": 0.85,
+    "occupation": 0.8,
+    STATEMENT: 0.75,
+}
 
 
 def _slug(text: str) -> str:

@@ -8,31 +8,40 @@ key holds the value, too: both statements stay, and are told with their dates.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from datetime import datetime
 
-from keeps.conversations.facts import USER, Fact
+from keeps.conversations.facts import STATEMENT, USER, Fact
+from keeps.text.ahead import date_ahead
 from keeps.text.fences import reads_like_an_instruction
+from keeps.text.lasting import lasting_kind
 from keeps.text.names import SENTENCE_END
 
 MAX_CHARACTERS = 8_000
+SHORT_MESSAGE = 200
 SHORTEST, LONGEST, LONGEST_CLAUSE = 8, 400, 200
 """Characters of a sentence, and of a clause, in which a fact is read."""
 _DOUBTFUL = re.compile(
     r"\?|[\"“”«»]|^[‘'>]|[\s(:][‘'](?=[^\W\d])"
     # supposed, wished, planned
     r"|\b(?:if|unless|would|wouldn['’]t|could|might|may"
-    r" be|maybe|perhaps|possibly|imagin\w{1,4}|suppos\w{1,5}|wish\w{0,3}|hop(?:e|ing)|pretend\w{0,3}|hypothetical\w{0,2}|almost|nearly"
+    r" be|maybe|perhaps|possibly|imagin\w{1,4}|suppos\w{1,5}|wish\w{0,3}|hop(?:e|ing)|pretend\w{0,3}"
+    r"|hypothetical\w{0,2}|almost|nearly"
     r"|plan(?:s|ning)? (?:to|on)|want(?:s|ed)? to|going to|gonna|about to|consider\w{1,4}|thinking"
     r" (?:of|about)|dream\w{0,4}|someday|one day|soon|tomorrow"
     r"|next"
-    r" (?:week|month|year|spring|summer|autumn|winter)|will|['’]ll|won['’]t|offered|interview(?:ed|ing)?|appl(?:y|ied|ying))\b"
+    r" (?:week|month|year|spring|summer|autumn|winter)|will|['’]ll|won['’]t|offered|interview(?:ed|ing)?|appl(?:y|ied"
+    r"|ying))\b"
     # said by others, or not meant
     r"|\b(?:said|says?|saying|tell(?:s|ing)?|told|swears?|swore|introduc\w{1,4}"
-    r" me|claim\w{0,4}|believ\w{1,4}|thinks?|thought|assum\w{1,4}|insist\w{0,4}|rumou?r\w{0,3}|apparently|supposedly|allegedly|hear[sd]?|heard|according"
+    r" me|claim\w{0,4}|believ\w{1,4}|thinks?|thought|assum\w{1,4}|insist\w{0,4}|rumou?r\w{0,3}|apparently|supposedly"
+    r"|allegedly|hear[sd]?|heard|according"
     r" to|wrote|writes"
     r"|convinced|was sure|were sure|mistook|mistaken\w{0,2}|jok(?:e|es|ed|ing)|kidding|sarcas\w{1,4}|as if|yeah,?"
     r" right|(?:oh|yeah|yep|haha?),? sure|sure,? and|calls? me|called me|put down|lists? me|listed|autocorrect)\b"
     # told, not lived
-    r"|\b(?:novel|story|stories|book|film|movie|play|poem|song|lyrics?|game|quest|level|character|role-?play\w{0,3}|scene|chapter|script|actor|actress|avatar|sims?|minecraft|monopoly|fiction\w{0,2}"
+    r"|\b(?:novel|story|stories|book|film|movie|play|poem|song|lyrics?|game|quest|level|character|role-?play\w{0,3}"
+    r"|scene|chapter|script|actor|actress|avatar|sims?|minecraft|monopoly|fiction\w{0,2}"
     r"|example|e\.g\.|for instance|sample|template|placeholder|dummy|test"
     r" sentence|translate|forwarded|fwd|quote|caption|slogan|exercise|grammar|crossword)\b"
     # once, or for a while
@@ -48,10 +57,12 @@ _DOUBTFUL = re.compile(
     re.IGNORECASE,
 )
 _TOLD = re.compile(
-    r"\?|[\"“”«»]|[\s(:][‘'](?=[^\W\d])|\b(?:if|would|might|maybe|said|says?|told|claims?|claimed|believes?|thinks|heard|rumou?r\w{0,3}|novel|story|game|film|example|joking|kidding|wish|hope|plan(?:ning)?"
+    r"\?|[\"“”«»]|[\s(:][‘'](?=[^\W\d])|\b(?:if|would|might|maybe|said|says?|told|claims?|claimed|believes?|thinks"
+    r"|heard|rumou?r\w{0,3}|novel|story|game|film|example|joking|kidding|wish|hope|plan(?:ning)?"
     r" to|want to|going to|used to"
     r"|almost|nearly|in (?:19|20)\d\d|when i was|years ago|he|she|they|his|her|their|my"
-    r" (?:brother|sister|wife|husband|friend|colleague|boss|son|daughter|mother|father|mum|dad|cousin|neighbou?r|uncle|aunt)(?!"
+    r" (?:brother|sister|wife|husband|friend|colleague|boss|son|daughter|mother|father|mum|dad|cousin|neighbou?r"
+    r"|uncle|aunt)(?!"
     r" is))\b",
     re.IGNORECASE,
 )
@@ -59,7 +70,8 @@ _LATER = re.compile(r"\b(?:will|next (?:week|month|year)|soon|tomorrow)\b", re.I
 _STRANGE = re.compile(
     r"^\W{0,5}(?:please )?(?:write|draft|translate|rewrite|proofread|compose|paraphrase|continue|correct|summari[sz]e"
     r"|explain|review|reply to|respond to)\b|:[ \t]{0,5}\n"
-    r"|\b(?:this|following|below)(?: \w{1,12})? (?:page|e?-?mail|text|message|letter|article|post|document|bio|profile|thread"
+    r"|\b(?:this|following|below)(?: \w{1,12})? (?:page|e?-?mail|text|message|letter|article|post|document|bio"
+    r"|profile|thread"
     r"|review|paragraph|sentence)\b"
     r"|\b(?:forwarded (?:from|message)|fwd:|original message|role-?play|in (?:my|our|the|this|his|her) (?:[\w'’-]{1,20}"
     r" ){0,2}(?:novel|story|game|dream|play|playthrough|campaign|save|book|film|show|series|sketch)|as an example|for"
@@ -71,7 +83,8 @@ _TITLES = "Dr|Mr|Ms|St|Mt|Ft"
 _VALUE = rf"(?P<value>(?:[^.,;:!?()\n]|(?<=\d)[.,:](?=\d)|(?<={_TITLES})\.){{1,80}}?)"
 _LIST = r"(?P<value>[^.;:!?()\n]{1,80}?)(?= ?(?:[.;:!?()\n]|$|\b(?:but|because|since|so|now)\b))"
 _END = (
-    rf"(?= ?(?:(?<!{_TITLES})[.,:](?!\d)|[;!?()\n]|$|\b(?:and|but|because|since|so|now|these days|at the moment|right now|with my|for"
+    rf"(?= ?(?:(?<!{_TITLES})[.,:](?!\d)|[;!?()\n]|$|\b(?:and|but|because|since|so|now|these days|at the moment"
+    rf"|right now|with my|for"
     r" (?:work|the)|last|this|next|in (?:19|20)\d\d|as of)\b))"
 )
 _NOW = r"(?:(?:now|just|recently|actually|currently|finally|officially|have|['’]ve|['’]m|['’]re|am|are|also) ){0,4}"
@@ -126,7 +139,11 @@ _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
             False,
         ),
         ("employer", rf"{_I}{_NOW}(?:joined|started at) (?P<value>{_DAYS}{_COMPANY})", True),
-        ("occupation", rf"{_I}{_NOW}(?:work|working|employed) as (?P<value>an? [^.,;:!?()\n]{{1,60}}?){_END}", False),
+        (
+            "occupation",
+            rf"{_I}{_NOW}(?:work|working|employed) as (?P<value>an? [^.,;:!?()\n]{{1,60}}?)(?:{_END}|(?= (?:at|in|for|with)\b))",
+            False,
+        ),
         ("allergy", rf"\b[Ii](?:['’]m| am) (?:\w{{1,20}}ly )?allergic to {_LIST}", True),
         (
             "diet",
@@ -148,7 +165,8 @@ _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
         (
             "preference",
             (
-                rf"\b[Ii] (?:(?:really|much|usually|now) ){{0,4}}(?:drink|eat|use|take|buy|play|wear) {_VALUE} (?:instead"
+                rf"\b[Ii] (?:(?:really|much|usually|now) ){{0,4}}(?:drink|eat|use|take|buy|play"
+                rf"|wear) {_VALUE} (?:instead"
                 rf" of|rather than) (?P<instead>[^.,;:!?()\n]{{1,60}}?){_END}"
             ),
             True,
@@ -206,7 +224,8 @@ _NOT_MY = re.compile(
     r" (?P<attribute>[a-z][a-z ]{1,40}?)(?: any ?more| any ?longer)?(?=[.,;!]|$)"
 )
 _REPORT = re.compile(
-    r"(?:^|\bsince \w{1,20} |\bso )[Ii] (?:now )?report to (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2})(?: now"
+    r"(?:^|\bsince \w{1,20} "
+    r"|\bso )[Ii] (?:now )?report to (?P<value>[A-Z][\w'’-]{1,40}(?: [A-Z][\w'’-]{1,40}){0,2})(?: now"
     r"| these days)?(?=[.,;!]|$)"
 )
 _FAVOURITE = re.compile(
@@ -243,8 +262,10 @@ _CLAUSE = re.compile(
     r"\b(?:is|are|was|were|my|i|i['’]m|we|you|he|she|it|please|can|will|have|has|do|does)\b", re.IGNORECASE
 )
 _VAGUE = re.compile(
-    r"^(?:a|an|the|not|very|so|too|really|quite|pretty|it|that|this|there|here|going|getting|about|in|on|at|to|just|more|less|better|worse"
-    r"|good|bad|great|fine|okay|ok|nice|done|ready|coming|being|having|trying|looking|also|still|always|never|when|how|what|why|where)\b",
+    r"^(?:a|an|the|not|very|so|too|really|quite|pretty|it|that|this|there|here|going|getting|about|in|on|at|to|just"
+    r"|more|less|better|worse"
+    r"|good|bad|great|fine|okay|ok|nice|done|ready|coming|being|having|trying|looking|also|still|always|never|when"
+    r"|how|what|why|where)\b",
     re.IGNORECASE,
 )
 _PERSON = re.compile(rf"(?:(?:Dr|Prof|Mr|Mrs|Ms)\. ?)?{_DAYS}{_NAME}(?: {_NAME}){{0,2}}")
@@ -268,13 +289,35 @@ _READ: dict[str, re.Pattern[str]] = {
 """What is read of `my Y is Z` and `X's Y is Z`, and what Z must look like: of anything else it is too often an opinion,
 a mood, or a date that passes. Passwords and codes are not here on purpose."""
 
+_SECRET = re.compile(
+    r"\b(?:passwor[dt]\w{0,3}|passcode|passphrase|pin|secret|token|api key|private key|credentials?|cvv|iban|ssn|code"
+    r"|kennwort|geheim\w{0,4}|contraseña|clave|mot de passe|secreto)\b",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(
+    r"\b(?:if|would|might|maybe|perhaps|rumou?r\w{0,3}|novel|story|game|film|movie|episode|example|joking|kidding"
+    r"|wish|used to"
+    r"|falls|wenn|vielleicht|si|quizás|tal vez|peut-être)\b",
+    re.IGNORECASE,
+)
+_FROM_NOW_ON = re.compile(r"\bfrom now on\b|\byou (?:must|should|will) (?:now|always|never)\b", re.IGNORECASE)
+_OF_ANSWERS = re.compile(
+    r"\b(?:answer|reply|respond|write|speak|talk|call me|address me|explain|format|antworte|schreib|nenn|responde"
+    r"|escribe|réponds|écris)\b",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|i['’]m|i['’]ve|my|me|ich|mein\w{0,2}|mir|mich|yo|soy|tengo|mi|estoy|me|je|j['’]ai|suis|mon|ma|mes)\b",
+    re.IGNORECASE,
+)
 _HOW_MUCH = frozenset(
     "badly severely terribly horribly seriously mildly slightly highly really very unfortunately sadly actually".split()
 )
 
 
-def read_facts(text: str, most: int | None = None) -> list[Fact]:
-    """The facts of a text, in the order in which it says them; of many, `most`."""
+def read_facts(text: str, most: int | None = None, *, said_at: datetime | None = None) -> list[Fact]:
+    """Return the facts of a text, in its order, and at most `most`. With `said_at`, also statements that are told until
+    the date ahead that they name."""
     beginning = text[:MAX_CHARACTERS]
     if _STRANGE.search(beginning):
         return []
@@ -287,9 +330,32 @@ def read_facts(text: str, most: int | None = None) -> list[Fact]:
             if len(clause) <= LONGEST_CLAUSE and not reads_like_an_instruction(clause):
                 changed = [] if told else _changed(clause)
                 found += changed or ([] if doubtful else _in_clause(clause))
+        if not any(fact.sentence in sentence for fact in found):
+            found += _statement(sentence, alone=len(beginning) <= SHORT_MESSAGE, said_at=said_at)
         if most is not None and len(found) >= most:
             break
     return found[:most]
+
+
+def _statement(sentence: str, *, alone: bool, said_at: datetime | None) -> list[Fact]:
+    """Return a sentence as a fact if it says how to answer, how the user's health is, or what happens on a date ahead.
+
+    `alone`: the message is short, so it is not pasted, and may say "from now on".
+    """
+    if len(sentence) > LONGEST_CLAUSE or _SECRET.search(sentence) or re.search(r"[?\"“”«»]", sentence):
+        return []
+    kind = lasting_kind(sentence)
+    plain = (
+        _FROM_NOW_ON.sub("", sentence) if alone and kind == "instruction" and _OF_ANSWERS.search(sentence) else sentence
+    )
+    if reads_like_an_instruction(plain):
+        return []
+    fact = Fact(USER, STATEMENT, sentence, sentence, keyed_by_value=True)
+    own = _FIRST_PERSON.search(sentence) and not _DOUBTFUL.search(sentence)
+    if kind == "instruction" or (own and kind == "health"):
+        return [fact]
+    until = None if said_at is None else date_ahead(sentence, said_at)
+    return [] if until is None or _UNSURE.search(sentence) else [replace(fact, until=until)]
 
 
 def _sentences(text: str) -> list[str]:

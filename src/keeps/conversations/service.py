@@ -95,7 +95,11 @@ class ConversationService:
         told: list[list[Fact]] = []
         for each in said:
             own = each.memory and each.message.role == "user" and _own(each.memory)
-            told.append(rules.read_facts(each.memory.content, FACTS_OF_A_MESSAGE) if each.memory and own else [])
+            told.append(
+                rules.read_facts(each.memory.content, FACTS_OF_A_MESSAGE, said_at=each.memory.valid_from or now)
+                if each.memory and own
+                else []
+            )
             await asyncio.sleep(0)  # one message at a time, and the others between
 
         async def work(tx: Tx) -> ExchangeReceipt:
@@ -118,6 +122,7 @@ class ConversationService:
                         source=receipt.memory_id,
                         session_id=new.session_id,
                         speaker=each.message.speaker,
+                        agent_id=new.agent_id,
                     )
             notes = await self._fresh_notes(tx, new.session_id, now) or await self._rebuilt(
                 tx, new.session_id, now, before=receipts
@@ -211,6 +216,7 @@ class ConversationService:
         read_by: str = RULES,
         trust: str = "user",
         speaker: str | None = None,
+        agent_id: str | None = None,
     ) -> list[Receipt]:
         """Store facts, inside a transaction of their user: new, in place of an older value, or as the end of one.
 
@@ -236,6 +242,7 @@ class ConversationService:
                 read_by=read_by,
                 trust=trust,
                 speaker=speaker,
+                agent_id=agent_id,
             )
             done += await self._memory.apply(tx, await self._memory.prepare(tx.scope, [memory], index_now=False))
         return done

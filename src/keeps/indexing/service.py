@@ -61,6 +61,18 @@ class Indexer:
         while self._task is not None and not self._task.done() and (user == self._current or user in self._waiting):
             await self._batch_ended.wait()
 
+    async def settled(self, scope: Scope, seconds: float) -> bool:
+        """Wait up to `seconds` for what this user has waiting. Return whether something waited."""
+        user = scope.tenant_id, scope.user_id
+        if user != self._current and user not in self._waiting:
+            return False
+        try:
+            async with asyncio.timeout(seconds):
+                await self.settle(scope)
+        except TimeoutError:
+            pass
+        return True
+
     async def index_user(self, scope: Scope, progress: Callable[[int], None] | None = None) -> int:
         """Index all that one user has waiting; returns how many vectors were stored."""
         if self._embedder is None:

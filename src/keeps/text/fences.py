@@ -58,4 +58,4 @@ def shown(text: str, origin: Origin = "own") -> str:
     return f"({_FROM[origin]}) {line}"
 
 
-_FROM = {"tool": "from a tool or page", "shared": "shared by another user"}
+_FROM = {"tool": "from a tool or page", "shared": "shared by another user", "document": "from a document"}

@@ -34,7 +34,11 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for kind, pattern in (
         (
             "instruction",
-            r"\b(?:from (?:now|here) on|in (?:the )?future|as a rule|by default|every time (?:i|you|we)|whenever"
+            r"^(?:bitte )?(?:antworte|schreib|sprich|nenn|duze|sieze)\w{0,2} (?:mir |mich |bitte )?(?:immer|nur|nie|auf|in|mit|kurz|bei)\b"
+            r"|^nenn mich\b|^(?:por favor )?(?:responde|respóndeme|contesta|escribe|escríbeme) (?:siempre|solo|nunca|en|con)\b|^(?:llámame|tutéame)\b"
+            r"|^(?:s'il te plaît,? )?(?:réponds|écris|parle)(?:-moi)? (?:toujours|seulement|jamais|en|avec)\b|^(?:appelle|tutoie)-moi\b"
+            r"|\b(?:ab jetzt|in zukunft|künftig|de ahora en adelante|a partir de ahora|à partir de maintenant|désormais)\b"
+            r"|\b(?:from (?:now|here) on|in (?:the )?future|as a rule|by default|every time (?:i|you|we)|whenever"
             r" (?:i|you|we)|each time (?:i|you)|if i ask\b|when(?:ever)? you (?:write|answer"
             r"|reply|respond|talk)|at all times)\b"
             r"|^(?:and |but |also |so )?(?:please )?(?:always|never)\b|^(?:please )?(?:don't|do not)"
@@ -50,7 +54,9 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "health",
-            r"\b(?:allerg\w{1,6}|intoleran\w{1,3}|coeliac|celiac|diabet\w{1,4}|asthma\w{0,4}|epilep\w{1,4}|migraines?|pacemaker|insulin|inhaler|chemo\w{0,8}|cancer|tumou?r|pregnan\w{1,3}"
+            r"\b(?:alérgic\w{1,3}|celíac\w|diabétic\w|diabétique|asmátic\w|vegetarier\w{0,2}|vegan\w{1,4}|vegetarian\w|végétari\w{2,5}"
+            r"|zöliakie|laktose\w{0,12}|intolerante|embarazada|schwanger|enceinte|migräne\w{0,2}|rollstuhl|hörgerät\w{0,2}"
+            r"|allerg\w{1,6}|intoleran\w{1,3}|coeliac|celiac|diabet\w{1,4}|asthma\w{0,4}|epilep\w{1,4}|migraines?|pacemaker|insulin|inhaler|chemo\w{0,8}|cancer|tumou?r|pregnan\w{1,3}"
             r"|expecting a (?:baby|child)|blood"
             r" (?:thinners?|pressure|type|group|sugar)|diagnos\w{1,4}|medication|prescri\w{1,6}|antidepressants?|statins?|thyrox\w{0,4}|levothyroxine|arthritis"
             r"|anxiety"

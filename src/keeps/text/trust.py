@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-Origin = Literal["own", "shared", "tool"]
+Origin = Literal["own", "shared", "tool", "document"]
 TRUSTED = frozenset((None, "user", "agent", "own", "high"))
 """What `metadata.trust` may say of one's own words; anything else means that they came from outside."""
 RULES = "rules"

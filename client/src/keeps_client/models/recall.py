@@ -108,6 +108,7 @@ class Hit(Wire):
     `relevance`, from 0 to 1, does not depend on the other hits: how near question and memory are by meaning and word by
     word.
     `similarity` is the cosine of their vectors. Both are None where there is no vector yet, or the provider has none.
+    `newer_id`: a later statement among the hits, about the same matter, that may have changed this one.
     `passage`: of a memory of over 1,000 characters, the sentences that are nearest to the question.
     """
 
@@ -119,6 +120,7 @@ class Hit(Wire):
     tier: Literal["working", "persistent", "indexed"] = "indexed"
     explanation: Explanation | None = None
     passage: Passage | None = None
+    newer_id: UUID | None = None
 
     @property
     def memory_id(self) -> UUID:
