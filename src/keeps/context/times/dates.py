@@ -7,10 +7,12 @@ from datetime import datetime
 from keeps.context.times import spans
 from keeps.context.times.reading import Reading, ordered
 from keeps.context.times.spans import Span
-from keeps.context.times.tokens import Token, Tokens
+from keeps.context.times.tokens import END, Token, Tokens
 
 _ENDS = frozenset(("end", "stop", "comma", "dash", "to", "and", "until", "apostrophe"))
-_QUARTERS = {"q": "quarter", "t": "quarter", "h": "half_year"}
+DAY_ARTICLES = ("el", "le", "día")
+"""Before a number alone, as in "le 13", they make it a day of the month."""
+QUARTER_LETTERS = {"q": "quarter", "t": "quarter", "h": "half_year"}
 
 
 class Dates:
@@ -18,12 +20,13 @@ class Dates:
 
     def __init__(self, tokens: Tokens, now: datetime) -> None:
         self._tokens = tokens
+        self._items, self._length = tokens.items, len(tokens.items)
         self.now = now
 
     def at(self, position: int) -> Token:
-        return self._tokens.at(position)
+        return self._items[position] if 0 <= position < self._length else END
 
-    def date(self, position: int, *, led: bool) -> Reading | None:
+    def date(self, position: int, led: bool) -> Reading | None:
         """Read a day of the calendar. `led`: a preposition of time stands before it."""
         token = self.at(position)
         end = position + 1
@@ -52,7 +55,7 @@ class Dates:
         first, joint = self.at(position), self._articles_before_joint(position + 1)
         if first.kind not in ("digits", "nth") or self.at(joint).kind not in ("to", "until", "dash", "and", "in"):
             return None
-        last = self.date(self._articles(joint + 1), led=True)
+        last = self.date(self._articles(joint + 1), True)
         if last is None or last.grain != "day" or self.at(self._articles(joint + 1)).kind not in ("digits", "nth"):
             return None
         if not any("month" in self.at(place).kind for place in range(joint, last.end)):
@@ -69,7 +72,7 @@ class Dates:
         first = first._replace(since=spans.latest_date(self.now, begin.month, begin.day)[0])
         return ordered(first._replace(until=first.since + spans.DAY), last, self.now)
 
-    def named(self, position: int, *, led: bool) -> Reading | None:
+    def named(self, position: int, led: bool) -> Reading | None:
         """Read a month, season, holiday, quarter, year, decade or weekend."""
         token = self.at(position)
         match token.kind:
@@ -114,7 +117,9 @@ class Dates:
         first = (which - 1) * months + 1
         if year:
             return Reading(*spans.month(year, first, months), end, "past", unit)
-        if self.at(position).kind == "of" and self.at(position + 1).kind == "last" and self.at(position + 2).value == "year":
+        words = [self.at(position + ahead) for ahead in range(4)]
+        kinds = [word.kind for word in words if word.kind not in ("of", "article")][:2]
+        if sorted(kinds) == ["last", "unit"] and any(word.value == "year" for word in words[:4]):
             return Reading(*spans.month(self.now.year - 1, first, months), position + 3, "past", unit)
         return Reading(*spans.latest_months(self.now, first, months), end, "open", unit, "year")
 
@@ -214,7 +219,7 @@ class Dates:
         number = int(str(token.value))
         follows = self.at(position + 1).kind in (*_ENDS, "function", "in", "half")
         ordinal = token.kind == "nth" and led and before.kind in ("article", "in", "of", "to")
-        romance = token.kind == "digits" and before.text in ("el", "le", "día") and self.at(position + 1).kind in _ENDS
+        romance = token.kind == "digits" and before.text in DAY_ARTICLES and self.at(position + 1).kind in _ENDS
         if not follows or not (ordinal or romance) or not 1 <= number <= 31:
             return None
         return Reading(*spans.latest_day_of_month(self.now, number), position + 1, "open", "day")
@@ -241,14 +246,15 @@ class Dates:
         before = self.at(position - 1).kind
         if not 1900 <= number < 2100 or self.at(position + 1).kind == "sign":
             return None
-        if not led or before == "by" or (before == "of" and self.at(position + 1).kind == "word"):
+        german = self._tokens.language == "german" and self._tokens.mood == "past"
+        if not (led or german) or before == "by" or (before == "of" and self.at(position + 1).kind == "word"):
             return None
         return Reading(*spans.year(number), position + 1, "past", "year")
 
     def _short_quarter(self, position: int) -> Reading | None:
         """Read "Q3", "Q3 2025", "H1 2025"."""
         letter, number = self.at(position), self.at(position + 1)
-        if letter.text not in _QUARTERS or number.kind != "digits" or len(number.text) != 1:
+        if letter.text not in QUARTER_LETTERS or number.kind != "digits" or len(number.text) != 1:
             return None
         year, end = self._years_end(position + 2)
         if letter.text != "q" and not year:
@@ -256,7 +262,7 @@ class Dates:
         following = self.at(position + 2)
         if not year and (following.kind in ("digits", "figure") or (following.kind == "of" and self.at(position + 3).kind != "last")):
             return None
-        return self.numbered(int(str(number.value)), _QUARTERS[letter.text], position + 2)
+        return self.numbered(int(str(number.value)), QUARTER_LETTERS[letter.text], position + 2)
 
     def _calendar_week(self, position: int) -> Reading | None:
         """Read "KW 44", "calendar week 44 2025"."""

@@ -100,6 +100,7 @@ GERMAN: Table = {
     "month": _MONTHS,
     "weak_month": {1: "jan", 2: "feb", 4: "apr", 8: "aug", 9: "sep, sept", 10: "okt", 11: "nov", 12: "dez"},
     "month_week": {number: ", ".join(f"{name}woche" for name in names.split(", ")) for number, names in _MONTHS.items()},
+    "month_half": {number: ", ".join(f"{name}hälfte" for name in names.split(", ")) for number, names in _MONTHS.items()},
     "unit": {
         "minute": "minute",
         "hour": "stunde",

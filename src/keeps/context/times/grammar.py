@@ -7,9 +7,11 @@ Friday", are taken for the past unless the message's verbs speak of what is to c
 
 from __future__ import annotations
 
-from datetime import datetime, tzinfo, UTC
+from contextlib import suppress
+from datetime import UTC, datetime, tzinfo
 
 from keeps.context.times import spans
+from keeps.context.times.dates import DAY_ARTICLES, QUARTER_LETTERS
 from keeps.context.times.points import Points
 from keeps.context.times.reading import Reading, joined, ordered, shifted
 from keeps.context.times.spans import DAY, EARLIEST, Span
@@ -18,10 +20,14 @@ from keeps.context.times.tokens import Tokens, read_tokens
 SOON = 60 * DAY
 """A date without a year that comes again so soon is not taken for last year's, unless the verbs speak of the past."""
 _STARTS = frozenset(
-    "day_back last_night tonight half_today half_yesterday weekday weak_weekday weekday_half month weak_month month_week"
+    "day_back last_night tonight half_today half_yesterday weekday weak_weekday weekday_half month weak_month month_week month_half"
     " unit units iso date weak_date day_month decade season weak_season holiday recent quarter digits nth weekdays"
     " calendar_week half".split()
 )
+REACH = 8
+"""Tokens that an expression may begin before the word that names its time."""
+MOST_FUTURE = 20
+"""After so many times to come, no past one is looked for."""
 _COMPARED = frozenset("compare compared versus vs than als vergleiche vergleich compara comparado compare comparé".split())
 _EDGES = frozenset(("since", "after", "before", "until", "by"))
 
@@ -35,13 +41,21 @@ def time_span(text: str, now: datetime, zone: tzinfo = UTC) -> Span | None:
         zone: Where the user lives: days begin at its midnight.
     """
     tokens = read_tokens(text)
-    if not any(token.kind in _STARTS for token in tokens.items):
+    if not any(_names_time(tokens, position) for position in range(len(tokens.items))):
         return None
     try:
         span = _Sentence(tokens, spans.local(now, zone)).span()
         return None if span is None else (spans.to_utc(span[0], zone), spans.to_utc(span[1], zone))
     except (ValueError, OverflowError):  # no calendar has such a date
         return None
+
+
+def _names_time(tokens: Tokens, position: int) -> bool:
+    """Return whether a token may be what names the time of an expression; most small numbers only go with others."""
+    token = tokens.items[position]
+    if token.kind == "digits":
+        return len(token.text) == 4 or tokens.at(position - 1).text in DAY_ARTICLES
+    return token.kind in _STARTS or token.text in QUARTER_LETTERS
 
 
 class _Sentence:
@@ -57,12 +71,13 @@ class _Sentence:
         """Return the first past time, or the union of those that are compared."""
         found: list[Reading] = []
         compares = any(token.text in _COMPARED for token in self._tokens.items)
-        position = 0
-        while position < len(self._tokens.items):
-            try:
-                reading = self._expression(position)
-            except (ValueError, OverflowError):
-                reading = None
+        near = self._near()
+        position, future = 0, 0
+        while position < len(self._tokens.items) and future < MOST_FUTURE:
+            reading = None
+            if near[position]:
+                with suppress(ValueError, OverflowError):
+                    reading = self._expression(position)
             if reading is None:
                 position += 1
                 continue
@@ -71,12 +86,24 @@ class _Sentence:
                 if not compares:
                     return self._clamped(reading)
                 found.append(reading)
+            else:
+                future += 1
         if not found:
             return None
         whole = found[0]
         for other in found[1:]:
             whole = joined(whole, other) if other.grain == whole.grain else whole
         return self._clamped(whole)
+
+    def _near(self) -> list[bool]:
+        """Return for each token whether one that names a time follows within reach."""
+        near: list[bool] = []
+        left = 0
+        for position in reversed(range(len(self._tokens.items))):
+            left = REACH if _names_time(self._tokens, position) else left - 1
+            near.append(left > 0)
+        near.reverse()
+        return near
 
     def _clamped(self, reading: Reading) -> Span:
         return reading.since, min(reading.until, max(self._tonight, reading.since))

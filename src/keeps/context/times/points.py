@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from keeps.context.times import spans
-from keeps.context.times.dates import Dates
+from keeps.context.times.dates import QUARTER_LETTERS, Dates
 from keeps.context.times.reading import Reading
 from keeps.context.times.spans import DAY, WEEK, Span
 from keeps.context.times.tokens import Tokens
@@ -28,25 +29,19 @@ class Points(Dates):
 
     def point(self, position: int, *, led: bool = False) -> Reading | None:
         """Return the point that begins here. `led`: a preposition of time stands before it."""
-        if self._depth >= DEEPEST or self._is_title(position):
+        begin, position = position, self._skip(position)
+        token = self.at(position)
+        if token.kind not in _READERS or (token.kind == "word" and token.text not in QUARTER_LETTERS):
             return None
-        led = led or self._is_led(position)
-        position = self._skip(position)
+        if self._depth >= DEEPEST or self._is_title(begin):
+            return None
+        led = led or self._is_led(begin)
         self._depth += 1
         try:
-            reading = (
-                self._around(position)
-                or self._part(position)
-                or self._ordinal(position)
-                or self._unit_of(position)
-                or self._half_of_point(position)
-                or self._relative(position)
-                or self._counted(position)
-                or self._modified(position)
-                or self._weekday(position, led=led)
-                or self.date(position, led=led)
-                or self.named(position, led=led)
-            )
+            reading = None
+            for reader in _READERS.get(token.kind, ()):
+                if reading := reader(self, position, led):
+                    break
         finally:
             self._depth -= 1
         return None if reading is None else self._narrowed(reading)
@@ -90,7 +85,7 @@ class Points(Dates):
 
     # ---- points inside points
 
-    def _around(self, position: int) -> Reading | None:
+    def _around(self, position: int, _led: bool = True) -> Reading | None:
         """Read "this time last year" and "l'année dernière à la même époque"."""
         token = self.at(position)
         exact = token.kind == "around_day"
@@ -110,7 +105,7 @@ class Points(Dates):
         around = DAY * (0 if exact else {"year": 7, "month": 3}.get(inner.grain, 1))
         return Reading(middle - around, middle + DAY + around, end)
 
-    def _part(self, position: int) -> Reading | None:
+    def _part(self, position: int, _led: bool = True) -> Reading | None:
         """Read "early October", "Ende letzter Woche", "the beginning of the year"."""
         token = self.at(position)
         if token.kind != "part":
@@ -128,7 +123,7 @@ class Points(Dates):
             return None
         return Reading(*spans.unit_at(self.now, str(token.value)), position + 1, "open", str(token.value))
 
-    def _ordinal(self, position: int) -> Reading | None:
+    def _ordinal(self, position: int, _led: bool = True) -> Reading | None:
         """Read "the first week of March", "the second half of October", "the last Friday of September"."""
         token = self.at(position)
         if token.kind == "ordinal":
@@ -141,9 +136,9 @@ class Points(Dates):
             return None
         count, end = self._count(position + 1)
         what = self.at(end)
-        if what.kind == "month_week":
+        if what.kind in ("month_week", "month_half"):
             whole = Reading(*spans.latest_months(self.now, int(str(what.value))), end + 1, "open", "month", "year")
-            return _nth(whole, which, "week", 1)
+            return _nth(whole, which, what.kind.removeprefix("month_"), 1)
         if what.kind not in ("unit", "units", "half_of", "weekday"):
             return None
         if what.kind == "unit" and what.value in ("quarter", "half_year") and which > 0:
@@ -156,7 +151,7 @@ class Points(Dates):
             return None
         return _nth(inner, which, what.value if what.kind == "weekday" else str(what.value or "half"), count or 1)
 
-    def _unit_of(self, position: int) -> Reading | None:
+    def _unit_of(self, position: int, _led: bool = True) -> Reading | None:
         """Read "the week of 2 November", "the month of May", "the week before Christmas", "the year 2024"."""
         token = self.at(position)
         if token.kind not in ("unit", "units"):
@@ -170,14 +165,8 @@ class Points(Dates):
                 return Reading(*spans.year(value + 1900 if value < 100 else value, 10), position + 2, "past", "decade")
             if number.kind == "digits" and 1900 <= int(str(number.value)) < 2100:
                 return Reading(*spans.year(int(str(number.value))), position + 2, "past", "year")
-        if joint in ("before", "after"):
-            inner = self.point(position + 2, led=True)
-            if inner is None or inner.tense == "future" or unit not in spans.DAYS_IN:
-                return None
-            length = DAY * spans.DAYS_IN[unit]
-            if joint == "before":
-                return inner._replace(since=inner.since - length, until=inner.since, grain="day")
-            return inner._replace(since=inner.until, until=inner.until + length, grain="day")
+        if joint in ("before", "after", "ago_pre"):
+            return self._beside(position, 7 if token.kind == "units" and unit == "day" else 1)
         if joint not in ("of", "in") or token.kind == "units" or unit in spans.MINUTES_IN:
             return None
         inner = self.point(position + 2, led=True)
@@ -190,7 +179,23 @@ class Points(Dates):
             return inner._replace(since=since, until=until, grain=unit)
         return inner if self.at(position + 1).kind == "of" else None
 
-    def _half_of_point(self, position: int) -> Reading | None:
+    def _beside(self, position: int, count: int) -> Reading | None:
+        """Read "the week before Christmas", "two days after 5 October", "das Wochenende vor zwei Wochen"."""
+        unit, joint = str(self.at(position).value), self.at(position + 1)
+        if unit not in spans.DAYS_IN or joint.kind not in ("before", "after", "ago_pre"):
+            return None
+        past = self.ago(position + 1)
+        if past is not None and past[1] == "week" and unit == "weekend":
+            return Reading(*spans.unit_at(self.now, unit, past[0]), past[2])
+        inner = self.point(position + 2, led=True)
+        if inner is None or inner.tense == "future" or (joint.kind == "ago_pre" and joint.text != "vor"):
+            return None
+        length = DAY * spans.DAYS_IN[unit] * count
+        if joint.kind == "after":
+            return inner._replace(since=inner.until, until=inner.until + length, grain="day")
+        return inner._replace(since=inner.since - length, until=inner.since, grain="day")
+
+    def _half_of_point(self, position: int, _led: bool = True) -> Reading | None:
         """Read "the morning of 5 November", "la noche del lunes"."""
         token = self.at(position)
         if token.kind != "half" or self.at(position + 1).kind not in ("of", "in", "before"):
@@ -203,7 +208,7 @@ class Points(Dates):
 
     # ---- relative to today
 
-    def _relative(self, position: int) -> Reading | None:
+    def _relative(self, position: int, _led: bool = True) -> Reading | None:
         token, now = self.at(position), self.now
         if token.kind == "day_back":
             return self._day_back(position)
@@ -260,7 +265,7 @@ class Points(Dates):
         """Read "vor zwei Wochen", "hace dos viernes", "il y a quelques jours"."""
         return self._ago(position + 1, 0)
 
-    def _counted(self, position: int) -> Reading | None:
+    def _counted(self, position: int, _led: bool = True) -> Reading | None:
         """Read "two weeks ago", "two Fridays ago", "the three last days", "the last few months"."""
         if self.at(position).kind == "ago_pre":
             return self._ago(position + 1, 0)
@@ -270,6 +275,8 @@ class Points(Dates):
         few = self._few(position)
         if few:
             count, end = few[1], position + 1
+        if count is not None and self.at(end).kind in ("unit", "units"):
+            return self._beside(end, count)
         if count is not None and self.at(end).kind == "last" and self.at(end + 1).kind in ("unit", "units"):
             unit = str(self.at(end + 1).value)
             return Reading(*spans.rolling(self.now, count, unit), end + 2, "past", "rolling")
@@ -326,7 +333,7 @@ class Points(Dates):
 
     # ---- last, this, next
 
-    def _modified(self, position: int) -> Reading | None:
+    def _modified(self, position: int, _led: bool = True) -> Reading | None:
         """Read what is named with "last", "this" or "next", before or after it in the languages that have it so."""
         token = self.at(position)
         if token.kind in ("last", "this", "next", "before_last"):
@@ -396,7 +403,7 @@ class Points(Dates):
             return None
         tense = "open" if modifier == "this" else "past"
         if what.kind == "weekday" and modifier == "last":
-            week = self._weekday(position, led=True)
+            week = self._weekday(position, True)
             if week is not None and week.end > end:
                 return week
         return cyclic._replace(end=end, tense=tense, cycle="" if modifier != "this" else cyclic.cycle)
@@ -425,7 +432,7 @@ class Points(Dates):
         grain = "season" if "season" in token.kind else "month" if "month" in token.kind else "day"
         return Reading(*span, position + 1, "open", grain, "year")
 
-    def _weekday(self, position: int, *, led: bool) -> Reading | None:
+    def _weekday(self, position: int, led: bool) -> Reading | None:
         """Read "Friday", "on Friday", "Friday last week", "Friday, 5 November", "Friday the 13th"."""
         token = self.at(position)
         end = position + 1
@@ -438,17 +445,23 @@ class Points(Dates):
             return None
         number = int(str(token.value))
         following = end + (self.at(end).kind == "comma")
-        dated = self.date(self._skip(following), led=True)
+        dated = self.date(self._skip(following), True)
         if dated is not None:
             return dated
         week = self._week_around(following)
         if week is not None and week.grain == "week":
             return week._replace(since=week.since + DAY * number, until=week.since + DAY * (number + 1), grain="day")
+        if self.at(end).kind in ("in", "of"):
+            month = self.named(self._skip(end), True)
+            if month is not None and month.grain == "month":
+                return month
         past = self.ago(following)
         if past is not None and past[1] == "week":
             begin = spans.weekday(self.now, number)[0] - WEEK * past[0]
             return Reading(begin, begin + DAY, past[2])
-        if not led and self.at(position - 1).kind != "article" and self.at(end).kind not in _FOLLOWERS | {"half", "past", "last"}:
+        named_by_article = self.at(position - 1).kind == "article"
+        names_a_day = self._tokens.language != "english" and self._tokens.mood == "past"
+        if not (led or named_by_article or names_a_day or self.at(end).kind in _FOLLOWERS):
             return None
         if self.at(end).kind == "apostrophe" and self.at(position - 1).kind not in ("last", "in"):
             return None
@@ -486,7 +499,7 @@ def _third(reading: Reading, part: str) -> Span:
 def _nth(whole: Reading, which: int, what: object, count: int) -> Reading | None:
     """Return the n-th (-1: the last) half, weekday or unit within a span."""
     since, until = whole.since, whole.until
-    if what == "half":
+    if what == "half" or (what == "fortnight" and whole.grain == "month"):
         half = (until - since) / 2
         middle = since + DAY * 15 if whole.grain == "month" else spans.midnight(since + half)
         if whole.grain == "year":
@@ -513,3 +526,46 @@ def _nth(whole: Reading, which: int, what: object, count: int) -> Reading | None
         begin = spans.month(until.year, until.month - months)[0] if which < 0 else spans.month(since.year, since.month + months * (which - 1))[0]
         return whole._replace(since=begin, until=spans.month(begin.year, begin.month, months)[1], grain=unit)
     return None
+
+
+_Reader = Callable[[Points, int, bool], Reading | None]
+_READERS: dict[str, tuple[_Reader, ...]] = {
+    "around": (Points._around,),
+    "around_day": (Points._around,),
+    "part": (Points._part,),
+    "ordinal": (Points._ordinal,),
+    "nth": (Points._ordinal, Points.date),
+    "last": (Points._around, Points._ordinal, Points._modified),
+    "this": (Points._around, Points._modified),
+    "next": (Points._modified,),
+    "before_last": (Points._around, Points._modified),
+    "unit": (Points._around, Points._unit_of, Points._modified, Points.named),
+    "units": (Points._unit_of, Points._modified),
+    "half": (Points._half_of_point,),
+    "day_back": (Points._relative,),
+    "last_night": (Points._relative,),
+    "tonight": (Points._relative,),
+    "half_today": (Points._relative,),
+    "half_yesterday": (Points._relative,),
+    "recent": (Points._relative,),
+    "ago_pre": (Points._counted,),
+    "number": (Points._counted,),
+    "few": (Points._counted,),
+    "digits": (Points._counted, Points.date, Points.named),
+    "weekday": (Points._modified, Points._weekday),
+    "weak_weekday": (Points._modified, Points._weekday),
+    "weekday_half": (Points._weekday,),
+    "month": (Points._modified, Points.date, Points.named),
+    "weak_month": (Points._modified, Points.date, Points.named),
+    "season": (Points._modified, Points.named),
+    "weak_season": (Points._modified, Points.named),
+    "holiday": (Points._modified, Points.named),
+    "iso": (Points.date,),
+    "date": (Points.date,),
+    "weak_date": (Points.date,),
+    "day_month": (Points.date,),
+    "decade": (Points.named,),
+    "calendar_week": (Points.named,),
+    "word": (Points.named,),
+}
+"""The readers to try on each kind of token, in order."""

@@ -113,7 +113,7 @@ SPANISH: Table = {
     "next": {0: "próximo, próxima, proximo, proxima, que viene, siguiente, que entra"},
     "before_last": {2: "antepasado, antepasada, penúltimo, penúltima"},
     "ago": {0: "atrás"},
-    "ago_pre": {0: "hace, hace como, hace unos, hace ya"},
+    "ago_pre": {0: "hace, hace como, hace ya"},
     "part": {
         "early": "a principios de, a principios del, principios de, principios del, a comienzos de, a comienzos del,"
         " a inicios de, a inicios del, comienzos de, al principio de, al principio del, principio de",

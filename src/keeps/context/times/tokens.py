@@ -6,7 +6,7 @@ The language is the one whose words the message has most of. Words of times that
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Literal, NamedTuple
@@ -18,6 +18,7 @@ Mood = Literal["past", "future", ""]
 _WORDS = re.compile(
     r"(?P<quoted>[\"“„«][^\"“”„«»]{1,40}[\"”“»])"
     r"|(?P<iso>(?<![\d.-])\d{4}-\d\d(?:-\d\d)?(?![\d-])(?:t\d\d:\d\d(?::\d\d)?(?:\.\d{1,6})?z?)?)"
+    r"|(?P<dashed>(?<![\d-])\d{1,2}-\d{1,2}-\d{4}(?![\d-]))"
     r"|(?P<figures>\d+(?:[./:,]\d+)+\.?)"
     r"|(?P<number>\d+(?:[^\W\d_]{1,4})?\.?(?!\d))"
     r"|(?P<word>[^\W\d_]+)"
@@ -31,6 +32,8 @@ _DECADES = frozenset(("s", "er"))
 _FOREIGN_KINDS = frozenset(("day_back", "weekday", "month", "last_night", "holiday"))
 """Kinds that are read in the words of another language than the message's."""
 _DASHES = "-–—"
+MOST_ELIDED = 2
+"""Letters before an apostrophe that stands for a vowel, as in "d'octobre"."""
 _GUARD_REACH = 6
 """A dotted figure so many tokens after a word such as "version" is no date."""
 
@@ -43,13 +46,14 @@ class Token(NamedTuple):
 
 _MOODLESS = frozenset("half half_today half_yesterday day_back weekday month unit last this next before_last recent".split())
 """Kinds whose words tell nothing of a sentence's tense: German "morgen" may be a morning."""
-_END = Token("end", 0, "")
+END = Token("end", 0, "")
 
 
 @dataclass(frozen=True)
 class Language:
     """The words of a language: phrases by their first word, longest first."""
 
+    name: str
     phrases: Mapping[str, tuple[tuple[tuple[str, ...], Token], ...]]
     function: frozenset[str]
     past: frozenset[str]
@@ -58,7 +62,9 @@ class Language:
     past_endings: tuple[str, ...]
     past_beginnings: tuple[str, ...]
     future_endings: tuple[str, ...]
-    future_pairs: frozenset[tuple[str, ...]]
+    future_pairs: Mapping[str, tuple[tuple[str, ...], ...]]
+    evidence: frozenset[str]
+    """Words that tell that a text is in this language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +73,10 @@ class Tokens:
 
     items: list[Token] = field(default_factory=list[Token])
     mood: Mood = ""
+    language: str = "english"
 
     def at(self, position: int) -> Token:
-        return self.items[position] if 0 <= position < len(self.items) else _END
+        return self.items[position] if 0 <= position < len(self.items) else END
 
 
 def _language(module: ModuleType, table: Table) -> Language:
@@ -81,6 +88,7 @@ def _language(module: ModuleType, table: Table) -> Language:
                 if words:
                     phrases.setdefault(words[0], []).append((words, Token(kind, value, form.strip())))
     return Language(
+        module.__name__.rpartition(".")[2],
         {first: tuple(sorted(forms, key=lambda each: -len(each[0]))) for first, forms in phrases.items()},
         frozenset(module.FUNCTION.split()),
         frozenset(module.PAST.split()),
@@ -89,8 +97,18 @@ def _language(module: ModuleType, table: Table) -> Language:
         tuple(module.PAST_ENDINGS),
         tuple(module.PAST_BEGINNINGS),
         tuple(module.FUTURE_ENDINGS),
-        frozenset(tuple(_pieces(pair)) for pair in module.FUTURE_PAIRS.split(", ")),
+        _by_first(tuple(_pieces(pair)) for pair in module.FUTURE_PAIRS.split(", ")),
+        frozenset(module.FUNCTION.split()) | {
+            first for first, forms in phrases.items() if any(len(words) == 1 for words, _ in forms)
+        },
     )
+
+
+def _by_first(phrases: Iterable[tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    grouped: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for phrase in phrases:
+        grouped[phrase[0]] = (*grouped.get(phrase[0], ()), phrase)
+    return grouped
 
 
 def _pieces(text: str) -> list[str]:
@@ -133,22 +151,18 @@ def read_tokens(text: str) -> Tokens:
             items.append(token)
             position += length
             continue
+        if piece == "'" and position and len(words[position - 1]) <= MOST_ELIDED:
+            position += 1
+            continue
         items.append(_figure(group, piece, guarded=len(items) < guarded))
         position += 1
-    return Tokens(items, _mood(language, verbs))
+    return Tokens(items, _mood(language, verbs), language.name)
 
 
 def _by_evidence(words: list[str]) -> list[Language]:
     known = set(words)
-    scores = [
-        len(known & language.function) + sum(_is_telling(language, word) for word in known) for language in LANGUAGES
-    ]
+    scores = [len(known & language.evidence) + len(known & language.function) for language in LANGUAGES]
     return [LANGUAGES[index] for index in sorted(range(len(LANGUAGES)), key=lambda index: (-scores[index], index))]
-
-
-def _is_telling(language: Language, word: str) -> bool:
-    forms = language.phrases.get(word, ())
-    return any(len(words) == 1 for words, _ in forms)
 
 
 def _phrase(language: Language, words: list[str], position: int) -> tuple[Token | None, int]:
@@ -172,6 +186,8 @@ def _figure(group: str, piece: str, *, guarded: bool) -> Token:
         return Token("quoted", 0, piece)
     if group == "iso":
         return Token("iso", piece, piece)
+    if group == "dashed" and not guarded:
+        return Token("date", "-".join(reversed(piece.split("-"))), piece)
     if group == "number":
         return _number(piece)
     if group == "figures":
@@ -205,17 +221,14 @@ def _number(piece: str) -> Token:
 
 
 def _mood(language: Language, words: list[str]) -> Mood:
-    for word in words:
-        if word in language.past or _has_past_ending(language, word):
-            return "past"
-    if any(word in language.future for word in words):
+    if not language.past.isdisjoint(words) or any(_has_past_ending(language, word) for word in words):
+        return "past"
+    if not language.future.isdisjoint(words):
         return "future"
-    if any(
-        tuple(words[position : position + length]) in language.future_pairs
-        for position in range(len(words))
-        for length in (2, 3)
-    ):
-        return "future"
+    for position, word in enumerate(words):
+        for pair in language.future_pairs.get(word, ()):
+            if tuple(words[position : position + len(pair)]) == pair:
+                return "future"
     return ""
 
 
