@@ -10,7 +10,7 @@ from keeps.context.times.spans import Span
 from keeps.context.times.tokens import END, Token, Tokens
 
 _ENDS = frozenset(("end", "stop", "comma", "dash", "to", "and", "until", "apostrophe"))
-DAY_ARTICLES = ("el", "le", "día")
+DAY_ARTICLES = ("el", "le", "día", "el día")
 """Before a number alone, as in "le 13", they make it a day of the month."""
 QUARTER_LETTERS = {"q": "quarter", "t": "quarter", "h": "half_year"}
 
@@ -39,6 +39,9 @@ class Dates:
                 month, day = day, month
             return Reading(*spans.date(year, month, day), end)
         if token.kind == "day_month" and led and isinstance(token.value, tuple):
+            slashed = "/" in token.text
+            if slashed and (self._tokens.language in ("english", "german") or self.at(end).kind == "of"):
+                return None
             day, month = int(token.value[0]), int(token.value[1])
             if month > 12:
                 day, month = month, day
@@ -137,7 +140,11 @@ class Dates:
     def _year(self, position: int) -> tuple[int, int]:
         """Return the year that follows, and the position after it; 0 where none does."""
         token = self.at(position)
-        if token.kind in ("of", "comma", "in", "article") and self.at(position + 1).kind in ("digits", "article", "unit"):
+        if token.kind in ("of", "comma", "in", "article") and self.at(position + 1).kind in (
+            "digits",
+            "article",
+            "unit",
+        ):
             position += 1
             if self.at(position).kind == "article":
                 position += 1
@@ -218,7 +225,9 @@ class Dates:
         token, before = self.at(position), self.at(position - 1)
         number = int(str(token.value))
         follows = self.at(position + 1).kind in (*_ENDS, "function", "in", "half")
-        ordinal = token.kind == "nth" and led and before.kind in ("article", "in", "of", "to")
+        ordinal = (
+            token.kind == "nth" and led and (before.kind in ("article", "in") or before.text.endswith(("zum", "vom")))
+        )
         romance = token.kind == "digits" and before.text in DAY_ARTICLES and self.at(position + 1).kind in _ENDS
         if not follows or not (ordinal or romance) or not 1 <= number <= 31:
             return None
@@ -256,11 +265,13 @@ class Dates:
         letter, number = self.at(position), self.at(position + 1)
         if letter.text not in QUARTER_LETTERS or number.kind != "digits" or len(number.text) != 1:
             return None
-        year, end = self._years_end(position + 2)
+        year, _ = self._years_end(position + 2)
         if letter.text != "q" and not year:
             return None
         following = self.at(position + 2)
-        if not year and (following.kind in ("digits", "figure") or (following.kind == "of" and self.at(position + 3).kind != "last")):
+        if not year and (
+            following.kind in ("digits", "figure") or (following.kind == "of" and self.at(position + 3).kind != "last")
+        ):
             return None
         return self.numbered(int(str(number.value)), QUARTER_LETTERS[letter.text], position + 2)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from keeps.context.times.table import Table
 
 ENGLISH: Table = {
+    "no_time": {0: "every, each, happy, merry, born, born in, born on, have a nice, have a great, have a good"},
     "day_back": {0: "today", 1: "yesterday", 2: "day before yesterday", -1: "tomorrow", -2: "day after tomorrow"},
     "half": {
         "morning": "morning",
@@ -206,11 +207,17 @@ PAST = (
     " spent sent heard read did't didn wasn weren spoke paid slept won lost"
 )
 FUTURE = (
-    "will shall remind schedule scheduled reschedule plan planned due deadline deadlines upcoming book"
-    " reserve must should need gonna going leave leaves remember"
+    "let weather forecast birthday comes will shall remind schedule scheduled reschedule plan planned due deadline"
+    " deadlines upcoming book reserve must should need gonna going leave leaves remember"
 )
-FUTURE_PAIRS = "am i, are we, do i, have to, i'm, we're, i am, we are, can we, can i, could you"
-NO_PAST = "need indeed feed speed embed proceed exceed seed bed red shed led wed ted need planned scheduled supposed due"
-PAST_ENDINGS = ("ed",)
-PAST_BEGINNINGS = ("",)
-FUTURE_ENDINGS = ()
+FUTURE_PAIRS = (
+    "when is, see you, let us, open from"
+    ", am i, are we, do i, have to, i'm, we're, i am, we are, can we, can i, could you"
+)
+PRESENT = "is are s"
+"""Words after which "on Friday" is no past day, unless another verb is past."""
+NO_PAST = (
+    "need indeed feed speed embed proceed exceed seed bed red shed led wed ted need planned scheduled supposed due"
+)
+PAST_SHAPE = r"\w{3,}ed"
+"""Words that are past tenses or participles by their form."""

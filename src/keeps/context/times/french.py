@@ -5,6 +5,7 @@ from __future__ import annotations
 from keeps.context.times.table import Table
 
 FRENCH: Table = {
+    "no_time": {0: "chaque, tous les, toutes les, bon, bonne, joyeux, joyeuses, né, née"},
     "day_back": {
         0: "aujourd'hui",
         1: "hier",
@@ -179,15 +180,16 @@ FRENCH: Table = {
 FUNCTION = (
     "le la les un une est sont était étaient je j tu nous on il elle ils mon ma mes ton ta tes notre ce qui que qu quoi"
     " quand où comment pourquoi quel quelle quels quelles combien et ou pas ne n pour avec de des du d dans sur au aux"
-    " ai as a avons avez ont avais avait avions c s m l se sommes suis été fait dit y lors"
+    " ai as a avons avez ont avais avait avions l se sommes suis été fait dit y lors"
 )
 PAST = "ai as a avons avez ont avais avait avions était étions étais étaient fut sommes suis eu fait dit faisais passé"
 FUTURE = (
-    "rappelle rappelez dois doit devons vais va allons faut échéance délai rendre ferons sera"
+    "météo anniversaire rappelle rappelez dois doit devons vais va allons faut échéance délai rendre ferons sera"
     " serai ferai irai prévu prévue réserve"
 )
-FUTURE_PAIRS = "je dois, il faut, ce soir"
+FUTURE_PAIRS = "quand est, je dois, il faut, ce soir"
+PRESENT = ""
+"""Words after which "on Friday" is no past day, unless another verb is past."""
 NO_PAST = "mais jamais désormais vrais frais français parfait"
-PAST_ENDINGS = ("ions", "ais", "ait", "aient")
-PAST_BEGINNINGS = ("",)
-FUTURE_ENDINGS = ("rais", "rait", "rions", "raient")
+PAST_SHAPE = r"\w{2,}(?<!r)(?:ions|ais|ait|aient)"
+"""Words that are past tenses or participles by their form."""

@@ -59,6 +59,7 @@ def _inflected(*stems: str) -> str:
 
 
 GERMAN: Table = {
+    "no_time": {0: "jeden, jede, jedes, jedem, schönes, schönen, frohe, fröhliche, guten, gutes, geboren"},
     "day_back": {
         0: "heute",
         1: "gestern",
@@ -83,13 +84,14 @@ GERMAN: Table = {
     "half_yesterday": {
         part: ", ".join(f"gestern {name}" for name in names) for part, names in _HALVES.items() if part != "night"
     },
-    "last_night": {1: "gestern nacht, letzte nacht, letzter nacht, vergangene nacht, heute nacht", 2: "vorletzte nacht"},
+    "last_night": {
+        1: "gestern nacht, letzte nacht, letzter nacht, vergangene nacht, heute nacht",
+        2: "vorletzte nacht",
+    },
     "tonight": {0: "heute abend"},
     "weekday": {min(number, 5 if number == 7 else 6): name for number, name in enumerate(_DAYS[:7])}
     | {5: "samstag, sonnabend"},
-    "weekdays": {
-        number: f"{name}en, {name}e" for number, name in enumerate(_DAYS[:7])
-    },
+    "weekdays": {number: f"{name}en, {name}e" for number, name in enumerate(_DAYS[:7])},
     "weekday_half": {
         (min(number, 6) if number < 7 else 5, part): ", ".join(
             form for half in names for form in (f"{name}{half}", f"{name} {half}", f"{name}{half}s")
@@ -99,8 +101,12 @@ GERMAN: Table = {
     },
     "month": _MONTHS,
     "weak_month": {1: "jan", 2: "feb", 4: "apr", 8: "aug", 9: "sep, sept", 10: "okt", 11: "nov", 12: "dez"},
-    "month_week": {number: ", ".join(f"{name}woche" for name in names.split(", ")) for number, names in _MONTHS.items()},
-    "month_half": {number: ", ".join(f"{name}hälfte" for name in names.split(", ")) for number, names in _MONTHS.items()},
+    "month_week": {
+        number: ", ".join(f"{name}woche" for name in names.split(", ")) for number, names in _MONTHS.items()
+    },
+    "month_half": {
+        number: ", ".join(f"{name}hälfte" for name in names.split(", ")) for number, names in _MONTHS.items()
+    },
     "unit": {
         "minute": "minute",
         "hour": "stunde",
@@ -193,11 +199,15 @@ PAST = (
     " bekommen verloren unternommen bestellt erledigt erlebt verdient"
 )
 FUTURE = (
-    "werde wirst wird werden erinnere erinner muss müssen musst soll sollen sollte brauche brauchen"
+    "wetter geburtstag werde wirst wird werden erinnere erinner muss müssen musst soll sollen sollte brauche brauchen"
     " frist fällig termin planen plane vorhaben koche buche buchen"
 )
-FUTURE_PAIRS = "mache ich, machen wir, steht an"
-NO_PAST = ""
-PAST_ENDINGS = ("t", "en")
-PAST_BEGINNINGS = ("ge",)
-FUTURE_ENDINGS = ()
+FUTURE_PAIRS = "wann ist, mache ich, machen wir, steht an"
+PRESENT = "ist sind"
+"""Words after which "on Friday" is no past day, unless another verb is past."""
+NO_PAST = "geboren gerät gesamt gestalt gesicht gerecht bericht bereit"
+PAST_SHAPE = (
+    r"(?:ab|an|auf|aus|bei|dazu|durch|ein|fest|heim|her|hin|los|mit|nach|raus|rein|um|unter|vor|vorbei|weg|zu|zurück|zusammen)?"
+    r"ge\w{3,}(?:t|en)|\w{2,}iert|(?:be|ent|er|ver|zer|über|unter)\w{3,}t"
+)
+"""Words that are past tenses or participles by their form."""

@@ -20,15 +20,17 @@ from keeps.context.times.tokens import Tokens, read_tokens
 SOON = 60 * DAY
 """A date without a year that comes again so soon is not taken for last year's, unless the verbs speak of the past."""
 _STARTS = frozenset(
-    "day_back last_night tonight half_today half_yesterday weekday weak_weekday weekday_half month weak_month month_week month_half"
-    " unit units iso date weak_date day_month decade season weak_season holiday recent quarter digits nth weekdays"
-    " calendar_week half".split()
+    "day_back last_night tonight half_today half_yesterday weekday weak_weekday weekday_half month weak_month"
+    " month_week month_half unit units iso date weak_date day_month decade season weak_season holiday recent quarter digits nth"
+    " weekdays calendar_week half".split()
 )
 REACH = 8
 """Tokens that an expression may begin before the word that names its time."""
 MOST_FUTURE = 20
 """After so many times to come, no past one is looked for."""
-_COMPARED = frozenset("compare compared versus vs than als vergleiche vergleich compara comparado compare comparé".split())
+_COMPARED = frozenset(
+    "compare compared versus vs than als vergleiche vergleich compara comparado compare comparé".split()
+)
 _EDGES = frozenset(("since", "after", "before", "until", "by"))
 
 
@@ -81,8 +83,8 @@ class _Sentence:
             if reading is None:
                 position += 1
                 continue
-            position = max(reading.end, position + 1)
-            if self._is_past(reading):
+            begin, position = position, max(reading.end, position + 1)
+            if self._is_past(reading, begin):
                 if not compares:
                     return self._clamped(reading)
                 found.append(reading)
@@ -108,28 +110,29 @@ class _Sentence:
     def _clamped(self, reading: Reading) -> Span:
         return reading.since, min(reading.until, max(self._tonight, reading.since))
 
-    def _is_past(self, reading: Reading) -> bool:
+    def _is_past(self, reading: Reading, begin: int) -> bool:
         if reading.tense == "future" or reading.since > self._now or reading.since >= reading.until:
             return False
         if reading.tense == "past" or self._tokens.mood == "past":
             return True
         if self._tokens.mood == "future" or reading.tense == "deadline":
             return False
+        if self._tokens.mood == "present" and self._tokens.at(begin - 1).kind not in ("from", "of"):
+            return self._tokens.at(begin).kind in ("from", "of", "since")
         return not (reading.cycle == "year" and shifted(reading, 1).since - self._now < SOON)
 
     def _expression(self, position: int) -> Reading | None:
         kind = self._tokens.at(position).kind
         if kind in ("from", "of", "between", "since", "in") and (reading := self._range(position)):
             return reading
-        if kind in _EDGES or kind == "ago_pre":
-            if reading := self._edge(position):
-                return reading
+        if (kind in _EDGES or kind == "ago_pre") and (reading := self._edge(position)):
+            return reading
         first = self._points.point(position)
         if first is None:
             return None
-        return self._continued(first, position)
+        return self._continued(first)
 
-    def _continued(self, first: Reading, position: int) -> Reading:
+    def _continued(self, first: Reading) -> Reading:
         """Return the range or the union that goes on after a first point, or the point itself."""
         joint = self._tokens.at(first.end).kind
         if joint in ("to", "until", "dash", "and"):

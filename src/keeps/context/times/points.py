@@ -16,7 +16,9 @@ DEEPEST = 3
 LEADING = frozenset(
     "in of from since after before until between to by part ago_pre dash last this next past ordinal".split()
 )
-_FOLLOWERS = frozenset("end stop comma function in of to and from dash article since before after until between this".split())
+_FOLLOWERS = frozenset(
+    "end stop comma function in of to and from dash article since before after until between this".split()
+)
 _SKIPPED = frozenset(("article", "of", "in"))
 
 
@@ -65,7 +67,8 @@ class Points(Dates):
 
     def _is_title(self, position: int) -> bool:
         return self.at(position - 1).kind == "title" or any(
-            self.at(position + ahead).kind == "title" and self.at(position + 1).text in ("is", "was", "ist", "es", "est")
+            self.at(position + ahead).kind == "title"
+            and self.at(position + 1).text in ("is", "was", "ist", "es", "est")
             for ahead in (2, 3)
         )
 
@@ -85,15 +88,15 @@ class Points(Dates):
 
     # ---- points inside points
 
-    def _around(self, position: int, _led: bool = True) -> Reading | None:
+    def around(self, position: int, _led: bool = True) -> Reading | None:
         """Read "this time last year" and "l'année dernière à la même époque"."""
         token = self.at(position)
         exact = token.kind == "around_day"
         if token.kind in ("around", "around_day"):
-            inner = self._modified(self._skip(position + 1))
+            inner = self.modified(self._skip(position + 1))
             end = inner.end if inner else position
         else:
-            inner = self._modified(position)
+            inner = self.modified(position)
             end = inner.end + 1 if inner else position
             if inner is None or self.at(inner.end).kind not in ("around", "around_day"):
                 return None
@@ -105,7 +108,12 @@ class Points(Dates):
         around = DAY * (0 if exact else {"year": 7, "month": 3}.get(inner.grain, 1))
         return Reading(middle - around, middle + DAY + around, end)
 
-    def _part(self, position: int, _led: bool = True) -> Reading | None:
+    def no_time(self, position: int, _led: bool = True) -> Reading | None:
+        """Read "every Monday", "happy Easter", "born in 1987": no time that is asked about."""
+        inner = self.point(position + 1, led=True)
+        return None if inner is None else inner._replace(tense="future")
+
+    def part(self, position: int, _led: bool = True) -> Reading | None:
         """Read "early October", "Ende letzter Woche", "the beginning of the year"."""
         token = self.at(position)
         if token.kind != "part":
@@ -123,12 +131,10 @@ class Points(Dates):
             return None
         return Reading(*spans.unit_at(self.now, str(token.value)), position + 1, "open", str(token.value))
 
-    def _ordinal(self, position: int, _led: bool = True) -> Reading | None:
+    def ordinal(self, position: int, _led: bool = True) -> Reading | None:
         """Read "the first week of March", "the second half of October", "the last Friday of September"."""
         token = self.at(position)
-        if token.kind == "ordinal":
-            which = int(str(token.value))
-        elif token.kind == "nth" and self.at(position + 1).kind in ("unit", "weekday"):
+        if token.kind == "ordinal" or (token.kind == "nth" and self.at(position + 1).kind in ("unit", "weekday")):
             which = int(str(token.value))
         elif token.kind == "last":
             which = -1
@@ -151,7 +157,7 @@ class Points(Dates):
             return None
         return _nth(inner, which, what.value if what.kind == "weekday" else str(what.value or "half"), count or 1)
 
-    def _unit_of(self, position: int, _led: bool = True) -> Reading | None:
+    def unit_of(self, position: int, _led: bool = True) -> Reading | None:
         """Read "the week of 2 November", "the month of May", "the week before Christmas", "the year 2024"."""
         token = self.at(position)
         if token.kind not in ("unit", "units"):
@@ -195,7 +201,7 @@ class Points(Dates):
             return inner._replace(since=inner.until, until=inner.until + length, grain="day")
         return inner._replace(since=inner.since - length, until=inner.since, grain="day")
 
-    def _half_of_point(self, position: int, _led: bool = True) -> Reading | None:
+    def half_of_point(self, position: int, _led: bool = True) -> Reading | None:
         """Read "the morning of 5 November", "la noche del lunes"."""
         token = self.at(position)
         if token.kind != "half" or self.at(position + 1).kind not in ("of", "in", "before"):
@@ -208,7 +214,7 @@ class Points(Dates):
 
     # ---- relative to today
 
-    def _relative(self, position: int, _led: bool = True) -> Reading | None:
+    def relative(self, position: int, _led: bool = True) -> Reading | None:
         token, now = self.at(position), self.now
         if token.kind == "day_back":
             return self._day_back(position)
@@ -232,9 +238,12 @@ class Points(Dates):
         token = self.at(position)
         back = int(str(token.value))
         since, until = spans.day(self.now - DAY * back)
-        reading = Reading(since, until, position + 1, "future" if back < 0 else "past" if back else "open")
-        if back == 0 and self.at(position + 1).kind == "apostrophe":
-            reading = reading._replace(tense="deadline")
+        reading = Reading(since, until, position + 1, "future" if back < 0 else "past")
+        if back == 0:  # "What is on today?" asks for no memory of today
+            source = self.at(position - 1)
+            reading = reading._replace(
+                tense="past" if source.kind in ("from", "of") or source.text == "earlier" else "deadline"
+            )
         earlier = self.ago(position + 1) if back >= 0 else None
         if earlier is None:
             return reading
@@ -265,7 +274,7 @@ class Points(Dates):
         """Read "vor zwei Wochen", "hace dos viernes", "il y a quelques jours"."""
         return self._ago(position + 1, 0)
 
-    def _counted(self, position: int, _led: bool = True) -> Reading | None:
+    def counted(self, position: int, _led: bool = True) -> Reading | None:
         """Read "two weeks ago", "two Fridays ago", "the three last days", "the last few months"."""
         if self.at(position).kind == "ago_pre":
             return self._ago(position + 1, 0)
@@ -333,7 +342,7 @@ class Points(Dates):
 
     # ---- last, this, next
 
-    def _modified(self, position: int, _led: bool = True) -> Reading | None:
+    def modified(self, position: int, _led: bool = True) -> Reading | None:
         """Read what is named with "last", "this" or "next", before or after it in the languages that have it so."""
         token = self.at(position)
         if token.kind in ("last", "this", "next", "before_last"):
@@ -355,10 +364,12 @@ class Points(Dates):
         if few:
             count, end = few[1], position + 2
         what = self.at(end)
-        if token.kind == "this" and count is None and what.kind == "last":  # "this past week", "ces trois derniers jours"
+        if (
+            token.kind == "this" and count is None and what.kind == "last"
+        ):  # "this past week", "ces trois derniers jours"
             return self._led_by(end)
         if count is not None and token.kind == "this":
-            return self._counted(position + 1)
+            return self.counted(position + 1)
         if count is not None and what.kind in ("unit", "units"):
             if token.kind == "last":
                 return Reading(*spans.rolling(self.now, count, str(what.value)), end + 1, "past", "rolling")
@@ -377,7 +388,7 @@ class Points(Dates):
             return Reading(*spans.half_of_day(self.now, str(what.value)), end + 1, "open")
         reading = self._modify(token.kind, how, end, end + 1)
         if reading and token.kind == "this" and self.at(end + 1).kind in ("last", "next"):
-            return self._modified(end)
+            return self.modified(end)
         return reading
 
     def _modify(self, modifier: str, how: str, position: int, end: int) -> Reading | None:
@@ -403,7 +414,7 @@ class Points(Dates):
             return None
         tense = "open" if modifier == "this" else "past"
         if what.kind == "weekday" and modifier == "last":
-            week = self._weekday(position, True)
+            week = self.weekday(position, True)
             if week is not None and week.end > end:
                 return week
         return cyclic._replace(end=end, tense=tense, cycle="" if modifier != "this" else cyclic.cycle)
@@ -432,7 +443,7 @@ class Points(Dates):
         grain = "season" if "season" in token.kind else "month" if "month" in token.kind else "day"
         return Reading(*span, position + 1, "open", grain, "year")
 
-    def _weekday(self, position: int, led: bool) -> Reading | None:
+    def weekday(self, position: int, led: bool) -> Reading | None:
         """Read "Friday", "on Friday", "Friday last week", "Friday, 5 November", "Friday the 13th"."""
         token = self.at(position)
         end = position + 1
@@ -459,9 +470,9 @@ class Points(Dates):
         if past is not None and past[1] == "week":
             begin = spans.weekday(self.now, number)[0] - WEEK * past[0]
             return Reading(begin, begin + DAY, past[2])
-        named_by_article = self.at(position - 1).kind == "article"
-        names_a_day = self._tokens.language != "english" and self._tokens.mood == "past"
-        if not (led or named_by_article or names_a_day or self.at(end).kind in _FOLLOWERS):
+        foreign = self._tokens.language != "english"
+        names_a_day = foreign and (self._tokens.mood == "past" or self.at(position - 1).kind == "article")
+        if not (led or names_a_day or self.at(end).kind in _FOLLOWERS):
             return None
         if self.at(end).kind == "apostrophe" and self.at(position - 1).kind not in ("last", "in"):
             return None
@@ -471,9 +482,9 @@ class Points(Dates):
         """Return the week that a weekday is said to be in: "of last week", "letzter Woche", "de la semana pasada"."""
         if self.at(position).kind == "function":
             return None
-        week = self._modified(self._skip(position))
+        week = self.modified(self._skip(position))
         if week is None:
-            week = self._unit_of(self._skip(position)) if self.at(position).kind in ("of", "in") else None
+            week = self.unit_of(self._skip(position)) if self.at(position).kind in ("of", "in") else None
         return week if week is not None and week.grain == "week" and week.tense != "future" else None
 
 
@@ -523,43 +534,48 @@ def _nth(whole: Reading, which: int, what: object, count: int) -> Reading | None
         return whole._replace(since=begin, until=begin + 2 * DAY, grain=unit)
     if unit in spans.MONTHS_IN and spans.MONTHS_IN[unit] <= 6:
         months = spans.MONTHS_IN[unit] * count
-        begin = spans.month(until.year, until.month - months)[0] if which < 0 else spans.month(since.year, since.month + months * (which - 1))[0]
+        begin = (
+            spans.month(until.year, until.month - months)[0]
+            if which < 0
+            else spans.month(since.year, since.month + months * (which - 1))[0]
+        )
         return whole._replace(since=begin, until=spans.month(begin.year, begin.month, months)[1], grain=unit)
     return None
 
 
 _Reader = Callable[[Points, int, bool], Reading | None]
 _READERS: dict[str, tuple[_Reader, ...]] = {
-    "around": (Points._around,),
-    "around_day": (Points._around,),
-    "part": (Points._part,),
-    "ordinal": (Points._ordinal,),
-    "nth": (Points._ordinal, Points.date),
-    "last": (Points._around, Points._ordinal, Points._modified),
-    "this": (Points._around, Points._modified),
-    "next": (Points._modified,),
-    "before_last": (Points._around, Points._modified),
-    "unit": (Points._around, Points._unit_of, Points._modified, Points.named),
-    "units": (Points._unit_of, Points._modified),
-    "half": (Points._half_of_point,),
-    "day_back": (Points._relative,),
-    "last_night": (Points._relative,),
-    "tonight": (Points._relative,),
-    "half_today": (Points._relative,),
-    "half_yesterday": (Points._relative,),
-    "recent": (Points._relative,),
-    "ago_pre": (Points._counted,),
-    "number": (Points._counted,),
-    "few": (Points._counted,),
-    "digits": (Points._counted, Points.date, Points.named),
-    "weekday": (Points._modified, Points._weekday),
-    "weak_weekday": (Points._modified, Points._weekday),
-    "weekday_half": (Points._weekday,),
-    "month": (Points._modified, Points.date, Points.named),
-    "weak_month": (Points._modified, Points.date, Points.named),
-    "season": (Points._modified, Points.named),
-    "weak_season": (Points._modified, Points.named),
-    "holiday": (Points._modified, Points.named),
+    "around": (Points.around,),
+    "around_day": (Points.around,),
+    "no_time": (Points.no_time,),
+    "part": (Points.part,),
+    "ordinal": (Points.ordinal,),
+    "nth": (Points.ordinal, Points.date),
+    "last": (Points.around, Points.ordinal, Points.modified),
+    "this": (Points.around, Points.modified),
+    "next": (Points.modified,),
+    "before_last": (Points.around, Points.modified),
+    "unit": (Points.around, Points.unit_of, Points.modified, Points.named),
+    "units": (Points.unit_of, Points.modified),
+    "half": (Points.half_of_point,),
+    "day_back": (Points.relative,),
+    "last_night": (Points.relative,),
+    "tonight": (Points.relative,),
+    "half_today": (Points.relative,),
+    "half_yesterday": (Points.relative,),
+    "recent": (Points.relative,),
+    "ago_pre": (Points.counted,),
+    "number": (Points.counted,),
+    "few": (Points.counted,),
+    "digits": (Points.counted, Points.date, Points.named),
+    "weekday": (Points.modified, Points.weekday),
+    "weak_weekday": (Points.modified, Points.weekday),
+    "weekday_half": (Points.weekday,),
+    "month": (Points.modified, Points.date, Points.named),
+    "weak_month": (Points.modified, Points.date, Points.named),
+    "season": (Points.modified, Points.named),
+    "weak_season": (Points.modified, Points.named),
+    "holiday": (Points.modified, Points.named),
     "iso": (Points.date,),
     "date": (Points.date,),
     "weak_date": (Points.date,),

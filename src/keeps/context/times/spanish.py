@@ -11,6 +11,7 @@ _HALVES = {
     "evening": "noche",
 }
 SPANISH: Table = {
+    "no_time": {0: "cada, todos los, todas las, feliz, feliz día, buen, buenas, nacido, nacida"},
     "day_back": {
         0: "hoy",
         1: "ayer",
@@ -96,7 +97,11 @@ SPANISH: Table = {
         20: "veinte",
         30: "treinta",
     },
-    "few": {(2, 3): "un par de, par de", (2, 6): "unos, unas, unos pocos, unas pocas, algunos, algunas", (3, 8): "varios, varias"},
+    "few": {
+        (2, 3): "un par de, par de",
+        (2, 6): "unos, unas, unos pocos, unas pocas, algunos, algunas",
+        (3, 8): "varios, varias",
+    },
     "ordinal": {
         1: "primer, primero, primera, primeros, primeras",
         2: "segundo, segunda, segundos, segundas",
@@ -182,11 +187,12 @@ PAST = (
     " había tuve tuvo tuvimos pasó quedamos vimos vi he hemos ha han puse puso pude vine vino di dio pedí"
 )
 FUTURE = (
-    "recuérdame recuerdame tengo tenemos debo debemos voy vamos iremos haré será plazo límite"
+    "cumpleaños recuérdame recuerdame tengo tenemos debo debemos voy vamos iremos haré será plazo límite"
     " entrega reserva necesito hago ceno vence"
 )
-FUTURE_PAIRS = "que viene, hay que"
+FUTURE_PAIRS = "cuándo es, que viene, hay que"
+PRESENT = ""
+"""Words after which "on Friday" is no past day, unless another verb is past."""
 NO_PAST = "porqué bebé quién porqué"
-PAST_ENDINGS = ("amos", "imos", "aron", "ieron", "aste", "iste", "aba", "aban", "abas", "ó", "é")
-PAST_BEGINNINGS = ("",)
-FUTURE_ENDINGS = ("aré", "eré", "iré")
+PAST_SHAPE = r"\w{2,}(?:amos|imos|aron|ieron|aste|iste|aba|aban|abas|ó|(?<![aei]r)é)"
+"""Words that are past tenses or participles by their form."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 Value = int | str | tuple[int, int] | tuple[int, str]
 """What a phrase stands for: a number, a name, a range of counts, or a weekday with a part of the day."""
-Table = Mapping[str, Mapping[Value, str]]
+Table = Mapping[str, Mapping[Any, str]]
 """Kind of word, value, and the phrases that stand for it, separated by commas."""

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from keeps.context.times import english, french, german, spanish
 from keeps.context.times.table import Table, Value
 
-Mood = Literal["past", "future", ""]
+Mood = Literal["past", "future", "present", ""]
 _WORDS = re.compile(
     r"(?P<quoted>[\"“„«][^\"“”„«»]{1,40}[\"”“»])"
     r"|(?P<iso>(?<![\d.-])\d{4}-\d\d(?:-\d\d)?(?![\d-])(?:t\d\d:\d\d(?::\d\d)?(?:\.\d{1,6})?z?)?)"
@@ -44,7 +44,7 @@ class Token(NamedTuple):
     text: str
 
 
-_MOODLESS = frozenset("half half_today half_yesterday day_back weekday month unit last this next before_last recent".split())
+_MOODLESS = frozenset("half half_today half_yesterday day_back weekday month unit this next before_last recent".split())
 """Kinds whose words tell nothing of a sentence's tense: German "morgen" may be a morning."""
 END = Token("end", 0, "")
 
@@ -59,9 +59,8 @@ class Language:
     past: frozenset[str]
     future: frozenset[str]
     no_past: frozenset[str]
-    past_endings: tuple[str, ...]
-    past_beginnings: tuple[str, ...]
-    future_endings: tuple[str, ...]
+    present: frozenset[str]
+    past_shape: re.Pattern[str]
     future_pairs: Mapping[str, tuple[tuple[str, ...], ...]]
     evidence: frozenset[str]
     """Words that tell that a text is in this language."""
@@ -94,13 +93,11 @@ def _language(module: ModuleType, table: Table) -> Language:
         frozenset(module.PAST.split()),
         frozenset(module.FUTURE.split()),
         frozenset(module.NO_PAST.split()),
-        tuple(module.PAST_ENDINGS),
-        tuple(module.PAST_BEGINNINGS),
-        tuple(module.FUTURE_ENDINGS),
-        _by_first(tuple(_pieces(pair)) for pair in module.FUTURE_PAIRS.split(", ")),
-        frozenset(module.FUNCTION.split()) | {
-            first for first, forms in phrases.items() if any(len(words) == 1 for words, _ in forms)
-        },
+        frozenset(module.PRESENT.split()),
+        re.compile(module.PAST_SHAPE),
+        _by_first(tuple(pair.replace("'", " ").split()) for pair in module.FUTURE_PAIRS.split(", ")),
+        frozenset(module.FUNCTION.split())
+        | {first for first, forms in phrases.items() if any(len(words) == 1 for words, _ in forms)},
     )
 
 
@@ -155,6 +152,8 @@ def read_tokens(text: str) -> Tokens:
             position += 1
             continue
         items.append(_figure(group, piece, guarded=len(items) < guarded))
+        if items[-1].kind == "nth" and piece.endswith(".") and language.name != "german":
+            items[-1:] = [Token("digits", items[-1].value, piece[:-1]), Token("stop", 0, ".")]
         position += 1
     return Tokens(items, _mood(language, verbs), language.name)
 
@@ -221,7 +220,7 @@ def _number(piece: str) -> Token:
 
 
 def _mood(language: Language, words: list[str]) -> Mood:
-    if not language.past.isdisjoint(words) or any(_has_past_ending(language, word) for word in words):
+    if not language.past.isdisjoint(words) or any(_has_past_form(language, word) for word in words):
         return "past"
     if not language.future.isdisjoint(words):
         return "future"
@@ -229,15 +228,10 @@ def _mood(language: Language, words: list[str]) -> Mood:
         for pair in language.future_pairs.get(word, ()):
             if tuple(words[position : position + len(pair)]) == pair:
                 return "future"
-    return ""
+    return "present" if not language.present.isdisjoint(words) and "there" not in words else ""
 
 
-def _has_past_ending(language: Language, word: str) -> bool:
-    return (
-        len(word) > 4
-        and word.endswith(language.past_endings)
-        and word.startswith(language.past_beginnings)
-        and word not in language.no_past
-        and word not in language.future
-        and not word.endswith(language.future_endings or ("\0",))
-    )
+def _has_past_form(language: Language, word: str) -> bool:
+    if word in language.no_past or word in language.future:
+        return False
+    return language.past_shape.fullmatch(word) is not None
