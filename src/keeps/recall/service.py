@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
 import numpy as np
@@ -35,6 +35,7 @@ from keeps.text.trust import is_quotation
 from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
 from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
+from keeps_client.zones import zone_of
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 30
@@ -64,12 +65,15 @@ class RecallService:
         access: AccessBuffer,
         clock: Clock,
         reranker: Reranker | None = None,
+        *,
+        zone: tzinfo = UTC,
     ) -> None:
         self._database = database
         self._embedder = embedder
         self._reranking = None if reranker is None else Reranking(reranker)
         self._access = access
         self._clock = clock
+        self._zone = zone
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
         self._warm = False
         self._asked: Brief[tuple[str, str, str], QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
@@ -239,7 +243,8 @@ class RecallService:
             here = np.array([UUID(bytes=each) in past for each in rows.ids], dtype=bool)
         dropped = request.as_of is None and not here.all()
         rows, read = rows.only(here), read.only(here)
-        candidates = measure(rows, read, asked, found, turns, weights, now)
+        zone = zone_of(request.timezone) if request.timezone else self._zone
+        candidates = measure(rows, read, asked, found, turns, weights, now, zone)
         return Ranking.of(request, rows, candidates, found, weights, past, dropped=dropped)
 
     async def _still_there(

@@ -21,8 +21,8 @@ SOON = 60 * DAY
 """A date without a year that comes again so soon is not taken for last year's, unless the verbs speak of the past."""
 _STARTS = frozenset(
     "day_back last_night tonight half_today half_yesterday weekday weak_weekday weekday_half month weak_month"
-    " month_week month_half unit units iso date weak_date day_month decade season weak_season holiday recent quarter digits nth"
-    " weekdays calendar_week half".split()
+    " month_week month_half unit units iso date weak_date day_month decade season weak_season holiday recent digits"
+    " nth weekdays calendar_week half".split()
 )
 REACH = 8
 """Tokens that an expression may begin before the word that names its time."""
