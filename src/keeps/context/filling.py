@@ -46,7 +46,7 @@ def gather(
     if temporal is not None and temporal.hits:
         top = max(temporal.hits[0].score, 1e-9)
         gathered.items += [
-            sections.as_item(hit.memory, asking.scope.user_id, hit.score / top, hit.score, "temporal")
+            sections.as_item(hit.memory, asking.scope.user_id, hit.score / top, hit.score, "temporal", asking.zone)
             for hit in temporal.hits
         ]
     present = [note.text[:200] for note in notes.items if note.kind == "message"] if notes else []
@@ -58,6 +58,7 @@ def gather(
             temporal="temporal" in read,
             in_session=present,
             session_id=asking.request.session_id,
+            zone=asking.zone,
         )
     gathered.items += sections.of_sources(known, data_first="data" in read)
     gathered.items += sections.of_titles(asking.passages)
@@ -141,7 +142,8 @@ class Filler:
         self._count(offered)
         stable, taken, kept = self._fitted(standing.within(offered, budget), budget, BEGIN, always=False)
         gathered = Gathered(standing.rest(found, kept))
-        less = Asking(asking.scope, asking.request.model_copy(update={"budget_tokens": budget - taken}), asking.now)
+        request = asking.request.model_copy(update={"budget_tokens": budget - taken})
+        less = Asking(asking.scope, request, asking.now, asking.zone)
         volatile = self.fill(less, Signals((), None, None), gathered, said).text
         return result.model_copy(update={"stable": stable, "volatile": volatile})
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
+from datetime import UTC, tzinfo
 from typing import TypeVar
 
 from keeps.ai.tokens import TokenCounter
@@ -23,6 +24,7 @@ from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
 from keeps.turns import TextWorker, acting_for
 from keeps_client.models import ContextRequest, ContextResult, RecallResult
+from keeps_client.zones import zone_of
 
 FoundT = TypeVar("FoundT")
 SOURCE_SECONDS = 2.0
@@ -38,7 +40,7 @@ CHARACTERS_ON_LOOP = 50_000
 
 
 class ContextRouter:
-    """Decides what an LLM is told. `seconds`: how long a source may take."""
+    """Decides what an LLM is told. `seconds`: how long a source may take. `zone`: where users live who do not say."""
 
     def __init__(
         self,
@@ -49,12 +51,14 @@ class ContextRouter:
         metrics: Metrics,
         *,
         seconds: float = SOURCE_SECONDS,
+        zone: tzinfo = UTC,
     ) -> None:
         self._asker = asker
         self._filler = Filler(counter)
         self._access = access
         self._clock = clock
         self._seconds = seconds
+        self._zone = zone
         self._metrics = metrics
         self._texts, self._dates = TextWorker(), TextWorker()
 
@@ -65,8 +69,9 @@ class ContextRouter:
     async def context(self, scope: Scope, request: ContextRequest) -> ContextResult:
         """What to put into the prompt of `request.query`: Markdown within the budget, and how it came about."""
         started = time.perf_counter()
-        asking = Asking(scope, request, self._clock())
-        read = signals.read_signals(request.query, asking.now)
+        zone = zone_of(request.timezone) if request.timezone else self._zone
+        asking = Asking(scope, request, self._clock(), zone)
+        read = signals.read_signals(request.query, asking.now, zone)
         read_ms = (time.perf_counter() - started) * 1e3
         if "smalltalk" not in read and "temporal" not in read and signals.looks_foreign(request.query):
             read = await self._foreign(asking, read)
@@ -188,7 +193,7 @@ class ContextRouter:
             async with asyncio.timeout(DATES_SECONDS):
                 with acting_for(asking.scope.tenant_id):
                     (span,) = await self._dates.map(
-                        lambda query: signals.foreign_span(query, asking.now), [asking.request.query]
+                        lambda query: signals.foreign_span(query, asking.now, asking.zone), [asking.request.query]
                     )
         except Exception as error:  # noqa: BLE001  what a parser cannot read of people's texts names no time
             log().debug("no time was read", error=type(error).__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
 from keeps.db.session import Row
@@ -112,6 +112,7 @@ def of_hits(
     temporal: bool,
     in_session: Iterable[str],
     session_id: str | None,
+    zone: tzinfo = UTC,
 ) -> None:
     """What recall found, each in its section. What the conversation itself still holds is set aside."""
     if not hits:
@@ -125,7 +126,7 @@ def of_hits(
             continue  # told of in a section of its own
         if memory.content_type == "session_summary" and not temporal and memory.session_id in told:
             continue  # what was said is there in its own words
-        item = as_item(memory, asking, max(0.0, hit.score / top), hit.score)
+        item = as_item(memory, asking, max(0.0, hit.score / top), hit.score, zone=zone)
         if memory.session_id == session_id and session_id is not None and memory.content[:200] in present:
             gathered.aside.append((item, "in_session"))
         elif (item.value < SPARE_VALUE and item.section not in ("skills", "long_term")) or (
@@ -139,7 +140,14 @@ def of_hits(
             gathered.items.append(item)
 
 
-def as_item(memory: Memory, asking: str, value: float, score: float | None, section: SectionName | None = None) -> Item:
+def as_item(
+    memory: Memory,
+    asking: str,
+    value: float,
+    score: float | None,
+    section: SectionName | None = None,
+    zone: tzinfo = UTC,
+) -> Item:
     """A memory as a line. Only what was said or done has a time that matters. `asking`: the user; others' words are not
     theirs."""
     origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
@@ -149,7 +157,7 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
     if memory.kind == "episodic" and memory.content_type not in ACTIVITIES and memory.content_type != "session_summary":
         who = _speaker(memory.metadata) or _ROLES.get(memory.role or "", "")
     elif is_quotation(memory.metadata) and origin == "own":
-        who = _quoted(memory.metadata, memory.valid_from)
+        who = _quoted(memory.metadata, memory.valid_from.astimezone(zone))
     if origin == "own" and (memory.kind == "semantic" or (memory.kind == "episodic" and memory.role == "user")):
         said = f"{_speaker(memory.metadata) or 'user'}: {one_line(content)}"
     if origin == "own":
@@ -169,7 +177,7 @@ def as_item(memory: Memory, asking: str, value: float, score: float | None, sect
         memory.memory_id,
         score,
         origin == "own",
-        memory.valid_from if memory.kind == "episodic" else None,
+        memory.valid_from.astimezone(zone) if memory.kind == "episodic" else None,
         said=said,
     )
 
@@ -190,7 +198,7 @@ def of_documents(hits: Sequence[Hit]) -> list[Item]:
     ]
 
 
-def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> list[Item]:
+def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]], zone: tzinfo = UTC) -> list[Item]:
     """What is known of the user, for one who asks who they are."""
     origins: list[Origin] = [
         origin_of(row["role"], row["source"], held, own=True) for row, held in zip(rows, metadata, strict=True)
@@ -205,7 +213,7 @@ def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> l
             said=f"{_speaker(held) or 'user'}: {one_line(row['content'])}" if origin == "own" else "",
         )
         for row, held, origin in zip(rows, metadata, origins, strict=True)
-        for who in (_quoted(held, row["valid_from"]) if is_quotation(held) else "",)
+        for who in (_quoted(held, row["valid_from"].astimezone(zone)) if is_quotation(held) else "",)
     ]
 
 
