@@ -89,7 +89,7 @@ class Asker:
             fresh = await tx.fetch_row(QUERIES["last_conversation"], *who, asking.now)
             over = await tx.fetch_row(QUERIES["last_summary"], *who)
         notes = None if fresh is None else SessionNotes.model_validate_json(fresh["notes"])
-        if notes is not None and notes.message_count and (over is None or notes.updated_at >= over["updated_at"]):
+        if notes is not None and notes.message_count and (over is None or notes.updated_at >= over["valid_from"]):
             return Last(digest(notes), trusted=True)
         if over is None:
             return None

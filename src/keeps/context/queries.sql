@@ -16,11 +16,11 @@ ORDER BY expires_at DESC LIMIT 1
 
 -- name: last_summary
 -- The summary of the user's last conversation that is over.
-SELECT memory_id, content, metadata, updated_at FROM keeps.memories
+SELECT memory_id, content, metadata, valid_from FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'sessions' AND key IS NOT NULL AND deleted_at IS NULL
     AND superseded_by IS NULL
   AND session_id IS DISTINCT FROM $3
-ORDER BY updated_at DESC LIMIT 1
+ORDER BY valid_from DESC, updated_at DESC LIMIT 1
 
 -- name: sources_known
 -- What can be looked up: what the tenant shares, and one's own.
