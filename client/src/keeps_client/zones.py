@@ -14,7 +14,7 @@ _OFFSET = re.compile(r"(?:UTC)?([+-])(\d{2}):?(\d{2})")
 
 def zone_of(name: str) -> tzinfo:
     """Return the time zone of a name or offset. Raises ValueError for one that does not exist."""
-    if name in ("UTC", "Z"):
+    if name.upper() in ("UTC", "Z"):
         return UTC
     if found := _OFFSET.fullmatch(name):
         length = timedelta(hours=int(found[2]), minutes=int(found[3]))
