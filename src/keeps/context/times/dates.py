@@ -38,7 +38,11 @@ class Dates:
             if month > 12:
                 month, day = day, month
             return Reading(*spans.date(year, month, day), end)
-        if token.kind == "day_month" and led and isinstance(token.value, tuple):
+        if (
+            token.kind == "day_month"
+            and (led or self.at(position - 1).text in DAY_ARTICLES)
+            and isinstance(token.value, tuple)
+        ):
             slashed = "/" in token.text
             if slashed and (self._tokens.language in ("english", "german") or self.at(end).kind == "of"):
                 return None
@@ -47,7 +51,11 @@ class Dates:
                 day, month = month, day
             return Reading(*spans.latest_date(self.now, month, day), end, "open", "day", "year")
         if token.kind in ("digits", "nth"):
-            return self._day_then_month(position, led=led) or self._day_alone(position, led=led)
+            return (
+                self._day_then_month(position, led=led)
+                or self._day_of_relative_month(position)
+                or self._day_alone(position, led=led)
+            )
         if token.kind in ("month", "weak_month"):
             return self._month_then_day(position, led=led)
         return None
@@ -120,10 +128,6 @@ class Dates:
         first = (which - 1) * months + 1
         if year:
             return Reading(*spans.month(year, first, months), end, "past", unit)
-        words = [self.at(position + ahead) for ahead in range(4)]
-        kinds = [word.kind for word in words if word.kind not in ("of", "article")][:2]
-        if sorted(kinds) == ["last", "unit"] and any(word.value == "year" for word in words[:4]):
-            return Reading(*spans.month(self.now.year - 1, first, months), position + 3, "past", unit)
         return Reading(*spans.latest_months(self.now, first, months), end, "open", unit, "year")
 
     # ---- pieces
@@ -139,6 +143,9 @@ class Dates:
 
     def _year(self, position: int) -> tuple[int, int]:
         """Return the year that follows, and the position after it; 0 where none does."""
+        year, end = self._relative_year(position)
+        if year:
+            return year, end
         token = self.at(position)
         if token.kind in ("of", "comma", "in", "article") and self.at(position + 1).kind in (
             "digits",
@@ -156,6 +163,16 @@ class Dates:
         if token.kind == "digits" and len(token.text.rstrip(".")) == 4 and 1900 <= int(str(token.value)) < 2100:
             return int(str(token.value)), position + 1
         return 0, position
+
+    def _relative_year(self, position: int) -> tuple[int, int]:
+        """Return the year of "last year", "de l'année dernière", "letzten Jahres"; 0 where none follows."""
+        position = self._articles(position)
+        first, second = self.at(position), self.at(position + 1)
+        modifier, unit = (second, first) if first.kind == "unit" else (first, second)
+        back = {"last": 1, "this": 0, "before_last": 2}.get(modifier.kind)
+        if unit.value != "year" or unit.kind != "unit" or back is None:
+            return 0, position
+        return self.now.year - back, position + 2
 
     def _years_end(self, position: int) -> tuple[int, int]:
         year, end = self._year(position)
@@ -219,6 +236,17 @@ class Dates:
         if year:
             return Reading(*spans.date(year, month, day), end)
         return Reading(*spans.latest_date(self.now, month, day), end, "open", "day", "year")
+
+    def _day_of_relative_month(self, position: int) -> Reading | None:
+        """Read "the 9th of last month", "el 9 del mes pasado"."""
+        place = self._articles(position + 1)
+        first, second = self.at(place), self.at(place + 1)
+        modifier, unit = (second, first) if first.kind == "unit" else (first, second)
+        back = {"last": 1, "this": 0, "before_last": 2}.get(modifier.kind)
+        if place == position + 1 or unit.kind != "unit" or unit.value != "month" or back is None:
+            return None
+        begin = spans.unit_at(self.now, "month", back)[0]
+        return Reading(*spans.date(begin.year, begin.month, int(str(self.at(position).value))), place + 2)
 
     def _day_alone(self, position: int, *, led: bool) -> Reading | None:
         """Read "on the 13th", "am 13.", "el 13", "le 13": the latest such day."""

@@ -121,10 +121,10 @@ FRENCH: Table = {
     "ago_pre": {0: "il y a, y a, voici, voilà, il y a environ"},
     "part": {
         "early": "début, au début de, au début du, en début de, le début de, au début",
-        "mid": "mi, mi-, milieu, au milieu de, au milieu du, milieu de, courant, en milieu de",
+        "mid": "mi, mi-, milieu, au milieu de, au milieu du, milieu de, en milieu de",
         "late": "fin, à la fin de, à la fin du, en fin de, la fin de, fin de, à la fin",
     },
-    "in": {0: "en, à, au, aux, dans, pendant, durant, lors, sur, au cours, au cours de, vers, tout, toute"},
+    "in": {0: "en, courant, à, au, aux, dans, pendant, durant, lors, sur, au cours, au cours de, vers, tout, toute"},
     "of": {0: "de, du, des, d"},
     "to": {0: "à, au"},
     "until": {0: "jusqu'à, jusqu'au, jusqu'en"},

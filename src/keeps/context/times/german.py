@@ -149,6 +149,7 @@ GERMAN: Table = {
         30: "dreißig",
     },
     "few": {
+        (1, 2): "anderthalb, eineinhalb",
         (2, 6): "paar, ein paar, einigen, einige, wenigen",
         (3, 8): "mehreren, mehrere",
     },

@@ -74,6 +74,11 @@ class Points(Dates):
 
     def _narrowed(self, reading: Reading) -> Reading:
         """Return the part of a day where one is named after it: "Monday evening", "lundi au soir"."""
+        if reading.grain == "week" and reading.tense == "past":
+            place = self._skip(reading.end)
+            if self.at(place).kind == "weekday" and self.at(reading.end).kind != "of":
+                begin = reading.since + DAY * int(str(self.at(place).value))
+                reading = Reading(begin, begin + DAY, place + 1)
         if reading.grain not in ("day", "weekday") or reading.until - reading.since != DAY:
             return reading
         for skip in range(3):
@@ -166,7 +171,8 @@ class Points(Dates):
         joint = self.at(position + 1).kind
         if unit == "year" or (token.kind == "units" and unit == "year"):
             number = self.at(position + 1)
-            if number.kind == "decade" or (number.kind == "digits" and int(str(number.value)) in range(10, 100, 10)):
+            plural = token.kind == "units" and number.kind == "digits" and int(str(number.value)) % 10 == 0
+            if number.kind == "decade" or (plural and number.text[-4:] != "0000"):
                 value = int(str(number.value))
                 return Reading(*spans.year(value + 1900 if value < 100 else value, 10), position + 2, "past", "decade")
             if number.kind == "digits" and 1900 <= int(str(number.value)) < 2100:
@@ -204,6 +210,12 @@ class Points(Dates):
     def half_of_point(self, position: int, _led: bool = True) -> Reading | None:
         """Read "the morning of 5 November", "la noche del lunes"."""
         token = self.at(position)
+        if token.kind == "half" and self.at(position + 1).kind == "day_back":
+            inner = self._day_back(position + 1)
+            if inner.until - inner.since == DAY and inner.tense != "future":
+                since, until = spans.half_of_day(inner.since, str(token.value))
+                return inner._replace(since=since, until=until)
+            return inner
         if token.kind != "half" or self.at(position + 1).kind not in ("of", "in", "before"):
             return None
         inner = self.point(position + 2, led=True)
@@ -350,6 +362,8 @@ class Points(Dates):
         following = self.at(position + 1)
         if following.kind not in ("last", "next", "before_last"):
             return None
+        if self._tokens.language in ("english", "german") and "unit" in self.at(position + 2).kind:
+            return None  # "August last year": what follows is another expression
         if token.kind not in ("unit", "units", "weekday", "month", "weak_month", "season", "weak_season", "holiday"):
             return None
         how = "calendar" if following.value in ("either", "calendar") or token.kind != "units" else "rolling"
@@ -460,6 +474,8 @@ class Points(Dates):
         if dated is not None:
             return dated
         week = self._week_around(following)
+        if week is not None and week.tense == "future":
+            return week
         if week is not None and week.grain == "week":
             return week._replace(since=week.since + DAY * number, until=week.since + DAY * (number + 1), grain="day")
         if self.at(end).kind in ("in", "of"):
@@ -474,7 +490,7 @@ class Points(Dates):
         names_a_day = foreign and (self._tokens.mood == "past" or self.at(position - 1).kind == "article")
         if not (led or names_a_day or self.at(end).kind in _FOLLOWERS):
             return None
-        if self.at(end).kind == "apostrophe" and self.at(position - 1).kind not in ("last", "in"):
+        if self.at(end).kind == "apostrophe" and not led and self._tokens.mood != "past":
             return None
         return Reading(*spans.weekday(self.now, number), end, "open", "weekday", "week")
 
@@ -485,7 +501,7 @@ class Points(Dates):
         week = self.modified(self._skip(position))
         if week is None:
             week = self.unit_of(self._skip(position)) if self.at(position).kind in ("of", "in") else None
-        return week if week is not None and week.grain == "week" and week.tense != "future" else None
+        return week if week is not None and (week.grain == "week" or week.tense == "future") else None
 
 
 def _third(reading: Reading, part: str) -> Span:

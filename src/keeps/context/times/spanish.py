@@ -21,7 +21,8 @@ SPANISH: Table = {
         -2: "pasado mañana",
     },
     "half": {
-        part: ", ".join(
+        part: ("noche, " if part == "evening" else "tarde, " if part == "afternoon" else "")
+        + ", ".join(
             f"{before} {name}"
             for name in names.split(", ")
             for before in ("por la", "de la", "a la", "en la", "la", "al", "del")

@@ -28,7 +28,7 @@ _DATE = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}|\d{2})\.?")
 _DAY_MONTH = re.compile(r"(\d{1,2})(?:\.(\d{1,2})\.|/(\d{1,2}))")
 _NUMBER = re.compile(r"(\d{1,9})(\D*)")
 _ORDINALS = frozenset(("st", "nd", "rd", "th", "er", "ère", "re", "º", "ª", "."))
-_DECADES = frozenset(("s", "er"))
+_DECADES = frozenset(("s", "er", "ern"))
 _FOREIGN_KINDS = frozenset(("day_back", "weekday", "month", "last_night", "holiday"))
 """Kinds that are read in the words of another language than the message's."""
 _DASHES = "-–—"
@@ -147,6 +147,8 @@ def read_tokens(text: str) -> Tokens:
             verbs += [] if token.kind in _MOODLESS else words[position : position + length]
             items.append(token)
             position += length
+            if token.kind == "weak_month" and len(token.text) <= 4 and words[position : position + 1] == ["."]:
+                position += 1
             continue
         if piece == "'" and position and len(words[position - 1]) <= MOST_ELIDED:
             position += 1
