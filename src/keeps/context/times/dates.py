@@ -90,6 +90,9 @@ class Dates:
             case "month" | "weak_month" | "season" | "weak_season":
                 return self._month_or_season(position, led=led)
             case "holiday":
+                follower = self.at(position + 1).kind
+                if not led and follower == "word" and self._tokens.mood != "past":
+                    return None  # "Easter eggs"
                 year, end = self._year(position + 1)
                 if year:
                     return Reading(*spans.holiday(str(token.value), year), end)

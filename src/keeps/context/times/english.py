@@ -197,18 +197,19 @@ ENGLISH: Table = {
     "title": {0: "song, film, movie, book, album, novel, poem, band, called, titled, named"},
 }
 FUNCTION = (
-    "the a an is are was were i you we he she they it my your our his her their its what when where who how why which"
-    " did does do have has had to of in on at for and or that this these me us him them with from by about if so then"
-    " will would can could should not be been as than but because while during after before until since there any"
-    " anything something everyone everybody again please just also too exactly ago versus vs compared"
+    "the a an is are was were i you we he she they it my your our his her their its what when where who how why"
+    " which did does do have has had to of in on at for and or that this these me us him them with from by about"
+    " if so then will would can could should not be been as than but because while during after before until since"
+    " there any anything something everyone everybody again please just also too exactly ago versus vs compared"
 )
 PAST = (
-    "did was were had happened happen said told went saw met made took got gave wrote bought ate came thought knew"
-    " spent sent heard read did't didn wasn weren spoke paid slept won lost"
+    "did was were had happened happen said told went saw met made took got gave wrote bought ate came thought"
+    " knew spent sent heard read did't didn wasn weren spoke paid slept won lost"
 )
 FUTURE = (
-    "let weather forecast birthday comes will shall remind schedule scheduled reschedule plan planned due deadline"
-    " deadlines upcoming book reserve must should need gonna going leave leaves remember"
+    "set alarm timer wake cancel let weather forecast birthday comes will shall remind schedule scheduled"
+    " reschedule plan planned due deadline deadlines upcoming book reserve must should need gonna going leave"
+    " leaves remember"
 )
 FUTURE_PAIRS = (
     "when is, see you, let us, open from"
@@ -221,3 +222,8 @@ NO_PAST = (
 )
 PAST_SHAPE = r"\w{3,}ed"
 """Words that are past tenses or participles by their form."""
+WEAK_PAST_SHAPE = r"(?!)"
+"""Words that may be past by their form: they count where no word speaks of what is to come."""
+FUTURE_SHAPE = r"(?!)"
+QUESTIONS = ""
+"""First words of questions: one without a past verb asks about the present."""

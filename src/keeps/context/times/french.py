@@ -178,11 +178,14 @@ FRENCH: Table = {
     "title": {0: "chanson, film, livre, album, roman, appelle, intitulé, intitulée"},
 }
 FUNCTION = (
-    "le la les un une est sont était étaient je j tu nous on il elle ils mon ma mes ton ta tes notre ce qui que qu quoi"
-    " quand où comment pourquoi quel quelle quels quelles combien et ou pas ne n pour avec de des du d dans sur au aux"
-    " ai as a avons avez ont avais avait avions l se sommes suis été fait dit y lors"
+    "le la les un une est sont était étaient je j tu nous on il elle ils mon ma mes ton ta tes notre ce qui que"
+    " qu quoi quand où comment pourquoi quel quelle quels quelles combien et ou pas ne n pour avec de des du d"
+    " dans sur au aux ai as a avons avez ont avais avait avions l se sommes suis été fait dit y lors"
 )
-PAST = "ai as a avons avez ont avais avait avions était étions étais étaient fut sommes suis eu fait dit faisais passé"
+PAST = (
+    "sorti sortie parti partie venu venue allé allée arrivé ai as a avons avez ont avais avait avions était"
+    " étions étais étaient fut sommes suis eu faisais passé"
+)
 FUTURE = (
     "météo anniversaire rappelle rappelez dois doit devons vais va allons faut échéance délai rendre ferons sera"
     " serai ferai irai prévu prévue réserve"
@@ -190,6 +193,14 @@ FUTURE = (
 FUTURE_PAIRS = "quand est, je dois, il faut, ce soir"
 PRESENT = ""
 """Words after which "on Friday" is no past day, unless another verb is past."""
-NO_PAST = "mais jamais désormais vrais frais français parfait"
+NO_PAST = (
+    "fait dit qui depuis aussi puis lundi mardi jeudi vendredi samedi midi lui ami amis plus jus sous vous nous"
+    " mais jamais désormais vrais frais français parfait"
+)
 PAST_SHAPE = r"\w{2,}(?<!r)(?:ions|ais|ait|aient)"
 """Words that are past tenses or participles by their form."""
+WEAK_PAST_SHAPE = r"\w{2,}(?:és?|ées?|us?|ues?|is)"
+"""Words that may be past by their form: they count where no word speaks of what is to come."""
+FUTURE_SHAPE = r"\w{2,}(?:rons|rez|ront|rai|ras?)"
+QUESTIONS = "que qu quand où qui comment quel quelle quels quelles pourquoi on"
+"""First words of questions: one without a past verb asks about the present."""

@@ -190,25 +190,34 @@ GERMAN: Table = {
 }
 FUNCTION = (
     "der die das den dem des ein eine einen einem einer ist sind war waren ich du wir er sie es mein meine meinem"
-    " meinen dein deine unser unsere was wann wo wer wie wen wem warum welche welcher welches worüber worum und oder"
-    " nicht für mit habe hast hat haben hatte hatten im am zu auf an aus bei über um hier steht gibt bitte mir mich uns"
-    " dir dich noch schon mal denn als auch passiert"
+    " meinen dein deine unser unsere was wann wo wer wie wen wem warum welche welcher welches worüber worum und"
+    " oder nicht für mit habe hast hat haben hatte hatten im am zu auf an aus bei über um hier steht gibt bitte"
+    " mir mich uns dir dich noch schon mal denn als auch passiert"
 )
 PAST = (
-    "war waren warst hatte hatten gab ging kam wurde wurden sagte sagten lief geschah passierte passiert stand hieß"
-    " wollte wollten konnte erzählte entschieden besprochen beschlossen vereinbart verabredet erzählt vergessen"
-    " bekommen verloren unternommen bestellt erledigt erlebt verdient"
+    "aß aßen trank fuhr fuhren sprach sprachen schrieb las traf sah fand war waren warst hatte hatten gab ging"
+    " kam wurde wurden sagte sagten lief geschah passierte passiert stand hieß wollte wollten konnte erzählte"
+    " entschieden besprochen beschlossen vereinbart verabredet erzählt vergessen bekommen verloren unternommen"
+    " bestellt erledigt erlebt verdient"
 )
 FUTURE = (
-    "wetter geburtstag werde wirst wird werden erinnere erinner muss müssen musst soll sollen sollte brauche brauchen"
-    " frist fällig termin planen plane vorhaben koche buche buchen"
+    "wetter geburtstag werde wirst wird werden erinnere erinner muss müssen musst soll sollen sollte brauche"
+    " brauchen frist fällig termin planen plane vorhaben koche buche buchen"
 )
 FUTURE_PAIRS = "wann ist, mache ich, machen wir, steht an"
 PRESENT = "ist sind"
 """Words after which "on Friday" is no past day, unless another verb is past."""
-NO_PAST = "geboren gerät gesamt gestalt gesicht gerecht bericht bereit"
+NO_PAST = (
+    "heute bitte möchte möchten könnte könnten mitte hätte hätten würde minute minuten geboren gerät gesamt"
+    " gestalt gesicht gerecht bericht bereit"
+)
 PAST_SHAPE = (
     r"(?:ab|an|auf|aus|bei|dazu|durch|ein|fest|heim|her|hin|los|mit|nach|raus|rein|um|unter|vor|vorbei|weg|zu|zurück|zusammen)?"
     r"ge\w{3,}(?:t|en)|\w{2,}iert|(?:be|ent|er|ver|zer|über|unter)\w{3,}t"
 )
 """Words that are past tenses or participles by their form."""
+WEAK_PAST_SHAPE = r"\w{3,}(?:te|ten)"
+"""Words that may be past by their form: they count where no word speaks of what is to come."""
+FUTURE_SHAPE = r"(?!)"
+QUESTIONS = "was wann wo wohin wer wen wem wie welche welcher welches warum"
+"""First words of questions: one without a past verb asks about the present."""

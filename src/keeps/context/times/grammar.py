@@ -15,15 +15,10 @@ from keeps.context.times.dates import DAY_ARTICLES, QUARTER_LETTERS
 from keeps.context.times.points import Points
 from keeps.context.times.reading import Reading, joined, ordered, shifted
 from keeps.context.times.spans import DAY, EARLIEST, Span
-from keeps.context.times.tokens import Tokens, read_tokens
+from keeps.context.times.tokens import NAMING_KINDS, Tokens, read_tokens
 
 SOON = 60 * DAY
 """A date without a year that comes again so soon is not taken for last year's, unless the verbs speak of the past."""
-_STARTS = frozenset(
-    "day_back last_night tonight half_today half_yesterday weekday weak_weekday weekday_half month weak_month"
-    " month_week month_half unit units iso date weak_date day_month decade season weak_season holiday recent digits"
-    " nth weekdays calendar_week half".split()
-)
 REACH = 8
 """Tokens that an expression may begin before the word that names its time."""
 MOST_FUTURE = 20
@@ -57,7 +52,7 @@ def _names_time(tokens: Tokens, position: int) -> bool:
     token = tokens.items[position]
     if token.kind == "digits":
         return len(token.text) == 4 or tokens.at(position - 1).text in DAY_ARTICLES
-    return token.kind in _STARTS or token.text in QUARTER_LETTERS
+    return token.kind in NAMING_KINDS or token.text in QUARTER_LETTERS
 
 
 class _Sentence:

@@ -28,6 +28,7 @@ class Points(Dates):
     def __init__(self, tokens: Tokens, now: datetime) -> None:
         super().__init__(tokens, now)
         self._depth = 0
+        self._known: dict[tuple[int, bool, int], Reading | None] = {}
 
     def point(self, position: int, *, led: bool = False) -> Reading | None:
         """Return the point that begins here. `led`: a preposition of time stands before it."""
@@ -38,15 +39,20 @@ class Points(Dates):
         if self._depth >= DEEPEST or self._is_title(begin):
             return None
         led = led or self._is_led(begin)
-        self._depth += 1
-        try:
-            reading = None
-            for reader in _READERS.get(token.kind, ()):
-                if reading := reader(self, position, led):
-                    break
-        finally:
-            self._depth -= 1
-        return None if reading is None else self._narrowed(reading)
+        key = position, led, self._depth
+        if key not in self._known:
+            self._depth += 1
+            try:
+                self._known[key] = self._read(token.kind, position, led)
+            finally:
+                self._depth -= 1
+        return self._known[key]
+
+    def _read(self, kind: str, position: int, led: bool) -> Reading | None:
+        for reader in _READERS[kind]:
+            if reading := reader(self, position, led):
+                return self._narrowed(reading)
+        return None
 
     # ---- what stands around a point
 
@@ -246,7 +252,7 @@ class Points(Dates):
             case _:
                 return None
 
-    def _day_back(self, position: int) -> Reading | None:
+    def _day_back(self, position: int) -> Reading:
         token = self.at(position)
         back = int(str(token.value))
         since, until = spans.day(self.now - DAY * back)

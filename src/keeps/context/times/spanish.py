@@ -179,21 +179,26 @@ SPANISH: Table = {
     "title": {0: "canción, película, libro, álbum, novela, llama, titulada"},
 }
 FUNCTION = (
-    "el la los las un una es son era eran fue yo tú mi tu su nuestro nuestra qué que cuándo cuando dónde donde quién"
-    " quien a cómo como y o no para con en de del al por se te me le les nos lo he has ha hemos han había sobre cuánto"
-    " cuál cuáles cuánta adónde hay está estaba dije dijo quiénes hice hizo pasó"
+    "el la los las un una es son era eran fue yo tú mi tu su nuestro nuestra qué que cuándo cuando dónde donde"
+    " quién quien a cómo como y o no para con en de del al por se te me le les nos lo he has ha hemos han había"
+    " sobre cuánto cuál cuáles cuánta adónde hay está estaba dije dijo quiénes hice hizo pasó"
 )
 PAST = (
-    "fue fueron fui fuimos era eran hizo hice hicimos hubo dije dijo dijimos dijeron estuve estuvo estuvimos estaba"
-    " había tuve tuvo tuvimos pasó quedamos vimos vi he hemos ha han puse puso pude vine vino di dio pedí"
+    "fue fueron fui fuimos era eran hizo hice hicimos hubo dije dijo dijimos dijeron estuve estuvo estuvimos"
+    " estaba había tuve tuvo tuvimos pasó quedamos vimos vi he hemos ha han puse puso pude vine vino di dio pedí"
 )
 FUTURE = (
-    "cumpleaños recuérdame recuerdame tengo tenemos debo debemos voy vamos iremos haré será plazo límite"
-    " entrega reserva necesito hago ceno vence"
+    "cumpleaños recuérdame recuerdame tengo tenemos debo debemos voy vamos iremos haré será plazo límite entrega"
+    " reserva necesito hago ceno vence"
 )
 FUTURE_PAIRS = "cuándo es, que viene, hay que"
 PRESENT = ""
 """Words after which "on Friday" is no past day, unless another verb is past."""
-NO_PAST = "porqué bebé quién porqué"
+NO_PAST = "qué café bebé sé aquí así allí ahí porqué"
 PAST_SHAPE = r"\w{2,}(?:amos|imos|aron|ieron|aste|iste|aba|aban|abas|ó|(?<![aei]r)é)"
 """Words that are past tenses or participles by their form."""
+WEAK_PAST_SHAPE = r"\w{2,}í"
+"""Words that may be past by their form: they count where no word speaks of what is to come."""
+FUTURE_SHAPE = r"\w{2,}(?:[aei]ré|remos|rán?|rás)"
+QUESTIONS = "qué cuándo dónde adónde quién cómo cuál cuáles por"
+"""First words of questions: one without a past verb asks about the present."""

@@ -31,6 +31,12 @@ _ORDINALS = frozenset(("st", "nd", "rd", "th", "er", "ère", "re", "º", "ª", "
 _DECADES = frozenset(("s", "er", "ern"))
 _FOREIGN_KINDS = frozenset(("day_back", "weekday", "month", "last_night", "holiday"))
 """Kinds that are read in the words of another language than the message's."""
+NAMING_KINDS = frozenset(
+    "day_back last_night tonight half_today half_yesterday weekday weak_weekday weekday_half month weak_month"
+    " month_week month_half unit units iso date weak_date day_month decade season weak_season holiday recent digits"
+    " nth weekdays calendar_week half".split()
+)
+"""Kinds that can name a time; a message without any names none."""
 _DASHES = "-–—"
 MOST_ELIDED = 2
 """Letters before an apostrophe that stands for a vowel, as in "d'octobre"."""
@@ -44,7 +50,10 @@ class Token(NamedTuple):
     text: str
 
 
-_MOODLESS = frozenset("half half_today half_yesterday day_back weekday month unit this next before_last recent".split())
+_MOODLESS = frozenset(
+    "half half_today half_yesterday day_back weekday month unit this next before_last recent ago_pre ordinal holiday"
+    " season by until".split()
+)
 """Kinds whose words tell nothing of a sentence's tense: German "morgen" may be a morning."""
 END = Token("end", 0, "")
 
@@ -61,6 +70,9 @@ class Language:
     no_past: frozenset[str]
     present: frozenset[str]
     past_shape: re.Pattern[str]
+    weak_past_shape: re.Pattern[str]
+    future_shape: re.Pattern[str]
+    questions: frozenset[str]
     future_pairs: Mapping[str, tuple[tuple[str, ...], ...]]
     evidence: frozenset[str]
     """Words that tell that a text is in this language."""
@@ -95,6 +107,9 @@ def _language(module: ModuleType, table: Table) -> Language:
         frozenset(module.NO_PAST.split()),
         frozenset(module.PRESENT.split()),
         re.compile(module.PAST_SHAPE),
+        re.compile(module.WEAK_PAST_SHAPE),
+        re.compile(module.FUTURE_SHAPE),
+        frozenset(module.QUESTIONS.split()),
         _by_first(tuple(pair.replace("'", " ").split()) for pair in module.FUTURE_PAIRS.split(", ")),
         frozenset(module.FUNCTION.split())
         | {first for first, forms in phrases.items() if any(len(words) == 1 for words, _ in forms)},
@@ -122,6 +137,14 @@ def _languages() -> tuple[Language, ...]:
 
 
 LANGUAGES = _languages()
+_NAMING_WORDS = frozenset(
+    max(words, key=len)
+    for language in LANGUAGES
+    for forms in language.phrases.values()
+    for words, token in forms
+    if token.kind in NAMING_KINDS
+)
+"""The longest word of each phrase that can name a time."""
 _SIGNS = "?!.,;:()"
 
 
@@ -129,11 +152,14 @@ def read_tokens(text: str) -> Tokens:
     """Return the tokens of a message."""
     pieces = [(found.lastgroup or "", found[0]) for found in _WORDS.finditer(text.lower().replace("’", "'"))]
     words = [piece for _, piece in pieces]
+    if _NAMING_WORDS.isdisjoint(words) and all(group in ("word", "sign", "quoted") for group, _ in pieces):
+        return Tokens()
     language, *others = _by_evidence(words)
     items: list[Token] = []
     position = 0
     guarded = 0
     verbs: list[str] = []
+    first = next((piece for group, piece in pieces if group == "word"), "")
     while position < len(pieces):
         group, piece = pieces[position]
         if group == "word":
@@ -157,7 +183,7 @@ def read_tokens(text: str) -> Tokens:
         if items[-1].kind == "nth" and piece.endswith(".") and language.name != "german":
             items[-1:] = [Token("digits", items[-1].value, piece[:-1]), Token("stop", 0, ".")]
         position += 1
-    return Tokens(items, _mood(language, verbs), language.name)
+    return Tokens(items, _mood(language, verbs, first), language.name)
 
 
 def _by_evidence(words: list[str]) -> list[Language]:
@@ -221,19 +247,20 @@ def _number(piece: str) -> Token:
     return Token("figure", number, piece)
 
 
-def _mood(language: Language, words: list[str]) -> Mood:
-    if not language.past.isdisjoint(words) or any(_has_past_form(language, word) for word in words):
+def _mood(language: Language, verbs: list[str], first: str) -> Mood:
+    if not language.past.isdisjoint(verbs) or _any_of_shape(language, language.past_shape, verbs):
         return "past"
-    if not language.future.isdisjoint(words):
+    if not language.future.isdisjoint(verbs) or any(map(language.future_shape.fullmatch, verbs)):
         return "future"
-    for position, word in enumerate(words):
+    for position, word in enumerate(verbs):
         for pair in language.future_pairs.get(word, ()):
-            if tuple(words[position : position + len(pair)]) == pair:
+            if tuple(verbs[position : position + len(pair)]) == pair:
                 return "future"
-    return "present" if not language.present.isdisjoint(words) and "there" not in words else ""
+    if _any_of_shape(language, language.weak_past_shape, verbs):
+        return "past"
+    present = first in language.questions or not language.present.isdisjoint(verbs)
+    return "present" if present and "there" not in verbs else ""
 
 
-def _has_past_form(language: Language, word: str) -> bool:
-    if word in language.no_past or word in language.future:
-        return False
-    return language.past_shape.fullmatch(word) is not None
+def _any_of_shape(language: Language, shape: re.Pattern[str], words: list[str]) -> bool:
+    return any(shape.fullmatch(word) and word not in language.no_past and word not in language.future for word in words)
