@@ -63,7 +63,7 @@ class Dates:
     def days_of_month(self, position: int) -> Reading | None:
         """Read "1 to 5 November", "the 3rd and the 7th of October", "November 2-6", "1. und dem 15. Oktober"."""
         position = self._articles(position)
-        first, joint = self.at(position), self._articles_before_joint(position + 1)
+        first, joint = self.at(position), position + 1
         if first.kind not in ("digits", "nth") or self.at(joint).kind not in ("to", "until", "dash", "and", "in"):
             return None
         last = self.date(self._articles(joint + 1), True)
@@ -139,9 +139,6 @@ class Dates:
         for _ in range(2):
             if self.at(position).kind in ("article", "of"):
                 position += 1
-        return position
-
-    def _articles_before_joint(self, position: int) -> int:
         return position
 
     def _year(self, position: int) -> tuple[int, int]:

@@ -95,6 +95,13 @@ def weekday(now: datetime, number: int, back: int = 1) -> Span:
     return begin, begin + DAY
 
 
+def weekday_weeks_ago(now: datetime, number: int, weeks: int) -> Span:
+    """Return "Friday a week ago", a week before the last Friday, or "Friday three weeks ago", that of that week."""
+    if weeks < 2:
+        return weekday(now, number, 2)
+    return day(unit_at(now, "week", weeks)[0] + number * DAY)
+
+
 def unit_at(moment: datetime, unit: str, back: int = 0) -> Span:
     """Return the calendar unit that holds a moment (`back` 0), or an earlier one."""
     if unit in MINUTES_IN:
