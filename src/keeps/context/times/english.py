@@ -76,7 +76,7 @@ ENGLISH: Table = {
         "fortnight": "fortnight",
         "month": "month, calendar month",
         "quarter": "quarter",
-        "half_year": "half year, half-year",
+        "half_year": "half a year, half year, half-year",
         "year": "year, calendar year",
         "decade": "decade",
     },
@@ -132,9 +132,10 @@ ENGLISH: Table = {
         "mid": "mid, middle of, the middle of",
         "late": "late, end of, the end of",
     },
-    "in": {0: "in, on, at, during, over, within, throughout, around, about, all, whole, back in, earlier, dated"},
+    "in": {0: "in, on, at, during, over, within, throughout, about, all, whole, back in, earlier, dated"},
     "from": {0: "from"},
     "to": {0: "to, through, till, thru, up to"},
+    "about": {0: "around, round about"},
     "between": {0: "between"},
     "and": {0: "and, or"},
     "of": {0: "of"},
@@ -157,7 +158,7 @@ ENGLISH: Table = {
     "around_day": {0: "this day"},
     "recent": {
         7: "the other day",
-        14: "recently, lately, these days, of late",
+        14: "the other week, recently, lately, these days, of late",
     },
     "calendar_week": {0: "calendar week"},
     "holiday": {
@@ -227,3 +228,4 @@ WEAK_PAST_SHAPE = r"(?!)"
 FUTURE_SHAPE = r"(?!)"
 QUESTIONS = ""
 """First words of questions: one without a past verb asks about the present."""
+AUXILIARIES = ""

@@ -124,10 +124,11 @@ FRENCH: Table = {
         "mid": "mi, mi-, milieu, au milieu de, au milieu du, milieu de, en milieu de",
         "late": "fin, à la fin de, à la fin du, en fin de, la fin de, fin de, à la fin",
     },
-    "in": {0: "en, courant, à, au, aux, dans, pendant, durant, lors, sur, au cours, au cours de, vers, tout, toute"},
+    "in": {0: "en, courant, à, au, aux, dans, pendant, durant, lors, sur, au cours, au cours de, tout, toute"},
     "of": {0: "de, du, des, d"},
     "to": {0: "à, au"},
     "until": {0: "jusqu'à, jusqu'au, jusqu'en"},
+    "about": {0: "vers, autour de, autour du, aux alentours de, aux alentours du"},
     "between": {0: "entre"},
     "and": {0: "et, ou"},
     "since": {0: "depuis, à partir de, à partir du, dès"},
@@ -204,3 +205,4 @@ WEAK_PAST_SHAPE = r"\w{2,}(?:és?|ées?|us?|ues?|is)"
 FUTURE_SHAPE = r"\w{2,}(?:rons|rez|ront|rai|ras?)"
 QUESTIONS = "que qu quand où qui comment quel quelle quels quelles pourquoi on"
 """First words of questions: one without a past verb asks about the present."""
+AUXILIARIES = ""

@@ -99,7 +99,7 @@ GERMAN: Table = {
         for number, name in enumerate(_DAYS)
         for part, names in _HALVES.items()
     },
-    "month": _MONTHS,
+    "month": {number: ", ".join(f"{name}, {name}s" for name in names.split(", ")) for number, names in _MONTHS.items()},
     "weak_month": {1: "jan", 2: "feb", 4: "apr", 8: "aug", 9: "sep, sept", 10: "okt", 11: "nov", 12: "dez"},
     "month_week": {
         number: ", ".join(f"{name}woche" for name in names.split(", ")) for number, names in _MONTHS.items()
@@ -115,7 +115,7 @@ GERMAN: Table = {
         "weekend": "wochenende, wochenendes",
         "month": "monat, monats, kalendermonat",
         "quarter": "quartal, quartals, vierteljahr",
-        "half_year": "halbjahr, halbjahres, halbjahrs",
+        "half_year": "halben jahr, halbes jahr, halbjahr, halbjahres, halbjahrs",
         "year": "jahr, jahres, jahrs, kalenderjahr",
         "decade": "jahrzehnt, jahrzehnts",
     },
@@ -173,6 +173,7 @@ GERMAN: Table = {
     "in": {0: "in, im, am, an, während, über, übers, um, zu, zum, zur, innerhalb, binnen, ganzen, gesamten, gegen"},
     "of": {0: "von, vom, des, der"},
     "until": {0: "bis, bis zum, bis zur"},
+    "about": {0: "rund um, um den, um die"},
     "between": {0: "zwischen"},
     "and": {0: "und, oder"},
     "since": {0: "seit, seit dem, seitdem, ab"},
@@ -221,3 +222,4 @@ WEAK_PAST_SHAPE = r"\w{3,}(?:te|ten)"
 FUTURE_SHAPE = r"(?!)"
 QUESTIONS = "was wann wo wohin wer wen wem wie welche welcher welches warum"
 """First words of questions: one without a past verb asks about the present."""
+AUXILIARIES = "habe hast hat haben habt"

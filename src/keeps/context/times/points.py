@@ -15,7 +15,7 @@ from keeps.context.times.tokens import Tokens
 DEEPEST = 3
 """Expressions inside expressions, as in "the end of the first week of March"."""
 LEADING = frozenset(
-    "in of from since after before until between to by part ago_pre dash last this next past ordinal".split()
+    "in about of from since after before until between to by part ago_pre dash last this next past ordinal".split()
 )
 
 
@@ -105,6 +105,13 @@ class Points(Relative):
         around = DAY * (0 if exact else {"year": 7, "month": 3}.get(inner.grain, 1))
         return Reading(middle - around, middle + DAY + around, end)
 
+    def about(self, position: int, _led: bool = True) -> Reading | None:
+        """Read "around 10 October": a day is three days wider on both sides."""
+        inner = self.point(position + 1, led=True)
+        if inner is None or inner.grain != "day" or inner.until - inner.since != DAY:
+            return inner
+        return inner._replace(since=inner.since - 3 * DAY, until=inner.until + 3 * DAY)
+
     def no_time(self, position: int, _led: bool = True) -> Reading | None:
         """Read "every Monday", "happy Easter", "born in 1987": no time that is asked about."""
         inner = self.point(position + 1, led=True)
@@ -138,6 +145,8 @@ class Points(Relative):
         else:
             return None
         count, end = self._count(position + 1)
+        if few := self._few(position + 1):
+            count, end = sum(few) // 2, position + 2
         what = self.at(end)
         if what.kind in ("month_week", "month_half"):
             whole = Reading(*spans.latest_months(self.now, int(str(what.value))), end + 1, "open", "month", "year")
@@ -258,6 +267,7 @@ def _nth(whole: Reading, which: int, what: object, count: int) -> Reading | None
 
 _Reader = Callable[[Points, int, bool], Reading | None]
 _READERS: dict[str, tuple[_Reader, ...]] = {
+    "about": (Points.about,),
     "around": (Points.around,),
     "around_day": (Points.around,),
     "no_time": (Points.no_time,),
@@ -268,7 +278,7 @@ _READERS: dict[str, tuple[_Reader, ...]] = {
     "this": (Points.around, Points.modified),
     "next": (Points.modified,),
     "before_last": (Points.around, Points.modified),
-    "unit": (Points.around, Points.unit_of, Points.modified, Points.named),
+    "unit": (Points.around, Points.counted, Points.unit_of, Points.modified, Points.named),
     "units": (Points.unit_of, Points.modified),
     "half": (Points.half_of_point,),
     "day_back": (Points.relative,),

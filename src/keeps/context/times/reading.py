@@ -65,6 +65,9 @@ def ordered(first: Reading, last: Reading, now: datetime) -> Reading:
             if last.since >= first.since and shifted(last, -1).since < first.since:
                 break
             last = shifted(last, 1 if last.since < first.since else -1)
+        if first.grain == "weekday" and last.cycle == "week" and last.since > now:
+            first = first._replace(since=first.since - WEEK, until=first.until - WEEK)
+            last = shifted(last, -1)
     tense = "past" if "past" in (first.tense, last.tense) else "open"
     return Reading(first.since, last.until, last.end, tense, last.grain, first.cycle and last.cycle)
 

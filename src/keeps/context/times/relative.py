@@ -102,6 +102,8 @@ class Relative(Dates):
         few = self._few(position)
         count, end = self._count(position) if few is None else (few[1], position + 1)
         what = self.at(end)
+        if count is None and what.value == "half_year":  # "half a year ago"
+            count = 1
         if count is None or (after and self.at(end + 1).kind != "ago"):
             return None
         end += 1 + after

@@ -64,7 +64,7 @@ SPANISH: Table = {
         "fortnight": "quincena",
         "month": "mes",
         "quarter": "trimestre",
-        "half_year": "semestre",
+        "half_year": "medio año, semestre",
         "year": "año",
         "decade": "década",
     },
@@ -131,6 +131,7 @@ SPANISH: Table = {
     "of": {0: "de, del"},
     "to": {0: "a, al"},
     "until": {0: "hasta"},
+    "about": {0: "alrededor de, alrededor del, hacia"},
     "between": {0: "entre"},
     "and": {0: "y, o, e"},
     "since": {0: "desde, desde hace, a partir de, a partir del"},
@@ -202,3 +203,4 @@ WEAK_PAST_SHAPE = r"\w{2,}í"
 FUTURE_SHAPE = r"\w{2,}(?:[aei]ré|remos|rán?|rás)"
 QUESTIONS = "qué cuándo dónde adónde quién cómo cuál cuáles por"
 """First words of questions: one without a past verb asks about the present."""
+AUXILIARIES = ""

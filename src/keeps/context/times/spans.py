@@ -148,8 +148,8 @@ def ago(now: datetime, count: int, unit: str) -> Span:
     if unit in DAYS_IN:
         middle = midnight(now) - DAY * DAYS_IN[unit] * count
         return (unit_at(middle, "weekend")) if unit == "weekend" else (middle - 3 * DAY, middle + 4 * DAY)
-    if unit == "month":
-        return month(now.year, now.month - count)
+    if unit in ("month", "half_year"):
+        return month(now.year, now.month - count * MONTHS_IN[unit])
     if unit == "year" and count == 1:
         since, until = month(now.year - 1, now.month)
         return since - 15 * DAY, until + 15 * DAY

@@ -73,9 +73,15 @@ class Language:
     weak_past_shape: re.Pattern[str]
     future_shape: re.Pattern[str]
     questions: frozenset[str]
+    auxiliaries: frozenset[str]
+    """Of a language whose participles stand at the end of the sentence."""
     future_pairs: Mapping[str, tuple[tuple[str, ...], ...]]
     evidence: frozenset[str]
     """Words that tell that a text is in this language."""
+
+    def ends_in_participle(self, verbs: list[str]) -> bool:
+        """Return whether an auxiliary and a last word make a perfect tense: "hast du … empfohlen"."""
+        return not self.auxiliaries.isdisjoint(verbs) and verbs[-1].endswith("en") and verbs[-1] not in self.auxiliaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,7 @@ def _language(module: ModuleType, table: Table) -> Language:
         re.compile(module.WEAK_PAST_SHAPE),
         re.compile(module.FUTURE_SHAPE),
         frozenset(module.QUESTIONS.split()),
+        frozenset(module.AUXILIARIES.split()),
         _by_first(tuple(pair.replace("'", " ").split()) for pair in module.FUTURE_PAIRS.split(", ")),
         frozenset(module.FUNCTION.split())
         | {first for first, forms in phrases.items() if any(len(words) == 1 for words, _ in forms)},
@@ -256,7 +263,7 @@ def _mood(language: Language, verbs: list[str], first: str) -> Mood:
         for pair in language.future_pairs.get(word, ()):
             if tuple(verbs[position : position + len(pair)]) == pair:
                 return "future"
-    if _any_of_shape(language, language.weak_past_shape, verbs):
+    if _any_of_shape(language, language.weak_past_shape, verbs) or language.ends_in_participle(verbs):
         return "past"
     present = first in language.questions or not language.present.isdisjoint(verbs)
     return "present" if present and "there" not in verbs else ""
