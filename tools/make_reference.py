@@ -121,7 +121,11 @@ def settings() -> Iterator[str]:
     }
     for name, about in ABOUT.items():
         default = defaults.get(name)
-        plain = "" if default in (None, (), MISSING) else f"`{str(default).lower()}`"
+        plain = (
+            ""
+            if default in (None, (), MISSING)
+            else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+        )
         yield f"| `KEEPS_{name.upper()}` | {said.get(name, plain)} | {about} |"
     yield "| `OTEL_EXPORTER_OTLP_ENDPOINT` |  | where spans go (extra `otel`) |"
 

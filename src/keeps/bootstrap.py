@@ -73,6 +73,7 @@ from keeps.transfer.service import TransferService
 from keeps.webhooks.service import WebhookService
 from keeps.working.service import WorkingService
 from keeps_client.errors import ValidationFailedError
+from keeps_client.zones import zone_of
 
 
 class _Closing(Protocol):
@@ -116,6 +117,7 @@ async def open_keeps(
         await probe(database.main)
         metrics = Metrics()
         cache = opened(RedisCache(settings.redis_url, metrics)) if settings.redis_url else None
+        zone = zone_of(settings.timezone)
         model = embedder or choose_embedder(settings)
         chosen = None if model is None else opened(CountedEmbedder(model, metrics))
         second = reranker or choose_reranker(settings)
@@ -142,7 +144,7 @@ async def open_keeps(
                 default_ttl_days=settings.default_ttl_days,
             )
         )
-        recall = RecallService(database, chosen, access, clock, reading, settled=indexer.settled)
+        recall = RecallService(database, chosen, access, clock, reading, settled=indexer.settled, zone=zone)
         graph = GraphService(database, introducer, clock)
         builtin: dict[str, BuiltIn] = {
             "postgres": lambda scope: PostgresProvider(scope, memories, recall, indexer),
@@ -170,7 +172,7 @@ async def open_keeps(
         lifecycle = Lifecycle(database, operations, clock, jobs, metrics, items.sweep_user, cleanup_hours)
         sources = SourceService(database, memories, recall, clock)
         asker = Asker(database, asked, conversations, sources, metrics)
-        router = opened(ContextRouter(asker, choose_counter(), access, clock, metrics))
+        router = opened(ContextRouter(asker, choose_counter(), access, clock, metrics, zone=zone))
         opened(asked)
         events = opened(EventService(database, Feed(database), clock))
         webhooks = opened(WebhookService(database, clock, metrics, allow_private=settings.webhooks_allow_private))

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models.common import MAX_CONTENT_CHARACTERS
+from keeps_client.zones import zone_of
 
 EMBEDDERS = ("local", "multilingual", "openai", "none", "onnx:FOLDER", "hub:NAME")
 RERANKERS = ("none", "local", "onnx:FOLDER", "hub:NAME")
@@ -64,6 +65,8 @@ ABOUT = {
     "writes_per_minute": "for each user, with credentials on",
     "max_body_bytes": "of a request",
     "webhooks_allow_private": "`true` lets [webhooks](../events.md) reach private addresses",
+    "timezone": "where users live if a call does not say: an IANA name such as `Europe/Berlin`"
+    " ([time zones](../context.md#time-zones))",
     "log_level": "`debug` logs each request",
     "url": "the server that the SDK and the commands talk to (`--url`)",
     "token": "the token or key for it (`--token`)",
@@ -120,6 +123,7 @@ class Settings:
     writes_per_minute: int = 100
     max_body_bytes: int = 8 << 20
     webhooks_allow_private: bool = False
+    timezone: str = "UTC"
     log_level: LogLevel = "info"
     otlp_endpoint: str | None = None
 
@@ -225,6 +229,7 @@ def load_settings(
             Literal["true", "false"],
         )
         == "true",
+        timezone=_zone("KEEPS_TIMEZONE", setting("timezone") or "UTC"),
         log_level=_one_of("KEEPS_LOG_LEVEL", (setting("log_level") or "info").lower(), LogLevel) or "info",
         otlp_endpoint=environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
     )
@@ -282,6 +287,14 @@ def _whole(name: str, value: str, *, most: int = 10_000) -> int:
     if not (value.isascii() and value.isdecimal()) or not 1 <= int(value) <= most:
         raise ValidationFailedError(f"{name} is {value!r}; it must be a whole number from 1 to {most:,}")
     return int(value)
+
+
+def _zone(name: str, value: str) -> str:
+    try:
+        zone_of(value)
+    except ValueError as error:
+        raise ValidationFailedError(f"{name}: {error}") from None
+    return value
 
 
 def _one_of(name: str, value: str | None, known: object) -> Any:

@@ -4,6 +4,7 @@ fails."""
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -420,3 +421,25 @@ async def test_a_small_budget_tells_what_fits(living: Keeps, tenant: str, budget
     found = await alice.context("What must Alice not eat?", budget_tokens=budget)
     assert "peanuts" in found.text
     assert found.tokens <= budget
+
+
+async def test_yesterday_is_read_in_the_users_time_zone(living: Keeps, tenant: str, clock: MovingClock) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    clock.now = datetime(2026, 3, 2, 4, 30, tzinfo=UTC)  # the evening of 1 March in New York
+    for at, text in (("2026-03-01T03:00+00:00", "I planted an oak."), ("2026-03-01T20:00+00:00", "I planted an elm.")):
+        message = {"role": "user", "content": text, "occurred_at": at}
+        await alice.store_exchange([message], session_id="trees")
+    await living.indexer.settle(alice.scope)
+    result = await alice.context(
+        "What did I plant yesterday?", sections=["temporal"], session_id="next", timezone="America/New_York"
+    )
+    assert result.since == datetime(2026, 2, 28, 5, tzinfo=UTC)
+    assert "## On 2026-02-28" in result.text
+    assert "oak" in result.text
+    assert "elm" not in result.text
+
+
+async def test_unknown_time_zone_says_how_to_mend_it(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    with pytest.raises(ValidationFailedError, match="unknown time zone 'Foo'; use an IANA name such as Europe/Berlin"):
+        await alice.context("What did I say yesterday?", timezone="Foo")

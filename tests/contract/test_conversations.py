@@ -53,12 +53,26 @@ async def test_operations_are_listed_and_absent_ones_not_found(memory: Any) -> N
             await attempt(uuid4())
 
 
+async def test_named_day_is_a_day_of_the_time_zone(memory: Any) -> None:
+    question = "What did I say on 2026-03-29?"
+    for zone, since, until in (
+        (None, "2026-03-29T00:00", "2026-03-30T00:00"),
+        ("Europe/Berlin", "2026-03-28T23:00", "2026-03-29T22:00"),  # clocks go forward
+        ("-05:00", "2026-03-29T05:00", "2026-03-30T05:00"),
+    ):
+        result = await memory.context(question, timezone=zone)
+        assert (f"{result.since:%Y-%m-%dT%H:%M}", f"{result.until:%Y-%m-%dT%H:%M}") == (since, until)
+    assert (await memory.recall(question, timezone="Europe/Berlin")).hits == []
+
+
 @pytest.mark.parametrize(
     "call",
     [
         lambda memory: memory.store_exchange([], session_id="s"),
         lambda memory: memory.store_exchange([{"role": "user", "content": "x"}], session_id=""),
         lambda memory: memory.context("x", budget_tokens=1),
+        lambda memory: memory.context("x", timezone="Europe/Atlantis"),
+        lambda memory: memory.recall("x", timezone="Europe/Atlantis"),
         lambda memory: memory.log_activity("x", activity="sleep"),
         lambda memory: memory.add_source("a b", kind="api", purpose="x"),
         lambda memory: memory.operations(limit=0),

@@ -386,3 +386,43 @@ async def test_an_end_reaches_what_was_not_read_with_certainty(
     assert (await alice.get(fact.memory_id)).valid_to is None
     await alice.store_exchange(said(end), session_id="s1")
     assert (await alice.get(fact.memory_id)).valid_to is not None
+
+
+async def test_summary_carries_the_time_of_the_conversation(living: Keeps, tenant: str, clock: MovingClock) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    held = clock.now
+    await alice.store_exchange(said("We decided to plant an oak."), session_id="trees")
+    clock.forward(days=5)
+    await living.lifecycle.run(tenant, "sessions")
+    (summary,) = (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items
+    assert summary.valid_from == held
+    assert f"{held:%Y-%m-%d}" in summary.content
+    assert f"{clock.now:%Y-%m-%d}" not in summary.content
+
+
+async def test_summary_of_an_old_conversation_carries_its_own_time(
+    living: Keeps, tenant: str, clock: MovingClock
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    message = {"role": "user", "content": "We decided to plant an oak.", "occurred_at": "2026-01-05T10:00+00:00"}
+    await alice.store_exchange([message], session_id="trees")
+    receipt = await alice.end_session("trees")
+    assert receipt.memory is not None
+    assert f"{receipt.memory.valid_from:%Y-%m-%d}" == "2026-01-05"
+    clock.forward(hours=2)
+    await living.lifecycle.run(tenant, "sessions")
+    (summary,) = (await alice.list(filters={"content_type": {"eq": "session_summary"}})).items
+    assert f"{summary.valid_from:%Y-%m-%d}" == "2026-01-05"
+
+
+async def test_last_conversation_is_the_latest_one_held(living: Keeps, tenant: str, clock: MovingClock) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.store_exchange(said("We decided to plant an oak."), session_id="oak")
+    clock.forward(hours=1)
+    await alice.store_exchange(said("We decided to plant an elm."), session_id="elm")
+    await alice.end_session("elm")
+    clock.forward(days=5)
+    await living.lifecycle.run(tenant, "sessions")
+    result = await alice.context("What shall we plant next?", session_id="next", sections=["session"])
+    assert "elm" in result.text
+    assert "oak" not in result.text

@@ -26,6 +26,12 @@ def test_a_mistyped_variable_is_refused_and_one_of_others_is_not(tmp_path: Path)
     assert load_settings({"KEEPS_BAKERY": "rye", "KEEPS_TOKEN": "t", "KEEPS_URL": "u"}, home=tmp_path).port == 8765
 
 
+def test_unknown_time_zone_is_refused(tmp_path: Path) -> None:
+    assert load_settings({"KEEPS_TIMEZONE": "Europe/Berlin"}, home=tmp_path).timezone == "Europe/Berlin"
+    with pytest.raises(ValidationFailedError, match="KEEPS_TIMEZONE: unknown time zone 'Foo'; use an IANA name"):
+        load_settings({"KEEPS_TIMEZONE": "Foo"}, home=tmp_path)
+
+
 @pytest.mark.parametrize(
     "name", sorted(field.name for field in fields(Settings) if field.name not in ("home", "otlp_endpoint"))
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import asyncpg
@@ -223,14 +224,13 @@ async def test_lists_read_an_index_in_order(big: asyncpg.Connection) -> None:
 async def test_what_a_context_always_tells_has_an_index_of_its_own(big: asyncpg.Connection) -> None:
     from keeps.context.sources import QUERIES as CONTEXT
 
-    text = await plan(big, CONTEXT["standing"].text, "big", "user-3", None, 20)
+    now = datetime.now(UTC)
+    text = await plan(big, CONTEXT["standing"].text, "big", "user-3", None, 20, now)
     assert text.count("memories_standing") >= 2
     assert "Seq Scan" not in text
 
 
 async def test_pages_by_number_read_one_owners_rows(big: asyncpg.Connection) -> None:
-    from datetime import UTC, datetime
-
     from keeps.memories.store import QUERIES as MEMORIES
 
     now = datetime.now(UTC)

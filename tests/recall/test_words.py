@@ -276,7 +276,7 @@ async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch)
     assert read[-1] == {"harbour"}
     await found(rare)
     assert read[-1] == {"w17"}
-    monkeypatch.setattr("keeps.indexing.service.Indexer.notice", lambda *_: None)
+    monkeypatch.setattr(keeps.indexer, "_embedder", None)
     await memory.remember("a harbour report, told last", index="later")
     await found(rare)
     assert read[-1] == every, "what has no vector is found by words alone"
@@ -285,7 +285,7 @@ async def _most_hold(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch)
 async def test_what_waits_for_its_vector_is_found_by_words_that_most_memories_hold(
     keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keeps.indexing.service.Indexer.notice", lambda *_: None)
+    monkeypatch.setattr(keeps.indexer, "_embedder", None)
     monkeypatch.setattr(store, "COMMON_FROM", 100)
     memory = keeps.memory(Scope(tenant, "alice"))
     four = ["customer", "invoice", "shipment", "warehouse"]

@@ -42,6 +42,9 @@ def context(
         list[str] | None,
         typer.Option("--section", help="Only this part, such as long_term or documents. May be given several times."),
     ] = None,
+    timezone: Annotated[
+        str | None, typer.Option("--timezone", help="Where the user lives, such as Europe/Berlin or +02:00.")
+    ] = None,
     explain: Annotated[
         bool, typer.Option(help="How it came about: sources, times, what was left out and why.")
     ] = False,
@@ -57,6 +60,7 @@ def context(
                 query,
                 session_id=session,
                 budget_tokens=budget,
+                timezone=timezone,
                 explain=explain,
                 sections=cast("list[SectionName] | None", sections),
             )

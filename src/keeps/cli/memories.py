@@ -106,6 +106,7 @@ def recall(
     provider: Annotated[
         list[str] | None, typer.Option(help="Ask only this provider, such as postgres; repeat for more.")
     ] = None,
+    timezone: Annotated[str | None, typer.Option(help="Where the user lives, such as Europe/Berlin or +02:00.")] = None,
     explain: Annotated[bool, typer.Option(help="Show every number of each score.")] = False,
     *,
     target: Target,
@@ -132,6 +133,7 @@ def recall(
                 include_archived=include_archived,
                 min_relevance=min_relevance,
                 providers=provider,
+                timezone=timezone,
                 explain=explain,
             )
         if as_json:

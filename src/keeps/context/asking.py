@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
 from keeps.context import sections, standing
 from keeps.context.cache import AnswerCache, Key
@@ -35,6 +35,8 @@ class Asking:
     scope: Scope
     request: ContextRequest
     now: datetime
+    zone: tzinfo = UTC
+    """Where the user lives: days begin and end there."""
     sources_ms: dict[str, float] = field(default_factory=dict[str, float])
     failed: list[str] = field(default_factory=list[str])
     passages: list[Hit] = field(default_factory=list[Hit])
@@ -85,7 +87,7 @@ class Asker:
             fresh = await tx.fetch_row(QUERIES["last_conversation"], *who, asking.now)
             over = await tx.fetch_row(QUERIES["last_summary"], *who)
         notes = None if fresh is None else SessionNotes.model_validate_json(fresh["notes"])
-        if notes is not None and notes.message_count and (over is None or notes.updated_at >= over["updated_at"]):
+        if notes is not None and notes.message_count and (over is None or notes.updated_at >= over["valid_from"]):
             return Last(digest(notes), True, notes.updated_at)
         if over is None:
             return None
@@ -100,7 +102,11 @@ class Asker:
         if asking.wants("conversations", "activity", "skills", "long_term", "temporal"):
             asked.append(
                 RecallRequest(
-                    query=request.query, limit=limit, agent_id=request.agent_id, min_relevance=request.min_relevance
+                    query=request.query,
+                    limit=limit,
+                    agent_id=request.agent_id,
+                    min_relevance=request.min_relevance,
+                    timezone=request.timezone,
                 )
             )
         if asking.wants("long_term"):
@@ -133,13 +139,13 @@ class Asker:
 
     async def standing(self, asking: Asking) -> list[Item]:
         async with self._database.reading(asking.scope) as tx:
-            return await standing.items(tx, asking.request, asking.now)
+            return await standing.items(tx, asking.request, asking.now, asking.zone)
 
     async def facts(self, asking: Asking) -> list[Item]:
         scope = asking.scope
         async with self._database.reading(scope) as tx:
             rows = await tx.fetch(QUERIES["facts_of_user"], scope.tenant_id, scope.user_id, asking.now)
-        return sections.of_facts(rows, [json.loads(row["metadata"]) for row in rows])
+        return sections.of_facts(rows, [json.loads(row["metadata"]) for row in rows], asking.zone)
 
     async def _recalled(self, asking: Asking, requests: Sequence[RecallRequest]) -> list[RecallResult]:
         """Answers, from the cache where nothing was written since, and all that they show can still be seen."""

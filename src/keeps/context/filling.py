@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from datetime import datetime, timedelta, tzinfo
 
 from keeps.ai.tokens import TokenCounter
 from keeps.context import sections, standing
@@ -54,14 +55,20 @@ def gather(
     gathered = Gathered()
     begun = notes is not None and notes.message_count > 0
     shown_last = None if begun else last
-    gathered.items += sections.of_notes(notes, shown_last)
+    gathered.items += sections.of_notes(notes, shown_last, asking.zone)
     gathered.items += facts
     if temporal is not None and temporal.hits:
         top = max(temporal.hits[0].score, 1e-9)
-        gathered.items += [
-            sections.as_item(hit.memory, asking.scope.user_id, hit.score / top, hit.score, "temporal")
-            for hit in temporal.hits
-        ]
+        heading = "" if read.since is None or read.until is None else span_name(read.since, read.until, asking.zone)
+        for hit in temporal.hits:
+            if hit.memory.kind == "episodic" and sections.says_nothing(hit.memory.content):
+                continue
+            value = hit.score / top
+            item = sections.as_item(
+                hit.memory, asking.scope.user_id, value, hit.score, "temporal", hit.passage, asking.zone
+            )
+            item.heading = heading
+            gathered.items.append(item)
     present = [note.text[:200] for note in notes.items if note.kind == "message"] if notes else []
     for answer in answers:
         sections.of_hits(
@@ -71,6 +78,7 @@ def gather(
             temporal="temporal" in read,
             in_session=present,
             session_id=asking.request.session_id,
+            zone=asking.zone,
         )
     gathered.items += sections.of_sources(known, data_first="data" in read)
     gathered.items += sections.of_titles(asking.passages)
@@ -79,6 +87,12 @@ def gather(
     sections.without_doubles(gathered)
     gathered.items = sections.newest_first(gathered.items)
     return gathered
+
+
+def span_name(since: datetime, until: datetime, zone: tzinfo) -> str:
+    """Return the days of a span, such as "From 2026-11-01 to 2026-11-05"."""
+    first, last = since.astimezone(zone).date(), (until - timedelta(microseconds=1)).astimezone(zone).date()
+    return f"On {first}" if first == last else f"From {first} to {last}"
 
 
 class Filler:
@@ -147,7 +161,6 @@ class Filler:
                 )
                 for item, reason in aside
             ),
-            nothing_known=bool(said),
             degraded=bool(asking.failed),
             degraded_sources=tuple(asking.failed),
         )
@@ -163,7 +176,8 @@ class Filler:
         self._count(offered)
         stable, taken, kept = self._fitted(standing.within(offered, budget), budget, BEGIN, always=False)
         rest = Gathered(standing.rest(found, kept))
-        less = Asking(asking.scope, asking.request.model_copy(update={"budget_tokens": budget - taken}), asking.now)
+        request = asking.request.model_copy(update={"budget_tokens": budget - taken})
+        less = Asking(asking.scope, request, asking.now, asking.zone)
         volatile = self.fill(less, read, rest, said, chosen=True)[0].text
         return result.model_copy(update={"stable": stable, "volatile": volatile})
 

@@ -16,11 +16,11 @@ ORDER BY expires_at DESC LIMIT 1
 
 -- name: last_summary
 -- The summary of the user's last conversation that is over.
-SELECT memory_id, content, metadata, updated_at, valid_from FROM keeps.memories
+SELECT memory_id, content, metadata, valid_from FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'sessions' AND key IS NOT NULL AND deleted_at IS NULL
     AND superseded_by IS NULL
   AND session_id IS DISTINCT FROM $3
-ORDER BY updated_at DESC LIMIT 1
+ORDER BY valid_from DESC, updated_at DESC LIMIT 1
 
 -- name: sources_known
 -- What can be looked up: what the tenant shares, and one's own.
@@ -80,9 +80,15 @@ SELECT memory_id FROM (
     UNION
     (SELECT memory_id, kind, importance, created_at FROM keeps.memories
      WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'facts' AND key IS NOT NULL AND key LIKE 'user/%'
-       AND deleted_at IS NULL AND superseded_by IS NULL
-       AND (archived_at IS NULL AND expires_at IS NULL OR expires_at > $5) AND valid_to IS NULL
+       AND deleted_at IS NULL AND superseded_by IS NULL AND archived_at IS NULL AND expires_at IS NULL
+       AND valid_to IS NULL
      ORDER BY importance DESC, created_at DESC, memory_id DESC LIMIT $4)
+    UNION
+    (SELECT memory_id, kind, importance, created_at FROM keeps.memories
+     WHERE tenant_id = $1 AND user_id = $2 AND namespace = 'facts' AND key >= 'user/statement/'
+       AND key < 'user/statement0' AND deleted_at IS NULL AND superseded_by IS NULL AND expires_at > $5
+       AND valid_to IS NULL
+     ORDER BY expires_at, memory_id LIMIT $4)
     UNION
     (SELECT memory_id, kind, importance, created_at FROM keeps.memories
      WHERE tenant_id = $1 AND user_id = $2 AND kind = 'procedural'

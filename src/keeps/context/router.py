@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
+from datetime import UTC, tzinfo
 from typing import TypeVar
 
 from keeps.ai.tokens import TokenCounter
 from keeps.clock import Clock
 from keeps.context import sections, signals, standing
 from keeps.context.asking import Asker, Asking
-from keeps.context.filling import Filler, gather
+from keeps.context.filling import Filler, gather, span_name
 from keeps.context.signals import Signals
 from keeps.recall.access import AccessBuffer
 from keeps.recall.relevance import NO_FIGURES_UNDER
@@ -23,6 +24,7 @@ from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
 from keeps.turns import TextWorker, acting_for
 from keeps_client.models import ContextRequest, ContextResult, RecallResult
+from keeps_client.zones import zone_of
 
 FoundT = TypeVar("FoundT")
 SOURCE_SECONDS = 2.0
@@ -38,7 +40,7 @@ CHARACTERS_ON_LOOP = 50_000
 
 
 class ContextRouter:
-    """Decides what an LLM is told. `seconds`: how long a source may take."""
+    """Decides what an LLM is told. `seconds`: how long a source may take. `zone`: where users live who do not say."""
 
     def __init__(
         self,
@@ -49,12 +51,14 @@ class ContextRouter:
         metrics: Metrics,
         *,
         seconds: float = SOURCE_SECONDS,
+        zone: tzinfo = UTC,
     ) -> None:
         self._asker = asker
         self._filler = Filler(counter)
         self._access = access
         self._clock = clock
         self._seconds = seconds
+        self._zone = zone
         self._metrics = metrics
         self._texts, self._dates = TextWorker(), TextWorker()
 
@@ -65,8 +69,9 @@ class ContextRouter:
     async def context(self, scope: Scope, request: ContextRequest) -> ContextResult:
         """What to put into the prompt of `request.query`: Markdown within the budget, and how it came about."""
         started = time.perf_counter()
-        asking = Asking(scope, request, self._clock())
-        read = signals.read_signals(request.query, asking.now)
+        zone = zone_of(request.timezone) if request.timezone else self._zone
+        asking = Asking(scope, request, self._clock(), zone)
+        read = signals.read_signals(request.query, asking.now, zone)
         read_ms = (time.perf_counter() - started) * 1e3
         asks = not {"smalltalk", "follow_up"} & {*read.names}
         if asks and "temporal" not in read and signals.looks_foreign(request.query):
@@ -127,6 +132,8 @@ class ContextRouter:
         )
         found = [each.model_copy(update={"hits": each.hits[:NEAREST]}) for each in answers] if unknown else answers
         said = ""
+        if temporal is not None and not temporal.hits and read.since is not None and read.until is not None:
+            said = f"{span_name(read.since, read.until, asking.zone)} nothing was said that is remembered."
         if unknown:
             said = NOT_SURE if any(each.hits for each in found) else NOTHING_STORED
 
@@ -143,11 +150,13 @@ class ContextRouter:
         else:  # long texts are read in a thread of their own: other callers go on meanwhile
             with acting_for(scope.tenant_id):
                 (result,) = await self._texts.map(told, [None])
-        self._access.add(scope, result.memory_ids[:COUNTED], asking.now)
+        told_ids = {*result.memory_ids[:COUNTED]}
+        self._access.add_hits(scope, (hit for hit in hits if hit.memory_id in told_ids), asking.now)
         ended = time.perf_counter()
         self._measured(result, ended - started)
         return result.model_copy(
             update={
+                "nothing_known": unknown,
                 "router_ms": read_ms + (ended - routed) * 1e3,
                 "took_ms": (ended - started) * 1e3,
                 "sources_ms": {**asking.sources_ms, "all": (routed - waited) * 1e3},
@@ -187,7 +196,7 @@ class ContextRouter:
             async with asyncio.timeout(DATES_SECONDS):
                 with acting_for(asking.scope.tenant_id):
                     (span,) = await self._dates.map(
-                        lambda query: signals.foreign_span(query, asking.now), [asking.request.query]
+                        lambda query: signals.foreign_span(query, asking.now, asking.zone), [asking.request.query]
                     )
         except Exception as error:  # noqa: BLE001  what a parser cannot read of people's texts names no time
             log().debug("no time was read", error=type(error).__name__)

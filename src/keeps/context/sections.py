@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -88,7 +88,7 @@ class Gathered:
     aside: list[tuple[Item, str]] = field(default_factory=list[tuple[Item, str]])
 
 
-def of_notes(notes: SessionNotes | None, last: Last | None) -> list[Item]:
+def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) -> list[Item]:
     """Return the notes of this conversation or, where it has just begun, of the last one; each statement once."""
     items: list[Item] = []
     said: set[str] = set()
@@ -103,7 +103,7 @@ def of_notes(notes: SessionNotes | None, last: Last | None) -> list[Item]:
 
     if last is not None:
         for line in _lines(without_head(last.text)):
-            add(line, 1.0, trusted=last.trusted, heading=f"Last conversation ({last.at:%Y-%m-%d})")
+            add(line, 1.0, trusted=last.trusted, heading=f"Last conversation ({last.at.astimezone(zone):%Y-%m-%d})")
     if notes is None:
         return items
     messages = [note for note in notes.items if note.kind == "message"]
@@ -125,6 +125,7 @@ def of_hits(
     temporal: bool,
     in_session: Iterable[str],
     session_id: str | None,
+    zone: tzinfo = UTC,
 ) -> None:
     """What recall found, each in its section. What the conversation itself still holds is set aside."""
     top = max((hit.score for hit in hits), default=0.0) or 1e-9
@@ -140,7 +141,7 @@ def of_hits(
             continue  # its messages are told in their own words
         share = max(0.0, hit.score / top)
         least = min(least, share if hit.relevance is None else hit.relevance)
-        item = as_item(memory, asking, least, hit.score, passage=hit.passage)
+        item = as_item(memory, asking, least, hit.score, passage=hit.passage, zone=zone)
         item.relevance, item.newer_id = least, hit.newer_id
         if memory.session_id == session_id and session_id is not None and memory.content[:200] in present:
             gathered.aside.append((item, "in_session"))
@@ -164,6 +165,7 @@ def as_item(
     score: float | None,
     section: SectionName | None = None,
     passage: Passage | None = None,
+    zone: tzinfo = UTC,
 ) -> Item:
     """Return a memory as a line with its speaker and date. `asking`: the user; the words of others are marked."""
     origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
@@ -184,17 +186,13 @@ def as_item(
         said = f"{_speaker(memory.metadata) or 'user'}: {one_line(memory.content)}"
     if memory.kind == "procedural" and memory.trigger_condition:
         content = f"When {memory.trigger_condition}: {content}"
-    if memory.kind == "procedural":
-        before = ""
-    else:
-        before = f"{who} ({memory.valid_from:%Y-%m-%d}): " if who else f"({memory.valid_from:%Y-%m-%d}) "
+    at = memory.valid_from.astimezone(zone)
+    before = "" if memory.kind == "procedural" else f"{who} ({at:%Y-%m-%d}): " if who else f"({at:%Y-%m-%d}) "
     # Everything that others wrote, their names too, stands behind the mark.
     text = before + shown(content) if origin == "own" else shown(before + content, origin)
     worth = value if origin == "own" else OTHERS_VALUE * value
     subject = _subject(memory.value) if origin == "own" and is_quotation(memory.metadata) else None
-    return Item(
-        chosen, text, worth, memory.memory_id, score, origin == "own", memory.valid_from, subject=subject, said=said
-    )
+    return Item(chosen, text, worth, memory.memory_id, score, origin == "own", at, subject=subject, said=said)
 
 
 def of_documents(hits: Sequence[Hit]) -> list[Item]:
@@ -213,7 +211,7 @@ def of_documents(hits: Sequence[Hit]) -> list[Item]:
     ]
 
 
-def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> list[Item]:
+def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]], zone: tzinfo = UTC) -> list[Item]:
     """What is known of the user, for one who asks who they are."""
     origins: list[Origin] = [
         origin_of(row["role"], row["source"], held, own=True) for row, held in zip(rows, metadata, strict=True)
@@ -228,7 +226,8 @@ def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]]) -> l
             said=f"{_speaker(held) or 'user'}: {one_line(row['content'])}" if origin == "own" else "",
         )
         for row, held, origin in zip(rows, metadata, origins, strict=True)
-        for who in (f"{_speaker(held) or _ROLES['user']} ({row['valid_from']:%Y-%m-%d})" if is_quotation(held) else "",)
+        for at in (row["valid_from"].astimezone(zone),)
+        for who in (f"{_speaker(held) or _ROLES['user']} ({at:%Y-%m-%d})" if is_quotation(held) else "",)
     ]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from keeps.context.followups import is_followup
 from keeps.context.smalltalk import is_smalltalk
@@ -126,15 +126,15 @@ class Signals:
         return name in self.names
 
 
-def read_signals(message: str, now: datetime) -> Signals:
-    """The signals of a message that is sent at `now`."""
+def read_signals(message: str, now: datetime, zone: tzinfo = UTC) -> Signals:
+    """Return the signals of a message that is sent at `now` by a user in `zone`."""
     text = " ".join(message[:MOST_READ].split()).replace("’", "'")
     if is_smalltalk(text):
         return Signals(("smalltalk",))
     if is_followup(text):
         return Signals(("follow_up",))
     names: list[str] = []
-    span = time_span(text, now)
+    span = time_span(text, now, zone)
     if span is not None or speaks_of_last_time(text):
         names.append("temporal")
     if _IDENTITY.search(text):
@@ -159,20 +159,23 @@ def looks_foreign(text: str) -> bool:
     return len(text) <= MOST_FOREIGN and (not text.isascii() or len(words) >= 3)
 
 
-def foreign_span(text: str, now: datetime) -> Span | None:
-    """The day that a text in another language speaks of. Takes tens of milliseconds, and seconds at first: call it in a
-    thread. None where dateparser is not installed."""
+def foreign_span(text: str, now: datetime, zone: tzinfo = UTC) -> Span | None:
+    """Return the day that a text in another language names, in `zone`; None where dateparser is not installed.
+
+    Takes tens of milliseconds, and seconds at first: call it in a thread.
+    """
     try:
         from dateparser.search import search_dates  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
     except ImportError:
         return None
     settings = {
-        "RELATIVE_BASE": now.replace(tzinfo=None),
+        "RELATIVE_BASE": now.astimezone(zone).replace(tzinfo=None),
         "PREFER_DATES_FROM": "past",
         "RETURN_AS_TIMEZONE_AWARE": False,
     }
     for _, moment in search_dates(text, settings=settings) or []:
-        begin = moment.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC)
+        midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+        begin, end = (each.replace(tzinfo=zone).astimezone(UTC) for each in (midnight, midnight + timedelta(days=1)))
         if begin <= now:
-            return begin, begin + timedelta(days=1)
+            return begin, end
     return None

@@ -7,7 +7,7 @@ what it has read before; what this question found goes after it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
 from keeps.context import sections
@@ -24,7 +24,7 @@ MOST = 40
 SECTIONS: tuple[SectionName, ...] = ("long_term", "skills", "knowledge")
 
 
-async def items(tx: Tx, request: ContextRequest, now: datetime) -> list[Item]:
+async def items(tx: Tx, request: ContextRequest, now: datetime, zone: tzinfo = UTC) -> list[Item]:
     """The user's own lasting memories, and skills that the asking agent may use, the most important first. They are
     read each time: what was kept of them would have to follow who asks, and every way in which something goes."""
     scope = tx.scope
@@ -32,7 +32,7 @@ async def items(tx: Tx, request: ContextRequest, now: datetime) -> list[Item]:
     rows = await tx.fetch(QUERIES["standing"], scope.tenant_id, scope.user_id, agent, MOST, now)
     found = await store.memories(tx, [row["memory_id"] for row in rows], now)
     told = [found[row["memory_id"]] for row in rows if row["memory_id"] in found]
-    every = [sections.as_item(memory, scope.user_id, memory.importance, None) for memory in told]
+    every = [sections.as_item(memory, scope.user_id, memory.importance, None, zone=zone) for memory in told]
     once: dict[str, Item] = {}
     for item in every:
         if item.trusted:  # what a tool or page brought is told to who asks for it

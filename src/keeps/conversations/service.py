@@ -357,12 +357,20 @@ def _kept(answer: ExchangeReceipt) -> Kept:
 def summary_memory(
     notes: SessionNotes, name: str | None, now: datetime, agent_id: str = "", *, trusted: bool = True
 ) -> NewMemory:
-    """What is kept of a conversation: its summary, decisions and action items. `agent_id`: of an agent's own notes.
+    """Return the memory of a conversation: its summary, decisions and action items.
 
-    Not `trusted`: an LLM wrote the summary, and had read what a tool brought.
+    It carries the time of the conversation's last message, not of the job that writes it.
+
+    Args:
+        notes: The notes of the conversation.
+        name: How the session is called.
+        now: The time of writing; no summary is later.
+        agent_id: Whose notes they are, where they are an agent's own.
+        trusted: False where an LLM wrote the summary and had read what a tool brought.
     """
+    held_at = min(now, max((note.at for note in notes.items), default=notes.updated_at))
     called = " ".join((name or notes.session_id).split())
-    parts = [f"Conversation {called}, {now:%Y-%m-%d}: {notes.message_count} messages."]
+    parts = [f"Conversation {called}, {held_at:%Y-%m-%d}: {notes.message_count} messages."]
     parts += [folding.digest(notes)]
     return NewMemory(
         content="\n".join(parts)[:8_000],
@@ -372,6 +380,7 @@ def summary_memory(
         key=hashlib.sha256(json.dumps([notes.session_id, agent_id]).encode()).hexdigest()[:32],
         session_id=notes.session_id,
         importance=0.6,
+        valid_from=held_at,
         agent_id=agent_id or None,
         metadata={} if trusted else {"trust": "tool"},
     )

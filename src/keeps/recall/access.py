@@ -11,6 +11,8 @@ from keeps.db.session import Database, Tx
 from keeps.memories import store
 from keeps.scope import Scope
 from keeps_client.errors import KeepsError
+from keeps_client.models import Hit
+from keeps_client.models.recall import WEAK_RELEVANCE
 
 FLUSH_SECONDS = 5.0
 MAX_BUFFERED = 10_000
@@ -44,6 +46,14 @@ class AccessBuffer:
                     self._archived.add(memory_id)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._flush_later())
+
+    def add_hits(self, scope: Scope, hits: Iterable[Hit], at: datetime) -> None:
+        """Count an access to each relevant hit, and revive the archived ones. Irrelevant hits keep fading."""
+        relevant = {
+            hit.memory_id: hit.memory for hit in hits if hit.relevance is None or hit.relevance >= WEAK_RELEVANCE
+        }
+        archived = {memory_id for memory_id, memory in relevant.items() if memory.archived_at is not None}
+        self.add(scope, relevant, at, archived=archived)
 
     async def flush(self) -> None:
         """Write the counts so far. Counts that cannot be written are dropped."""

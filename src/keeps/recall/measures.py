@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 
 import numpy as np
@@ -80,7 +80,9 @@ def measure(
     turns: Turns,
     weights: npt.NDArray[np.float32],
     now: datetime,
+    zone: tzinfo = UTC,
 ) -> Candidates:
+    """Return what is weighed of each row. `zone`: dates in the question are days there."""
     text, count = asked.request.query, len(rows)
     names = frozenset(words_of(text))
     dates = cues.dates_in(text)
@@ -109,7 +111,7 @@ def measure(
         session_tokens=session_tokens,
         stated=_floats(map(cues.states_preference, rows.openings, rows.roles)) if advice else np.zeros(count),
         speaker=_floats(speakers[name] for name in rows.speakers),
-        date=_floats(cues.date_match(dates, rows.begins_at(each)) for each in range(count))
+        date=_floats(cues.date_match(dates, rows.begins_at(each).astimezone(zone)) for each in range(count))
         if dates
         else np.zeros(count),
         importance=importance,

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
 import numpy as np
@@ -37,7 +37,7 @@ from keeps.text.words import terms_of
 from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
 from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
-from keeps_client.models.recall import WEAK_RELEVANCE
+from keeps_client.zones import zone_of
 
 ARM_DEPTH, PAST_DEPTH = 60, 400
 EXPANDED = 30
@@ -75,6 +75,7 @@ class RecallService:
         reranker: Reranker | None = None,
         *,
         settled: Callable[[Scope, float], Awaitable[bool]],
+        zone: tzinfo = UTC,
     ) -> None:
         self._database = database
         self._embedder = embedder
@@ -82,6 +83,7 @@ class RecallService:
         self._access = access
         self._clock = clock
         self._settled = settled
+        self._zone = zone
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
         self._warm = False
         self._asked: Brief[tuple[str, str, str], QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
@@ -136,7 +138,7 @@ class RecallService:
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
         if counted and not request.explain:
-            self.count_access(scope, hits, now)
+            self._access.add_hits(scope, hits, now)
         return RecallResult.model_construct(
             hits=hits,
             nothing_known=nothing_known,
@@ -144,12 +146,6 @@ class RecallService:
             partial=bool(failed),
             failed_providers=failed,
         )
-
-    def count_access(self, scope: Scope, hits: Sequence[Hit], now: datetime) -> None:
-        """Count an access to each relevant hit and revive the archived ones. Irrelevant hits keep fading."""
-        relevant = [hit.memory for hit in hits if hit.relevance is None or hit.relevance >= WEAK_RELEVANCE]
-        archived = {memory.memory_id for memory in relevant if memory.archived_at is not None}
-        self._access.add(scope, [memory.memory_id for memory in relevant], now, archived=archived)
 
     async def most_similar(self, scope: Scope, content: str) -> tuple[Memory, float] | None:
         """One's own fact whose meaning is nearest, with its cosine similarity; None where there is none, or no
@@ -280,7 +276,8 @@ class RecallService:
             here = np.array([UUID(bytes=each) in past for each in rows.ids], dtype=bool)
         dropped = request.as_of is None and not here.all()
         rows, read = rows.only(here), read.only(here)
-        candidates = measure(rows, read, asked, found, turns, weights, now)
+        zone = zone_of(request.timezone) if request.timezone else self._zone
+        candidates = measure(rows, read, asked, found, turns, weights, now, zone)
         return Ranking.of(request, rows, candidates, found, weights, past, dropped=dropped)
 
     async def _still_there(

@@ -30,6 +30,7 @@ class Context(Doing):
         min_relevance: float | None = None,
         agent_id: str | None = None,
         sections: Sequence[SectionName] | None = None,
+        timezone: str | None = None,
         explain: bool = False,
     ) -> ContextResult:
         """What to put into the prompt of `query`: `text` is Markdown within `budget_tokens`, `sections` says what is in
@@ -37,7 +38,8 @@ class Context(Doing):
 
         Put `text` before the question; what of it comes back in an exchange is not stored again. `sections`: only
         these, of session, long_term, temporal, conversations, activity, skills, knowledge, and of documents, which are
-        told of only when asked for.
+        told of only when asked for. `timezone`: where the user lives, by its IANA name ("Europe/Berlin"), or the UTC
+        offset of the message ("+02:00"); "yesterday" and the days in the text are days there.
         """
         return await self._do(
             BUILD_CONTEXT,
@@ -47,6 +49,7 @@ class Context(Doing):
             min_relevance=min_relevance,
             agent_id=agent_id,
             sections=sections,
+            timezone=timezone,
             explain=explain,
         )
 

@@ -218,13 +218,15 @@ class Memories(Doing):
         providers: Sequence[str] | None = None,
         include_archived: bool | None = None,
         include_superseded: bool = False,
+        timezone: str | None = None,
         rerank: bool | None = None,
         explain: bool = False,
     ) -> RecallResult:
         """The memories that best answer `query`, best first: what is true now, unless you ask otherwise.
 
         `since` and `until` bound when a memory began to be true. `as_of` asks what was true and known then, with what
-        was changed or forgotten since; `valid_at` what was true then, as it is known now. `rerank=False` leaves out
+        was changed or forgotten since; `valid_at` what was true then, as it is known now. `timezone`: dates in the
+        question are days there. `rerank=False` leaves out
         late interaction and the reranker. `explain` adds to each hit every number that went into its score. Raises
         ValidationFailedError for unknown fields in `filters`.
         """
@@ -251,6 +253,7 @@ class Memories(Doing):
             providers=providers,
             include_archived=include_archived,
             include_superseded=include_superseded,
+            timezone=timezone,
             rerank=rerank,
             explain=explain,
         )

@@ -12,16 +12,21 @@ from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import MAX_CHOSEN, MAX_QUESTION_BYTES, Id, Text, Wire
 from keeps_client.models.memories import Label, Name, Receipt, Visibility
 from keeps_client.models.working import StateId
+from keeps_client.zones import ZoneName
 
 SectionName = Literal[
     "session", "long_term", "temporal", "conversations", "activity", "skills", "knowledge", "documents"
 ]
 SourceKind = Literal["document", "database", "api"]
+ZONE_DESCRIPTION = "Where the user lives, such as Europe/Berlin, or a UTC offset such as +02:00"
 LeftOutReason = Literal["budget", "duplicate", "in_session", "not_relevant"]
 
 
 class ContextRequest(Wire):
-    """A question, the conversation it is asked in, and how many tokens the answer may have."""
+    """A question, the conversation it is asked in, and how many tokens the answer may have.
+
+    `timezone`: "yesterday" is the day before today there; KEEPS_TIMEZONE if not given.
+    """
 
     MOST_BYTES: ClassVar[int] = MAX_QUESTION_BYTES
 
@@ -31,6 +36,7 @@ class ContextRequest(Wire):
     min_relevance: Annotated[float, Field(ge=0, le=1)] | None = None
     agent_id: Label | None = None
     sections: Annotated[tuple[SectionName, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
+    timezone: Annotated[ZoneName | None, Field(description=ZONE_DESCRIPTION)] = None
     explain: bool = False
 
 

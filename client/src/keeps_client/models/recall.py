@@ -19,6 +19,7 @@ from keeps_client.models.common import (
     small_json,
 )
 from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory, Name
+from keeps_client.zones import ZoneName
 
 
 def _small(filters: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -38,7 +39,8 @@ class RecallRequest(Wire):
     meaning).
     `providers`: only these; "graph" adds what mentions the question's entities. `since` and `until` bound `valid_from`.
     `as_of` asks what was true and known at that time, with what was changed or
-    forgotten since; `valid_at` what was true at that time, as it is known now.
+    forgotten since; `valid_at` what was true at that time, as it is known now. `timezone`: dates in the question are
+    days there; KEEPS_TIMEZONE if not given.
     `include_archived`: True searches archived memories, too; False never does; None (the default) does where the best
     current hit is weak.
     """
@@ -66,6 +68,7 @@ class RecallRequest(Wire):
     providers: Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     include_archived: bool | None = None
     include_superseded: bool = False
+    timezone: ZoneName | None = None
     rerank: bool | None = None
     explain: bool = False
 

@@ -43,6 +43,7 @@ from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Relation
 from keeps_client.models.common import MAX_LIMIT
+from keeps_client.models.context import ZONE_DESCRIPTION
 
 Kind = Literal["semantic", "episodic", "procedural"]
 Tags = Annotated[list[str] | None, Field(description="Only with one of these")]
@@ -248,9 +249,10 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         query: Annotated[Text, Field(description="What the user asks")],
         session_id: str | None = None,
         budget_tokens: Annotated[int, Field(ge=100, le=8_000)] = MOST_TOKENS - 200,
+        timezone: Annotated[str | None, Field(description=ZONE_DESCRIPTION)] = None,
     ) -> Annotated[CallToolResult, Built]:
         """What an answer needs to know, from all layers of memory, as text for a prompt."""
-        built = await memory_of().context(query, session_id=session_id, budget_tokens=budget_tokens)
+        built = await memory_of().context(query, session_id=session_id, budget_tokens=budget_tokens, timezone=timezone)
         return answer(Built(text=start_of(built.text, budget_tokens + 100), tokens=built.tokens))
 
     async def add_entity(

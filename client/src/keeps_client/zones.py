@@ -1,0 +1,36 @@
+"""Time zones: IANA names such as Europe/Berlin, and UTC offsets such as +02:00."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, timedelta, timezone, tzinfo
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, StringConstraints
+
+_OFFSET = re.compile(r"(?:UTC)?([+-])(\d{2}):?(\d{2})")
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return the time zone of a name or offset. Raises ValueError for one that does not exist."""
+    if name.upper() in ("UTC", "Z"):
+        return UTC
+    if found := _OFFSET.fullmatch(name):
+        length = timedelta(hours=int(found[2]), minutes=int(found[3]))
+        if length < timedelta(days=1) and int(found[3]) < 60:
+            return timezone(-length if found[1] == "-" else length)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError):  # KeyError: no such zone; OSError: a folder of zones, such as Europe
+        raise ValueError(
+            f"unknown time zone {name!r}; use an IANA name such as Europe/Berlin, or a UTC offset such as +02:00"
+        ) from None
+
+
+def _existing(name: str) -> str:
+    zone_of(name)
+    return name
+
+
+ZoneName = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_existing)]
