@@ -50,7 +50,7 @@ def names(result: Any) -> list[str]:
 async def test_a_context_has_what_matters_in_sections_within_its_budget(living: Keeps, tenant: str) -> None:
     alice = await told(living, tenant)
     result = await alice.context("What should she eat while sailing?", session_id="s2", budget_tokens=1_000)
-    assert {"session", "long_term", "skills", "knowledge"} <= set(names(result))
+    assert {"long_term", "skills", "knowledge"} <= set(names(result))
     assert "I'm allergic to peanuts." in result.text
     assert "metrics (database): Users and orders by day" in result.text
     assert "When somebody wants to eat: Ask for allergies first." in result.text

@@ -28,6 +28,7 @@ from keeps.text.names import SENTENCE_END
 from keeps.text.packing import pack
 from keeps.text.words import language_of, terms_of, words_of
 from keeps_client.models import RecallRequest
+from keeps_client.models.recall import WEAK_RELEVANCE
 
 
 @given(st.text())
@@ -401,6 +402,7 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
     return fusion.Candidates(
         graph=np.zeros(count),
         archived=np.zeros(count),
+        asks=np.zeros(count),
         keys=[bytes([n]) * 16 for n in range(count)],
         text=array(),
         words=array(),
@@ -439,22 +441,29 @@ def ranking(count: int, seed: int) -> Ranking:
 @given(st.integers(1, 40), st.integers(0, 10_000), st.integers(1, 10_000))
 def test_relevance_is_known_where_something_was_measured(count: int, seed: int, memories: int) -> None:
     found = candidates(count, seed)
-    question = relevance.question_of(memories, {"": 5.0, "tea": 5.0, "cup": 2.0})
-    got = relevance.relevances(found, question)
-    assert np.array_equal(np.isnan(got), np.isnan(found.tokens))
-    known = got[~np.isnan(got)]
-    assert np.all((known >= 0) & (known <= 1))
+    question = relevance.question_of("tea cup", memories, {"": 5.0, "tea": 5.0, "cup": 2.0})
+    got = relevance.relevances(found, question, nothing_known=False)
+    assert np.all((got >= 0) & (got <= 1))
+    known = ~np.isnan(found.tokens)
     raised = replace(found, tokens=np.minimum(found.tokens + 0.1, 1.0))
-    assert np.all(relevance.relevances(raised, question)[~np.isnan(got)] >= known)
+    if (found.tokens[known] <= 0.9).all():  # else their places change
+        assert np.all(relevance.relevances(raised, question, nothing_known=False)[known] >= got[known] - 1e-9)
+    weak = relevance.relevances(found, question, nothing_known=True)
+    assert np.all(weak < WEAK_RELEVANCE)
+    assert np.array_equal(weak, np.minimum(got, weak.max())), "the order stays"
 
 
-def test_without_words_or_tokens_relevance_is_nearness() -> None:
+def test_without_vectors_relevance_is_the_share_of_words() -> None:
     found = candidates(20, 1)
-    assert relevance.question_of(10, {"": 5.0}) is None
-    assert np.array_equal(relevance.relevances(found, None), relevance.nearness(found), equal_nan=True)
-    bare = replace(found, tokens=np.full(20, np.nan))
-    question = relevance.question_of(10, {"": 5.0, "tea": 2.0})
-    assert np.array_equal(relevance.relevances(bare, question), relevance.nearness(bare), equal_nan=True)
+    assert relevance.question_of("the", 10, {"": 5.0}) is None
+    near = relevance.nearness(found)
+    expected = np.where(np.isnan(near), found.words.round(4), near)
+    assert np.array_equal(relevance.relevances(found, None, nothing_known=False), expected)
+    unread = replace(found, tokens=np.full(20, np.nan), vector=np.full(20, np.nan))
+    question = relevance.question_of("tea", 10, {"": 5.0, "tea": 2.0})
+    assert np.array_equal(relevance.relevances(unread, question, nothing_known=False), found.words.round(4))
+    assert not relevance.is_nothing_known(unread, question)
+    assert relevance.is_nothing_known(replace(unread, words=np.zeros(20)), question)
 
 
 @given(st.integers(0, 40), st.integers(0, 10_000))

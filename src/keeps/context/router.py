@@ -18,12 +18,11 @@ from keeps.context.asking import Asker, Asking
 from keeps.context.filling import Filler, gather, span_name
 from keeps.context.signals import Signals
 from keeps.recall.access import AccessBuffer
-from keeps.recall.relevance import NO_FIGURES_UNDER
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
 from keeps.turns import TextWorker, acting_for
-from keeps_client.models import ContextRequest, ContextResult, RecallResult
+from keeps_client.models import ContextRequest, ContextResult
 from keeps_client.zones import zone_of
 
 FoundT = TypeVar("FoundT")
@@ -128,7 +127,7 @@ class ContextRouter:
             bool(answers)
             and "identity" not in read
             and not (temporal and temporal.hits)
-            and all(each.nothing_known or ("data" in read and _says_no_figures(each)) for each in answers)
+            and all(each.nothing_known for each in answers)
         )
         found = [each.model_copy(update={"hits": each.hits[:NEAREST]}) for each in answers] if unknown else answers
         said = ""
@@ -203,9 +202,3 @@ class ContextRouter:
             span = None
         asking.sources_ms["dates"] = (time.perf_counter() - started) * 1e3
         return read if span is None else Signals((*read.names, "temporal"), *span, read.parts)
-
-
-def _says_no_figures(answer: RecallResult) -> bool:
-    """Whether nothing that was found is near enough to a question for business figures to hold them."""
-    known = [hit.relevance for hit in answer.hits]
-    return all(each is not None and each < NO_FIGURES_UNDER for each in known)

@@ -27,7 +27,7 @@ from keeps.recall.kept import MANY_WORDS, KeptSigns, KeptWords, vocabulary_of
 from keeps.recall.misspelt import Vocabulary, alike, first_letters, likest
 from keeps.recall.signs import Nearest, read_signs
 from keeps.recall.words import Holders, Layout, Positions, Postings, Scored, left_out_of, read_matches
-from keeps.text.words import count_terms, is_spaceless, terms_by_word, terms_of
+from keeps.text.words import count_terms, is_spaceless, terms_by_word
 from keeps_client.models import RecallRequest
 
 MAX_TERMS, MAX_COMPARED = 128, 3
@@ -74,11 +74,6 @@ class Found:
     keys: set[UUID] = field(default_factory=set[UUID])
     graph: dict[UUID, float] = field(default_factory=dict[UUID, float])
     idf: dict[str, float] = field(default_factory=dict[str, float])
-
-    def matched(self, text: str) -> list[str]:
-        """The words of a text that some memory has."""
-        rarest = self.idf.get("", 0.0)
-        return [term for term in dict.fromkeys(terms_of(text)) if self.idf.get(term, rarest) < rarest]
 
 
 class Arms:

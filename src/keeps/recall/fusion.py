@@ -38,8 +38,12 @@ ASKED_WEIGHT = 0.2
 """More for the turn before, where it asks: what answers a question is often said in other words than the question."""
 SESSION_WEIGHT, SESSION_TOKENS_WEIGHT = 0.1, 0.2
 """For the whole conversation: by words, and by late interaction, each word of the question with its best turn."""
-SPEAKER_WEIGHT = 0.3
-DATE_WEIGHT = 0.2
+SPEAKER_WEIGHT = 0.4
+DATE_WEIGHT = 0.5
+ASKS_WEIGHT, REPEATS_WEIGHT = -0.2, -1.5
+"""For a message that only asks: it answers nothing, least of all the same question."""
+REPEATS_FROM, REPEATS_TO = 0.7, 0.95
+"""Late interaction from which, and at which, a question counts as the same."""
 IMPORTANCE_WEIGHT = 0.1
 RETENTION_WEIGHT = 0.05
 """What fades is ranked lower before it is archived; what does not fade counts in full."""
@@ -87,6 +91,7 @@ class Candidates:
     stated: Scores
     speaker: Scores
     date: Scores
+    asks: Scores
     importance: Scores
     retention: Scores
     age_days: Scores
@@ -166,6 +171,8 @@ def weigh(candidates: Candidates) -> list[Part]:
         _part("session_tokens", candidates.session_tokens, candidates.session_tokens, SESSION_TOKENS_WEIGHT * fade),
         _part("speaker", candidates.speaker, candidates.speaker, SPEAKER_WEIGHT),
         _part("date", candidates.date, candidates.date, DATE_WEIGHT),
+        _part("asks", candidates.asks, candidates.asks, ASKS_WEIGHT),
+        _part("repeats", candidates.tokens, _repeats(candidates), REPEATS_WEIGHT),
         _part("importance", candidates.importance, candidates.importance, IMPORTANCE_WEIGHT),
         _part("retention", candidates.retention, candidates.retention, RETENTION_WEIGHT),
         _part("recency", candidates.age_days, np.exp(-candidates.age_days / RECENCY_DAYS), RECENCY_WEIGHT),
@@ -248,6 +255,12 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
             result.insert(result.index(best[older]), best[newer])
             done.add(newer)
     return result + list(order[depth:])
+
+
+def _repeats(candidates: Candidates) -> Scores:
+    """Return how much a message that only asks repeats the question, from 0 to 1."""
+    same = (np.nan_to_num(candidates.tokens, nan=0.0) - REPEATS_FROM) / (REPEATS_TO - REPEATS_FROM)
+    return candidates.asks * np.clip(same, 0.0, 1.0)
 
 
 def _around(base: Scores, beside: Beside) -> Scores:

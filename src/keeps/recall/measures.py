@@ -16,6 +16,7 @@ from keeps.recall import bm25, cues, fusion
 from keeps.recall.arms import Asked, Found
 from keeps.recall.fusion import Beside, Candidates, Scores
 from keeps.recall.rows import SENTENCE_HEAD, Rows, Turns, moment_of, read_sentences
+from keeps.text.asks import only_asks
 from keeps.text.words import language_of, terms_of, words_of
 
 STOP_WORD_SHARE = 0.5
@@ -114,6 +115,10 @@ def measure(
         date=_floats(cues.date_match(dates, rows.begins_at(each).astimezone(zone)) for each in range(count))
         if dates
         else np.zeros(count),
+        asks=_floats(
+            session is not None and only_asks(opening)
+            for session, opening in zip(rows.sessions, rows.openings, strict=True)
+        ),
         importance=importance,
         retention=np.where(rows.fades, retained(importance, rows.of("reads"), unused_hours), 1.0),
         age_days=np.maximum(0.0, moment - rows.of("begins")) / (24 * MICROSECONDS_OF_AN_HOUR),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from keeps.recall import fusion
 from keeps.recall.arms import Found
 from keeps.recall.fusion import Candidates, Part, Scores
-from keeps.recall.relevance import nearness, question_of, relevances
+from keeps.recall.relevance import is_nothing_known, question_of, relevances
 from keeps.recall.rows import Rows
 from keeps.recall.updates import STATEMENTS, Told, latest_first
 from keeps.recall.words import Holders
@@ -23,7 +23,7 @@ from keeps_client.models import Explanation, Memory, RecallRequest, Tier
 class Ranking:
     """Candidates of a question. `order`: their positions, best first · `weights`: of the question's words · `past`: of
     each row the memory as it was at a moment in the past, where one is asked for · `dropped`: whether some are left out
-    whose time is over · `terms`: words of the question that were said · `holders`: by which memories"""
+    whose time is over · `holders`: by which memories"""
 
     request: RecallRequest
     rows: Rows
@@ -35,10 +35,9 @@ class Ranking:
     weights: npt.NDArray[np.float32]
     past: Mapping[UUID, Memory]
     dropped: bool
-    terms: list[str]
     holders: Holders
     relevance: Scores
-    nearness: Scores
+    nothing_known: bool
     similarity: Scores
 
     @classmethod
@@ -54,6 +53,8 @@ class Ranking:
         dropped: bool,
     ) -> Ranking:
         parts = fusion.weigh(candidates)
+        question = question_of(request.query, found.total, found.idf)
+        nothing_known = is_nothing_known(candidates, question)
         unordered = cls(
             request,
             rows,
@@ -65,10 +66,9 @@ class Ranking:
             weights,
             past,
             dropped,
-            found.matched(request.query),
             found.holders,
-            relevances(candidates, question_of(found.total, found.idf)),
-            nearness(candidates),
+            relevances(candidates, question, nothing_known=nothing_known),
+            nothing_known,
             candidates.vector.round(4),
         )
         return replace(unordered, order=unordered.ordered(range(len(rows))))

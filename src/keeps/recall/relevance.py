@@ -1,102 +1,153 @@
-"""How relevant a hit is, from 0 to 1, whatever the other candidates are. Pure.
+"""How likely a hit answers the question, from 0 to 1. Pure.
 
-A score says which of the candidates fits best; it cannot say that none fits. This is a logistic function of what recall
-measured, fitted to what answers questions and what is found for questions that others were asked (LoCoMo and BEAM, each
-with questions of its other conversations, whole and in small parts; ADR 31). All numbers are round, and flat: small
-changes of any move neither set by much.
+Two logistic models, fitted by `keeps bench relevance --fit` to chats (LoCoMo, BEAM), documents (SciFact), preferences
+(PrefEval) and a few memories of many people, each with questions that the memories do not answer (ADR 50). The first
+says how likely a hit answers, with its place among the candidates as one of its inputs: of six memories the nearest is
+mostly right, however far it is. The second says from the whole question whether any memory answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from keeps.recall import cues
-from keeps.recall.fusion import Candidates, Scores
+from keeps.recall.fusion import Candidates, Scores, normalise
+from keeps_client.models.recall import WEAK_RELEVANCE
 
-BEST_TOKENS, OWN_TOKENS, OWN_VECTOR, OWN_WORDS, DATE, LENGTH = 22.0, 13.0, 3.5, 5.0, 6.0, 1.0
-"""Late interaction of the best hit, and of this one or the turn beside it; its cosine; the share of the question's
-words that it holds; its date, where one is asked for; the logarithm of its tokens, up to LONG."""
-WORDS, RARITY, UNHEARD, MEMORIES = 2.5, 5.0, -3.0, -0.7
-"""The logarithm of how many words the question has, up to MANY; how rare they are; the share that nobody ever said; the
-logarithm of how many memories there are: of more, the best is nearer by chance."""
-MIDDLE, SLOPE = 28.0, 0.5
-FEW_WORDS = 2
-"""Who asks by so few words, all of which were said, looks for those: what holds none of them is as relevant as it is
-near. The best hit has nearly the whole of them, which says nothing of the others."""
-NEAR_ALONE, NEAR_AMONG, NEAR_SLOPE, NEAR_MIDDLE = 0.26, 0.077, 12.0, 1.1
-"""What shares no word with its question is relevant by its nearness: to a single memory from the first, and more for
-each factor e that there are more; there it is as relevant as a floor of 0.25 asks."""
-LONG, MANY = 54.0, 16
+MANY_WORDS = 16
+HIT_WEIGHTS = {
+    "tokens": 6.5,  # late interaction of this hit or the turn beside it
+    "vector": 0.2,
+    "words": 2.7,  # share of the question's words, by rarity, that the hit holds
+    "tokens_place": 2.1,  # 1 for the nearest candidate, 0 for the farthest
+    "vector_place": 1.6,
+    "date": 1.6,
+    "speaker": 0.5,
+    "asks": -1.0,  # the hit is itself a question
+    "question_words": 1.0,  # ln(1 + words of the question)
+    "rarity": 5.0,  # mean rarity of the question's words
+    "unheard": -0.9,  # share of them that no memory holds
+    "memories": -0.6,  # ln(memories): the nearest of many is nearer by chance
+}
+HIT_BIAS = -8.0
+FAR_CAP, CAP_BY_NEARNESS = 0.3, 1.1
+"""A hit that is not near at all is at most 0.3 relevant, however far the others are."""
+KNOWN_WEIGHTS = {
+    "tokens": 3.3,
+    "vector": 1.0,
+    "words": 3.6,
+    "tokens_gap": 1.9,  # best less median
+    "vector_gap": 1.4,
+    "both": 1.8,  # tokens · vector
+    "question_words": 1.95,
+    "rarity": 5.7,
+    "unheard": -0.7,
+    "all_unheard": 0.7,
+    "memories": -0.2,
+    "personal": -0.3,
+    "advice": 1.7,
+    "question_mark": -0.6,
+}
+KNOWN_BIAS = -10.2
+NOTHING_KNOWN_UNDER = -1.6
+"""Log odds. Of answerable questions 2 % are less likely to be known, of those about nothing half that are about
+something else, and next to none that only miss."""
 NEAR_FROM, NEAR_TO = 0.2, 0.7
-"""The mean of cosine and late interaction that is no nearness at all, and full nearness. Unrelated English sentences
-lie between 0.2 and 0.35, answers mostly over 0.4."""
-NOTHING_KNOWN_UNDER, OF_THE_WORLD_UNDER = 0.15, 0.25
-"""Where the best hit is less near, nothing is known. A question of which no word was ever said here, and that is not
-about oneself, is one about the world: of 140 that others wrote, what answered such a one had 0.31 at least. Others may
-be far from the words that answer them."""
-NO_FIGURES_UNDER = 0.5
-"""A question that asks for business figures is answered by what says them nearly in its words, or not at all: where all
-hits are less relevant, it is not."""
+"""The mean of cosine and late interaction that is no nearness at all, and full nearness."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is known of a question by its words: how many, their mean rarity, and the share of it that was never said,
-    both from 0 to 1; and how many memories it is put to."""
+    """The question as the models see it: number of words, their mean rarity and the share that no memory holds, both
+    from 0 to 1; how many memories are asked; and what its wording asks for."""
 
     memories: int
     words: int
     rarity: float
     unheard: float
+    personal: bool
+    advice: bool
+    question_mark: bool
 
 
-def question_of(memories: int, idf: Mapping[str, float]) -> Question | None:
-    """None where words say nothing. `idf`: of each word; under "" that of a word that no memory has."""
+def question_of(text: str, memories: int, idf: Mapping[str, float]) -> Question | None:
+    """Return the question's features; None where words say nothing. `idf`: rarity of each word; under "" that of a word
+    that no memory holds."""
     rarest = idf.get("", 0.0)
     known = [value for term, value in idf.items() if term]
     if not known or rarest <= 0:
         return None
     unheard = sum(value for value in known if value >= rarest - 1e-9)
-    return Question(memories, len(known), sum(known) / len(known) / rarest, unheard / (sum(known) or 1.0))
-
-
-def relevances(candidates: Candidates, question: Question | None) -> Scores:
-    """Of each candidate; NaN where nothing was measured. Without token vectors, or words, by nearness alone."""
-    near = nearness(candidates)
-    known = ~np.isnan(candidates.tokens)
-    if question is None or not known.any():
-        return near
-    tokens = np.nan_to_num(candidates.tokens, nan=0.0)
-    beside = tokens.copy()
-    np.maximum.at(beside, candidates.beside.of, tokens[candidates.beside.others])
-    log_odds = (
-        BEST_TOKENS * tokens.max()
-        + OWN_TOKENS * beside
-        + OWN_VECTOR * np.nan_to_num(candidates.vector, nan=0.0)
-        + OWN_WORDS * candidates.words
-        + DATE * candidates.date
-        + LENGTH * np.log1p(np.minimum(candidates.token_counts, LONG))
-        + WORDS * np.log1p(min(question.words, MANY))
-        + RARITY * question.rarity
-        + UNHEARD * question.unheard
+    return Question(
+        memories,
+        len(known),
+        sum(known) / len(known) / rarest,
+        unheard / (sum(known) or 1.0),
+        cues.is_personal(text),
+        bool(cues.preferences_behind(text)),
+        text.rstrip().endswith("?"),
     )
-    log_memories = np.log(max(question.memories, 1))
-    by_words = SLOPE * (log_odds + MEMORIES * log_memories - MIDDLE)
-    by_nearness = NEAR_SLOPE * (near - NEAR_ALONE - NEAR_AMONG * log_memories) - NEAR_MIDDLE
-    if question.words <= FEW_WORDS and not question.unheard:
-        by_words = np.where(candidates.words > 0, by_words, -np.inf)
-    fitted = np.round(1 / (1 + np.exp(-np.fmax(by_words, by_nearness))), 4)
-    # A preference answers who asks for advice though it shares no word with the question.
-    fitted = np.where(candidates.stated > 0, np.fmax(fitted, near), fitted)
-    return np.where(known, fitted, near)
+
+
+def relevances(candidates: Candidates, question: Question | None, *, nothing_known: bool) -> Scores:
+    """Return the relevance of each candidate. `nothing_known`: then all are weak.
+
+    A candidate without vectors is as relevant as the share of the question's words that it holds; without token vectors
+    or words of the question, as it is near.
+    """
+    near = nearness(candidates)
+    by_words = np.where(np.isnan(near), np.round(candidates.words, 4), near)
+    known = ~np.isnan(candidates.tokens)
+    if question is not None and known.any():
+        tokens = np.nan_to_num(candidates.tokens, nan=0.0)
+        beside = tokens.copy()
+        np.maximum.at(beside, candidates.beside.of, tokens[candidates.beside.others])
+        features = {
+            "tokens": beside,
+            "vector": np.nan_to_num(candidates.vector, nan=0.0),
+            "words": candidates.words,
+            "tokens_place": normalise(candidates.tokens),
+            "vector_place": normalise(candidates.centred),
+            "date": candidates.date,
+            "speaker": candidates.speaker,
+            "asks": candidates.asks,
+        }
+        log_odds = np.full(len(tokens), HIT_BIAS + _of_question(HIT_WEIGHTS, question))
+        for name, values in features.items():
+            log_odds += HIT_WEIGHTS[name] * values
+        fitted = np.minimum(1 / (1 + np.exp(-log_odds)), FAR_CAP + CAP_BY_NEARNESS * near)
+        by_words = np.where(known, np.round(fitted, 4), by_words)
+    return np.minimum(by_words, WEAK_RELEVANCE - 0.0001) if nothing_known else by_words
+
+
+def is_nothing_known(candidates: Candidates, question: Question | None) -> bool:
+    """Return whether probably no candidate answers the question."""
+    if not len(candidates.words):
+        return True
+    tokens, vectors = candidates.tokens[~np.isnan(candidates.tokens)], candidates.vector[~np.isnan(candidates.vector)]
+    if not len(tokens) or question is None:
+        return not len(vectors) and not candidates.words.max() > 0 and not candidates.key_match.any()
+    vector = float(vectors.max()) if len(vectors) else 0.0
+    features = {
+        "tokens": float(tokens.max()),
+        "vector": vector,
+        "words": float(candidates.words.max()),
+        "tokens_gap": float(tokens.max() - np.median(tokens)),
+        "vector_gap": vector - float(np.median(vectors)) if len(vectors) else 0.0,
+        "both": float(tokens.max()) * vector,
+    }
+    log_odds = KNOWN_BIAS + _of_question(KNOWN_WEIGHTS, question)
+    log_odds += sum(KNOWN_WEIGHTS[name] * value for name, value in features.items())
+    return log_odds < NOTHING_KNOWN_UNDER
 
 
 def nearness(candidates: Candidates) -> Scores:
-    """The mean of cosine and late interaction, between what is none and what is full nearness; NaN where neither was
-    measured."""
+    """Return the mean of cosine and late interaction on a scale from no nearness to full nearness; NaN where neither is
+    known."""
     both = np.array([candidates.vector, candidates.tokens])
     count = (~np.isnan(both)).sum(axis=0)
     mean = np.nansum(both, axis=0) / np.maximum(count, 1)
@@ -104,11 +155,15 @@ def nearness(candidates: Candidates) -> Scores:
     return np.where(count > 0, np.round(np.clip(share, 0.0, 1.0), 4), np.nan)
 
 
-def is_nothing_known(nearest: Scores, query: str, terms: Sequence[str]) -> bool:
-    """Whether nothing that was looked at speaks of the question, however few of it were asked for. `terms`: words of it
-    that were said. Who asks for advice may be answered by a preference that is far from their words."""
-    if not len(nearest) or np.isnan(nearest).any():
-        return not len(nearest)
-    of_the_world = not terms and not cues.is_personal(query)
-    least = OF_THE_WORLD_UNDER if of_the_world else NOTHING_KNOWN_UNDER
-    return bool(nearest.max() < least) and not cues.preferences_behind(query)
+def _of_question(weights: Mapping[str, float], question: Question) -> float:
+    features = {
+        "question_words": math.log1p(min(question.words, MANY_WORDS)),
+        "rarity": question.rarity,
+        "unheard": question.unheard,
+        "all_unheard": float(question.unheard > 0.99),
+        "memories": math.log(max(question.memories, 1)),
+        "personal": float(question.personal),
+        "advice": float(question.advice),
+        "question_mark": float(question.question_mark),
+    }
+    return sum(weights[name] * value for name, value in features.items() if name in weights)

@@ -26,7 +26,6 @@ from keeps.recall.conditions import Selection, select
 from keeps.recall.measures import Meant, best_alone, meant, measure, token_weights
 from keeps.recall.passages import LONG_CHARACTERS, Span, best_passage
 from keeps.recall.ranking import Ranking
-from keeps.recall.relevance import is_nothing_known
 from keeps.recall.reranking import RERANKED, Reranking
 from keeps.recall.rows import Rows, Turns
 from keeps.scope import Scope
@@ -134,7 +133,7 @@ class RecallService:
         hits = [
             hit.model_copy(update={"newer_id": newer[hit.memory_id]}) if hit.memory_id in newer else hit for hit in hits
         ]
-        nothing_known = not hits or is_nothing_known(ranking.nearness, request.query, ranking.terms)
+        nothing_known = not hits or ranking.nothing_known
         if request.min_relevance is not None:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
         if counted and not request.explain:

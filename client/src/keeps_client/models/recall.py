@@ -108,9 +108,9 @@ class Passage(Wire):
 class Hit(Wire):
     """A memory that answers, best first. Scores compare within one answer, not between answers.
 
-    `relevance`, from 0 to 1, does not depend on the other hits: how near question and memory are by meaning and word by
-    word.
-    `similarity` is the cosine of their vectors. Both are None where there is no vector yet, or the provider has none.
+    `relevance`, from 0 to 1, says how likely the memory answers the question; under 0.25 it may only be related.
+    Without a vector it is the share of the question's words that the memory holds; None where a provider says nothing.
+    `similarity` is the cosine of their vectors, None where there is no vector yet.
     `newer_id`: a later statement among the hits, about the same matter, that may have changed this one.
     `passage`: of a memory of over 1,000 characters, the sentences that are nearest to the question.
     """
@@ -133,7 +133,7 @@ class Hit(Wire):
 class RecallResult(Wire):
     """The hits of one question. `partial` is set where a provider failed or the vector index could not be asked.
 
-    `nothing_known`: nothing was found, or nothing that is near enough to the question to speak of it.
+    `nothing_known`: probably no memory answers the question. A hint: the nearest memories are among the hits.
     """
 
     hits: list[Hit]
