@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from keeps.engine import Keeps
 from keeps.scope import Scope
+from keeps_client.models.documents import DocumentSearch
 from tests.documents.made import pdf_file
 
 TWO_PAGES = [
@@ -58,6 +60,8 @@ QUESTIONS = [
     (RUNNING_ON, "Where are life jackets stored?", 2),
     (BLANK_PAGE, "At how many degrees is the vaccine stored?", 1),
     (BLANK_PAGE, "Which doctor is on call at the weekend?", 3),
+    (TWO_PAGES, "May I bring my puppy to work?", 2),
+    (BLANK_PAGE, "Which physician works on Saturdays and Sundays?", 3),
     (LONG_PAGE, "How much barley was sown in March?", 1),
     (LONG_PAGE, "What did the buyers of the cider barrels pay?", 1),
     (LONG_PAGE, "Why were potatoes lost?", 2),
@@ -67,6 +71,7 @@ QUESTIONS = [
     (FOOTERS, "Where are the tapes kept?", 2),
     (FOOTERS, "What is the name of the night porter?", 3),
 ]
+EXPECTED = [(question, page) for _, question, page in QUESTIONS]
 
 
 def named(pages: list[str]) -> str:
@@ -85,8 +90,43 @@ async def cited_pages(memory: Any) -> list[tuple[str, int | None]]:
     ]
 
 
+@pytest.mark.meaning
 @pytest.mark.sync_client
 async def test_citation_names_page_of_the_sentence(memory: Any, keeps: Keeps, tenant: str) -> None:
     await add_all(memory)
     await keeps.indexer.settle(Scope(tenant, "alice"))
-    assert await cited_pages(memory) == [(question, page) for _, question, page in QUESTIONS]
+    assert await cited_pages(memory) == EXPECTED
+
+
+async def test_citation_without_vectors_goes_by_shared_words(keeps: Keeps, tenant: str) -> None:
+    """The index has not seen the passage yet."""
+    memory = keeps.memory(Scope(tenant, "alice"))
+    await memory.add_document(data=pdf_file(THREE_PAGES), name="file.pdf")
+    found = await keeps.documents.search(memory.scope, DocumentSearch(query="Who gets the receipts?", limit=1))
+    assert found.hits[0].citations[0].page == 3
+
+
+async def test_page_breaks_are_replayed_and_exported(keeps: Keeps, tenant: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.add_document(data=pdf_file(THREE_PAGES), name="file.pdf")
+    await alice.add_document("No pages here.", source="note.md")
+    replayed = await keeps.events.verify(alice.scope)
+    assert replayed.equal, replayed.differences
+    lines = [line async for line in keeps.transfer.export(alice.scope)]
+    await keeps.tenants.erase_tenant(alice.scope)
+    assert (await keeps.transfer.import_lines(alice.scope, lines)).errors == []
+    found = await alice.search_documents("Who gets the receipts?", limit=1)
+    assert found.hits[0].citations[0].page == 3
+
+
+async def test_document_stored_before_cites_where_the_passage_begins(keeps: Keeps, tenant: str) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.add_document(data=pdf_file(THREE_PAGES), name="file.pdf")
+    lines = [json.loads(line) async for line in keeps.transfer.export(alice.scope)]
+    for row in (line["row"] for line in lines):
+        for passage in row.get("passages", ()):
+            del passage["page_breaks"]
+    await keeps.tenants.erase_tenant(alice.scope)
+    assert (await keeps.transfer.import_lines(alice.scope, map(json.dumps, lines))).errors == []
+    found = await alice.search_documents("Who gets the receipts?", limit=1)
+    assert found.hits[0].citations[0].page == 1

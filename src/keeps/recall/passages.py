@@ -63,6 +63,17 @@ def nearest_sentence(
     return sentences[of[begins[int((scores >= scores.max() - 1e-6).argmax())]]]
 
 
+def without_stop_words(
+    weights: npt.NDArray[np.float32], words: Sequence[str], language: str
+) -> npt.NDArray[np.float32]:
+    """Return the weights of a question's words, with 0 for stop words unless there are no others.
+
+    In a small corpus every word is about as rare, so stop words would decide between the sentences of a passage.
+    """
+    meaning = np.array([bool(terms_of(word, language)) for word in words], dtype=np.float32)
+    return weights * meaning if meaning.any() else weights
+
+
 def sentence_with_terms(text: str, idf: Mapping[str, float], language: str) -> Span | None:
     """Return the sentence whose words have the highest summed rarity; None if it shares no word with the question.
 

@@ -24,7 +24,14 @@ from keeps.recall.access import AccessBuffer
 from keeps.recall.arms import Arms, Asked
 from keeps.recall.conditions import Selection, select
 from keeps.recall.measures import Meant, best_alone, meant, measure, token_weights
-from keeps.recall.passages import LONG_CHARACTERS, Span, best_passage, nearest_sentence, sentence_with_terms
+from keeps.recall.passages import (
+    LONG_CHARACTERS,
+    Span,
+    best_passage,
+    nearest_sentence,
+    sentence_with_terms,
+    without_stop_words,
+)
 from keeps.recall.ranking import Ranking
 from keeps.recall.relevance import is_nothing_known
 from keeps.recall.reranking import RERANKED, Reranking
@@ -167,10 +174,11 @@ class RecallService:
         with the question is left out.
         """
         sentences: dict[UUID, Span] = {}
-        if memories and answer.query is not None and answer.query.tokens is not None:
-            with acting_for(scope.tenant_id):
-                sentences = await self._marked(memories, answer.ranking, answer.query, nearest_sentence)
         language = language_of(answer.ranking.request.query)
+        if memories and answer.query is not None and answer.query.tokens is not None:
+            weights = without_stop_words(answer.ranking.weights, answer.query.words, language)
+            with acting_for(scope.tenant_id):
+                sentences = await self._marked(memories, answer.ranking, answer.query, weights, nearest_sentence)
         for memory in memories:
             if memory.memory_id not in sentences:
                 span = sentence_with_terms(memory.content, answer.ranking.idf, language)
@@ -202,13 +210,19 @@ class RecallService:
     async def _passages(self, hits: Sequence[Hit], ranking: Ranking, query: QueryEmbedding) -> dict[UUID, Passage]:
         """Return the nearest sentences of each long memory."""
         long = [hit.memory for hit in hits[:PASSAGES] if len(hit.memory.content) >= LONG_CHARACTERS]
-        spans = await self._marked(long, ranking, query, best_passage)
+        spans = await self._marked(long, ranking, query, ranking.weights, best_passage)
         return {memory_id: Passage(start=start, end=end) for memory_id, (start, end) in spans.items()}
 
     async def _marked(
-        self, memories: Sequence[Memory], ranking: Ranking, query: QueryEmbedding, choose: Choose
+        self,
+        memories: Sequence[Memory],
+        ranking: Ranking,
+        query: QueryEmbedding,
+        weights: npt.NDArray[np.float32],
+        choose: Choose,
     ) -> dict[UUID, Span]:
-        """Return the part that `choose` picks of each memory that has word vectors."""
+        """Return the part that `choose` picks of each memory that has word vectors. `weights`: of the question's
+        words."""
         tokens_of = dict(zip(ranking.rows.ids, ranking.rows.tokens, strict=True))
         marked = [(each, tokens) for each in memories if (tokens := tokens_of.get(each.memory_id.bytes))]
         if not marked or not isinstance(self._embedder, ReadsInPieces):
@@ -218,7 +232,7 @@ class RecallService:
             for each, _ in marked
         ]
         spans = await self._embedder.spans(texts)
-        return await asyncio.to_thread(_marked, marked, texts, spans, query, ranking.weights, choose)
+        return await asyncio.to_thread(_marked, marked, texts, spans, query, weights, choose)
 
     def forget(self, tenant_id: str) -> None:
         """Whatever this process keeps of a tenant's memories and questions goes: some of it was erased."""
