@@ -84,9 +84,9 @@ class Filler:
             self._warm = True
 
     def fill(self, asking: Asking, read: Signals, gathered: Gathered, said: str) -> ContextResult:
-        """Choose what fits, render it, and count it: what is told is exact. `said`: what is told before all else."""
+        """Choose what fits, render it, and count the whole text. `said`: what is told before all else."""
         budget = asking.request.budget_tokens
-        headings = [f"## {title}" for title in TITLES.values()]
+        headings = [f"## {title}\n" for title in TITLES.values()]
         begin = f"{BEGIN}\n{said}" if said else BEGIN
         frame, *counts = self._counter.count([f"{begin}\n{CONTEXT_END}", *headings])
         titles = dict(zip(TITLES, counts, strict=True))
@@ -146,9 +146,9 @@ class Filler:
         return result.model_copy(update={"stable": stable, "volatile": volatile})
 
     def _count(self, items: Sequence[Item]) -> None:
-        """Give items that have none yet their tokens."""
+        """Set the tokens of items that have none yet, with the line break that ends each."""
         new = [item for item in items if not item.tokens]
-        for item, tokens in zip(new, self._counter.count([f"- {item.text}" for item in new]), strict=True):
+        for item, tokens in zip(new, self._counter.count([f"- {item.text}\n" for item in new]), strict=True):
             item.tokens = tokens
 
     def _fitted(self, items: list[Item], budget: int, begin: str, *, always: bool) -> tuple[str, int, list[Item]]:
