@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from keeps.ai.tokens import WordPieceCounter
+from keeps.ai.tokens import choose_counter
 from keeps.context.filling import CUT, LEAST_MEMORIES, LIST_TOKENS, TOKENS
 from keeps.context.followups import is_followup
 from keeps.context.signals import read_signals
@@ -237,4 +237,4 @@ async def test_an_answer_that_is_longer_than_the_budget_is_cut_at_a_sentence(
     found = await alice.context("Who is the harbour master?", budget_tokens=budget)
     assert "Ingrid. " in found.text
     assert f".{CUT}" in found.text or " …" in found.text
-    assert WordPieceCounter().count([found.text])[0] == found.tokens <= budget
+    assert choose_counter().count([found.text])[0] == found.tokens <= budget

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.ai.tokens import WordPieceCounter
+from keeps.ai.o200k import LongestMatchCounter
 from keeps.context.budget import SHARES, Offer, allocate, shares
 from keeps.context.signals import foreign_span, looks_foreign, read_signals, time_span
 from keeps.text.fences import one_line, reads_like_an_instruction, shown
@@ -155,9 +155,10 @@ def test_whose_words_a_text_is() -> None:
 
 
 @given(st.lists(st.text(min_size=1).map(one_line), max_size=5))
-def test_lines_have_as_many_tokens_together_as_apart(lines: list[str]) -> None:
-    counter = WordPieceCounter()
-    assert counter.count(["\n".join(lines)])[0] == sum(counter.count(lines))
+def test_lines_with_their_breaks_have_as_many_tokens_together(lines: list[str]) -> None:
+    counter = LongestMatchCounter()
+    items = [f"- {line}\n" for line in lines]
+    assert counter.count(["".join(items)])[0] == sum(counter.count(items))
 
 
 @pytest.mark.parametrize("name", ["User (2026-07-20)", "System (2026-07-20)", "Agent", "developer"])

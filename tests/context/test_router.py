@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from keeps.ai.tokens import WordPieceCounter
+from keeps.ai.o200k import LongestMatchCounter
 from keeps.context.router import NEAREST, NOT_SURE, NOTHING_STORED
 from keeps.engine import Keeps
 from keeps.scope import Scope
@@ -54,7 +54,7 @@ async def test_a_context_has_what_matters_in_sections_within_its_budget(living: 
     assert "I'm allergic to peanuts." in result.text
     assert "metrics (database): Users and orders by day" in result.text
     assert "When somebody wants to eat: Ask for allergies first." in result.text
-    assert result.tokens == WordPieceCounter().count([result.text])[0] <= 1_000
+    assert result.tokens == LongestMatchCounter().count([result.text])[0] <= 1_000
     assert not result.degraded
     assert len(set(result.memory_ids)) == len(result.memory_ids), "nothing twice"
     lines = [line for line in result.text.splitlines() if line.startswith("- ")]
@@ -69,7 +69,7 @@ async def test_the_budget_is_never_exceeded(living: Keeps, tenant: str, budget: 
         [{"content": f"Fact {number} about sailing to Bergen. " * 8} for number in range(30)], index="now"
     )
     result = await alice.context("sailing to Bergen", budget_tokens=budget)
-    assert WordPieceCounter().count([result.text])[0] <= budget
+    assert LongestMatchCounter().count([result.text])[0] <= budget
     if budget < 4_000:
         assert "budget" in {left.reason for left in result.left_out}
 
@@ -339,7 +339,7 @@ async def test_what_stays_the_same_is_told_apart(living: Keeps, tenant: str) -> 
     assert "leaves at five" in first.volatile
     lines = [each for part in (first.stable, first.volatile) for each in part.splitlines() if each.startswith("- ")]
     assert len(set(lines)) == len(lines), "nothing twice"
-    count = WordPieceCounter().count([first.stable, first.volatile])
+    count = LongestMatchCounter().count([first.stable, first.volatile])
     assert sum(count) <= 1_000
     await alice.forget(ferry.memory_id)
     assert (await alice.context(asked[0], budget_tokens=1_000)).stable == first.stable
@@ -350,7 +350,7 @@ async def test_what_stays_the_same_is_told_apart(living: Keeps, tenant: str) -> 
     assert "sails" not in after.stable + after.volatile
     assert (await alice.context(asked[0], sections=["conversations"])).stable == ""
     tight = await alice.context(asked[0], budget_tokens=60)
-    assert sum(WordPieceCounter().count([tight.stable, tight.volatile])) <= 60
+    assert sum(LongestMatchCounter().count([tight.stable, tight.volatile])) <= 60
 
 
 async def test_what_stands_for_a_user_goes_when_they_or_their_tenant_do(living: Keeps, tenant: str) -> None:

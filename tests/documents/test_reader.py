@@ -152,7 +152,7 @@ def test_pypdf_reads_with_nothing_at_hand(tmp_path: Path) -> None:
     file = pdf_file(["Thirty days of leave.", "Nobody works on Sunday."], title="Rules", outline=True)
     told = json.loads(told_by_a_child(tmp_path, "pdf", file, lambda: setattr(pdf, "library", pdf_by_pypdf)))
     assert (told["title"], told["pages"]) == ("Rules", 2)
-    assert [(headings, page) for _, _, headings, page in told["chunks"]] == [(["Chapter 1"], 1), (["Chapter 2"], 2)]
+    assert [(headings, page) for _, _, headings, page, _ in told["chunks"]] == [(["Chapter 1"], 1), (["Chapter 2"], 2)]
 
 
 def told_by_a_child(folder: Path, form: str, data: bytes, change: Callable[[], None]) -> bytes:

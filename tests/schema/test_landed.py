@@ -23,6 +23,7 @@ LANDED = {
     "0013.sql": "87b2bd5723cde0896dc1042fb2a8eea880b8db9c9e8f234a2699d91857f0eeb5",
     "0014.sql": "fb89e0643e800f6acf47a1c45903f2c811f4e5fbb454d41392b89bf3fcb7de48",
     "0015.sql": "1a6283269f2b793778e22afa2f2de45d6cba0a6ea3d8d20646409a675a4e9184",
+    "0016.sql": "8f973f0d026938784d6bdcc83556f352944b0c2c5979bd46e8def432bd12d172",
 }
 """What each revision says. Add a line when one lands on main; never change one."""
 

@@ -1,4 +1,5 @@
-"""The port that counts tokens, and its adapters: the embedder's own tokenizer, and tiktoken where it is at hand."""
+"""Token counters: an estimate that ships with Keeps, tiktoken where its ranks are on disk, and the embedder's own
+tokenizer."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Protocol
 
+from keeps.ai.o200k import LongestMatchCounter
 from keeps.telemetry.logs import log
 
 MOST_REMEMBERED = 200_000
@@ -18,14 +20,14 @@ them."""
 
 
 class TokenCounter(Protocol):
-    """Exact counts by one tokenizer; `name` says which."""
+    """Counts tokens by one tokenizer, which `name` states."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def adds_up(self) -> bool:
-        """Whether lines together have as many tokens as each by itself."""
+        """Whether a text has as many tokens as its lines, counted one by one without their line breaks."""
         ...
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -34,8 +36,10 @@ class TokenCounter(Protocol):
 
 
 class WordPieceCounter:
-    """The tokenizer of the local embedding model (WordPiece, 30,522 pieces): some 10% more tokens than GPT-4o's in
-    English."""
+    """The tokenizer of the local embedding model, for what that model reads.
+
+    It knows 30,522 English pieces, so it says little about what an LLM counts: a word of another script is one piece.
+    """
 
     name = "wordpiece"
     adds_up = True  # no piece goes over white space
@@ -94,15 +98,15 @@ class RememberedCounts:
 
 
 def choose_counter() -> TokenCounter:
-    """tiktoken where it is installed and has its ranks on disk, else the embedder's tokenizer."""
+    """Return tiktoken where it is installed and has its ranks on disk, else the vocabulary that ships with Keeps."""
     return RememberedCounts(_chosen())
 
 
 def _chosen() -> TokenCounter:
     if not os.environ.get("TIKTOKEN_CACHE_DIR"):
-        return WordPieceCounter()
+        return LongestMatchCounter()
     try:
         return TiktokenCounter()
     except Exception as error:  # noqa: BLE001  not installed, or its ranks are not there: any failure means the same
         log().warning("tiktoken is not used", error=type(error).__name__)
-        return WordPieceCounter()
+        return LongestMatchCounter()

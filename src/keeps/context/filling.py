@@ -116,7 +116,7 @@ class Filler:
         `said`: a sentence that comes first · `chosen`: the items are those to tell, as far as they fit.
         """
         budget = asking.request.budget_tokens
-        headings = [f"## {title}" for title in TITLES.values()]
+        headings = [f"## {title}\n" for title in TITLES.values()]
         begin = f"{BEGIN}\n{said}" if said else BEGIN
         frame, *counts = self._counter.count([f"{begin}\n{CONTEXT_END}", *headings])
         titles = dict(zip(TITLES, counts, strict=True))
@@ -182,9 +182,9 @@ class Filler:
         return result.model_copy(update={"stable": stable, "volatile": volatile})
 
     def _count(self, items: Sequence[Item]) -> None:
-        """Give items that have none yet their tokens."""
+        """Set the tokens of items that have none yet, with the line break that ends each."""
         new = [item for item in items if not item.tokens]
-        for item, tokens in zip(new, self._counter.count([f"- {item.text}" for item in new]), strict=True):
+        for item, tokens in zip(new, self._counter.count([f"- {item.text}\n" for item in new]), strict=True):
             item.tokens = tokens
 
     def _shorten(self, items: Sequence[Item], most: int) -> None:
@@ -195,11 +195,11 @@ class Filler:
 
     def _cut(self, text: str, most: int) -> tuple[str, int]:
         ends = [match.end() for match in _CUTS.finditer(text)]
-        counts = self._counter.count([f"- {text[:end].rstrip()}{CUT}" for end in ends])
+        counts = self._counter.count([f"- {text[:end].rstrip()}{CUT}\n" for end in ends])
         fitting = [(end, tokens) for end, tokens in zip(ends, counts, strict=True) if tokens <= most]
         whole = [(end, tokens) for end, tokens in fitting if text[end - 1 : end] in ".!?。！？"]
         if not fitting:
-            return text, self._counter.count([f"- {text}"])[0]
+            return text, self._counter.count([f"- {text}\n"])[0]
         end, tokens = whole[-1] if whole and 2 * whole[-1][1] >= most else fitting[-1]
         return f"{text[:end].rstrip()}{CUT}", tokens
 

@@ -8,7 +8,7 @@ it alone.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -27,12 +27,18 @@ _LINES: frozenset[Kind] = frozenset(("row", "code", "item"))
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Characters `start` to `end` of the document's text, the headings above them, and the page that they begin on."""
+    """Characters `start` to `end` of the document's text, with the headings above them.
+
+    `page`: the page of `start`, or None if the format has no pages.
+    `page_breaks`: the offsets in the document's text at which pages `page + 1`, `page + 2`, … begin inside the passage.
+    A page without text begins where the next page does.
+    """
 
     start: int
     end: int
     headings: tuple[str, ...]
     page: int | None
+    page_breaks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +91,21 @@ def cut(
         members = list(section)
         begins = [start for _, start in members]
         for start, end in _spans(text, members, count, room):
-            block, _ = members[max(0, bisect_right(begins, start) - 1)]
-            found.append(Chunk(start, end, headings, block.page))
+            first = max(0, bisect_right(begins, start) - 1)
+            inside = members[first : bisect_left(begins, end)]
+            found.append(Chunk(start, end, headings, inside[0][0].page, _page_breaks(inside)))
     return found
+
+
+def _page_breaks(members: Sequence[tuple[Block, int]]) -> tuple[int, ...]:
+    """Return where each page after that of the first block begins, as `Chunk.page_breaks`."""
+    breaks: list[int] = []
+    page = members[0][0].page
+    for block, start in members[1:]:
+        if page is not None and block.page is not None and block.page > page:
+            breaks += [start] * (block.page - page)
+            page = block.page
+    return tuple(breaks)
 
 
 def _section_of(placed: tuple[Block, int]) -> tuple[bool, tuple[str, ...]]:

@@ -89,7 +89,7 @@ def read(job: dict[str, Any], file: int, out: TextIO, *, count: chunks.Counter) 
             "hidden": reading.hidden,
             "notes": reading.notes,
             "text": text,
-            "chunks": [(each.start, each.end, each.headings, each.page) for each in cut],
+            "chunks": [(each.start, each.end, each.headings, each.page, each.page_breaks) for each in cut],
         }
     except parsers.RefusedError as error:
         told = {"refused": str(error)}

@@ -57,15 +57,17 @@ DELETE FROM keeps.document_passages WHERE tenant_id = $1 AND document_id = $2
 -- name: passages_insert
 -- $3: the passages as JSON, in order.
 INSERT INTO keeps.document_passages (tenant_id, document_id, "position", user_id, visibility, memory_id, starts, ends,
-    page, headings, gap)
+    page, headings, gap, page_breaks)
 SELECT $1, $2, told.number - 1, $4, $5, passage.memory_id, passage.starts, passage.ends, passage.page, passage.headings,
-    passage.gap
+    passage.gap, passage.page_breaks
 FROM ROWS FROM (jsonb_to_recordset($3::jsonb) AS (memory_id uuid, starts integer, ends integer, page integer,
-    headings text[], gap text)) WITH ORDINALITY AS told(memory_id, starts, ends, page, headings, gap, number)
-CROSS JOIN LATERAL (SELECT told.memory_id, told.starts, told.ends, told.page, told.headings, told.gap) AS passage
+    headings text[], gap text, page_breaks integer[])) WITH ORDINALITY AS told(memory_id, starts, ends, page, headings,
+    gap, page_breaks, number)
+CROSS JOIN LATERAL (SELECT told.memory_id, told.starts, told.ends, told.page, told.headings, told.gap,
+    told.page_breaks) AS passage
 
 -- name: passages_of
-SELECT memory_id, starts, ends, page, headings, gap FROM keeps.document_passages
+SELECT memory_id, starts, ends, page, headings, gap, page_breaks FROM keeps.document_passages
 WHERE tenant_id = $1 AND document_id = $2
 ORDER BY "position"
 
@@ -107,7 +109,7 @@ ORDER BY passage."position"
 -- name: citations
 -- Where these memories stand, at most 20 places of each, and what is around them there.
 SELECT wanted.memory_id, place.document_id, place.title, place.source, place.headings, place.page, place.starts,
-    place.ends,
+    place.ends, place.page_breaks,
     (SELECT memories.content FROM keeps.document_passages AS other JOIN keeps.memories USING (tenant_id, memory_id)
      WHERE other.tenant_id = $1 AND other.document_id = place.document_id
        AND other."position" = place."position" - 1) AS before,

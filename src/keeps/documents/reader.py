@@ -105,6 +105,6 @@ class DocumentReader:
             return {"refused": "its parser crashed, or ran into its limits of memory and time"}
 
 
-def _chunk(told: tuple[int, int, list[str], int | None]) -> Chunk:
-    start, end, headings, page = told
-    return Chunk(start, end, tuple(headings), page)
+def _chunk(values: tuple[int, int, list[str], int | None, list[int]]) -> Chunk:
+    start, end, headings, page, page_breaks = values
+    return Chunk(start, end, tuple(headings), page, tuple(page_breaks))

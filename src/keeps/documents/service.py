@@ -17,6 +17,7 @@ from keeps.cursors import read_cursor_of_id, write_cursor
 from keeps.db.session import Database, Tx
 from keeps.documents import store
 from keeps.documents.chunks import heading_line
+from keeps.documents.citing import cited
 from keeps.documents.parsers import Format
 from keeps.documents.reader import DocumentReader, Read, format_of
 from keeps.documents.store import DocumentRow, Passage
@@ -223,23 +224,29 @@ class DocumentService:
             tags=wanted.tags or None,
             filters=filters,
         )
-        found = await self._recall.recall(scope, request)
+        answer = await self._recall.answer(scope, request)
         async with self._database.reading(scope) as tx:
-            places = await store.citations(tx, [hit.memory.memory_id for hit in found.hits])
+            places = await store.citations(tx, [hit.memory_id for hit in answer.result.hits])
+        crossing = [
+            hit.memory
+            for hit in answer.result.hits
+            if any(around.page_breaks for around in places.get(hit.memory_id, ()))
+        ]
+        sentences = await self._recall.nearest_sentences(scope, answer, crossing)
         hits = [
             DocumentHit.model_construct(
                 memory_id=hit.memory.memory_id,
                 content=hit.memory.content,
                 score=hit.score,
                 relevance=hit.relevance,
-                citations=tuple(each.citation for each in around),
+                citations=tuple(cited(each, hit.memory.content, sentences.get(hit.memory_id)) for each in around),
                 before=around[0].before,
                 after=around[0].after,
             )
-            for hit in found.hits
+            for hit in answer.result.hits
             if (around := places.get(hit.memory.memory_id))
         ]
-        return DocumentHits.model_construct(hits=hits, nothing_known=found.nothing_known)
+        return DocumentHits.model_construct(hits=hits, nothing_known=answer.result.nothing_known)
 
     async def _read(self, scope: Scope, file: int, form: Format, name: str, new: NewDocument) -> Read:
         try:
@@ -306,7 +313,15 @@ class DocumentService:
         def place(at: int) -> Passage:
             chunk, end = read.chunks[at], read.chunks[at - 1].end if at else 0
             memory_id, gap = known[rows[at].row.content_hash], read.text[end : chunk.start]
-            return Passage(memory_id, chunk.start, chunk.end, chunk.page, chunk.headings, gap)
+            return Passage(
+                memory_id=memory_id,
+                starts=chunk.start,
+                ends=chunk.end,
+                page=chunk.page,
+                headings=chunk.headings,
+                gap=gap,
+                page_breaks=chunk.page_breaks or None,
+            )
 
         return await stepwise(place, range(len(rows))), len(fresh)
 

@@ -29,7 +29,12 @@ TYPES: list[EventType] = ["document.written", "document.deleted"]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Where a memory stands in a document. `gap`: the text before it that is no passage, such as a heading."""
+    """The place of a memory in a document.
+
+    `gap`: the text before it that is no passage, such as a heading.
+    `page_breaks`: as in `Chunk`; None if no page begins inside the passage, or the document was stored before Keeps
+    recorded them.
+    """
 
     memory_id: UUID
     starts: int
@@ -37,6 +42,7 @@ class Passage:
     page: int | None
     headings: tuple[str, ...]
     gap: str
+    page_breaks: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +73,12 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """A citation, and the passages before and after it there."""
+    """A citation with the passages before and after it. `page_breaks`: as in `Chunk`."""
 
     citation: Citation
     before: str | None
     after: str | None
+    page_breaks: tuple[int, ...] = ()
 
 
 async def lock(tx: Tx, document_id: UUID) -> DocumentRow | None:
@@ -170,7 +177,9 @@ async def citations(tx: Tx, memory_ids: Collection[UUID]) -> dict[UUID, list[Aro
             start=row["starts"],
             end=row["ends"],
         )
-        found.setdefault(row["memory_id"], []).append(Around(citation, row["before"], row["after"]))
+        found.setdefault(row["memory_id"], []).append(
+            Around(citation, row["before"], row["after"], tuple(row["page_breaks"] or ()))
+        )
     return found
 
 
@@ -243,6 +252,7 @@ def _told(passages: Sequence[Passage]) -> tuple[list[dict[str, object]], str]:
             "page": each.page,
             "headings": each.headings,
             "gap": each.gap,
+            **({"page_breaks": each.page_breaks} if each.page_breaks else {}),
         }
         for each in passages
     ]
@@ -254,5 +264,10 @@ def _plain(value: object) -> str:
 
 
 def _passage_of(row: Row) -> Passage:
-    held: dict[str, Any] = {**row, "headings": tuple(row["headings"])}
-    return Passage(**held)
+    page_breaks = row["page_breaks"]
+    values: dict[str, Any] = {
+        **row,
+        "headings": tuple(row["headings"]),
+        "page_breaks": None if page_breaks is None else tuple(page_breaks),
+    }
+    return Passage(**values)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+from keeps.text.words import terms_of
 
 LONG_CHARACTERS = 1_000
 """Shorter texts are a passage themselves."""
 PASSAGE_TOKENS = 250
 KEEPS_AT_LEAST = 0.9
 """Sentences at both ends that bring less than the tenth part are left out."""
+LONG_SENTENCE = 600
+"""Characters. What is longer without a full stop is taken for a list, each of whose lines stands for itself."""
 Span = tuple[int, int]
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n[^\S\n]*\n\s*|(?<=[。！？｡।॥؟۔።])(?![。！？」』”）)])\s*")
+_LINE_END = re.compile(r"\n\s*")
 _END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？｡।॥؟۔።])(?![。！？」』”）)])\s*")
 
 
@@ -41,6 +47,62 @@ def best_passage(
     nearest = np.maximum.reduceat(nearness, begins, axis=0)
     first, last = _best(nearest, np.diff(begins, append=len(spans)).astype(np.int64), weights)
     return int(part_starts[first]), int(ends[last])
+
+
+def nearest_sentence(
+    text: str, spans: Sequence[Span], nearness: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]
+) -> Span | None:
+    """Return the one sentence that is nearest to the question, the first of equals. Arguments as in `best_passage`."""
+    if not len(spans):
+        return None
+    sentences = sentences_of(text)
+    starts = np.array([start for start, _ in spans], dtype=np.int64)
+    of = np.maximum(0, np.searchsorted([start for start, _ in sentences], starts, side="right") - 1)
+    begins = np.flatnonzero(np.diff(of, prepend=-1))
+    scores = np.einsum("ij,j->i", np.maximum.reduceat(nearness, begins, axis=0), weights)
+    return sentences[of[begins[int((scores >= scores.max() - 1e-6).argmax())]]]
+
+
+def without_stop_words(
+    weights: npt.NDArray[np.float32], words: Sequence[str], language: str
+) -> npt.NDArray[np.float32]:
+    """Return the weights of a question's words, with 0 for stop words unless there are no others.
+
+    In a small corpus every word is about as rare, so stop words would decide between the sentences of a passage.
+    """
+    meaning = np.array([bool(terms_of(word, language)) for word in words], dtype=np.float32)
+    return weights * meaning if meaning.any() else weights
+
+
+def sentence_with_terms(text: str, idf: Mapping[str, float], language: str) -> Span | None:
+    """Return the sentence whose words have the highest summed rarity; None if it shares no word with the question.
+
+    `idf`: the rarity of each search term of the question.
+    """
+    best, best_score = None, 0.0
+    for start, end in sentences_of(text):
+        score = sum(idf.get(term, 0.0) for term in set(terms_of(text[start:end], language)))
+        if score > best_score:
+            best, best_score = (start, end), score
+    return best
+
+
+def sentences_of(text: str) -> list[Span]:
+    """Return the sentences of a text whose lines are broken anywhere. A blank line ends one, so does each line of a
+    long stretch without a full stop."""
+    spans: list[Span] = []
+    start = 0
+    for gap in [*_SENTENCE_END.finditer(text), None]:
+        end = len(text) if gap is None else gap.start()
+        if end - start <= LONG_SENTENCE:
+            spans.append((start, end))
+        else:
+            for line in _LINE_END.finditer(text, start, end):
+                spans.append((start, line.start()))
+                start = line.end()
+            spans.append((start, end))
+        start = end if gap is None else gap.end()
+    return [span for span in spans if text[span[0] : span[1]].strip()] or [(0, len(text))]
 
 
 def _best(nearest: npt.NDArray[np.float32], sizes: npt.NDArray[np.int64], weights: npt.NDArray[np.float32]) -> Span:

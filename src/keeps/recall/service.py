@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
@@ -24,7 +24,14 @@ from keeps.recall.access import AccessBuffer
 from keeps.recall.arms import Arms, Asked
 from keeps.recall.conditions import Selection, select
 from keeps.recall.measures import Meant, best_alone, meant, measure, token_weights
-from keeps.recall.passages import LONG_CHARACTERS, Span, best_passage
+from keeps.recall.passages import (
+    LONG_CHARACTERS,
+    Span,
+    best_passage,
+    nearest_sentence,
+    sentence_with_terms,
+    without_stop_words,
+)
 from keeps.recall.ranking import Ranking
 from keeps.recall.reranking import RERANKED, Reranking
 from keeps.recall.rows import Rows, Turns
@@ -32,7 +39,7 @@ from keeps.scope import Scope
 from keeps.text.asks import only_asks
 from keeps.text.searched import embedded_text
 from keeps.text.trust import is_quotation
-from keeps.text.words import terms_of
+from keeps.text.words import language_of, terms_of
 from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
 from keeps_client.models import Hit, Memory, Passage, RecallRequest, RecallResult
@@ -60,6 +67,19 @@ EMBEDDING_SECONDS = 20.0
 """So long a question waits for its vector; then the answer comes from words alone. The first one loads the model."""
 LOOKED_AT_AGAIN_SECONDS = 0.01
 """After such a wait it is looked whether the hits are still there, unchanged."""
+
+
+Choose = Callable[[str, Sequence[Span], npt.NDArray[np.float32], npt.NDArray[np.float32]], Span | None]
+"""Picks a part of a text: `best_passage` or `nearest_sentence`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result, with what it was ranked by."""
+
+    result: RecallResult
+    ranking: Ranking
+    query: QueryEmbedding | None
 
 
 class RecallService:
@@ -101,6 +121,12 @@ class RecallService:
         where it knows nothing of the question's script, from words alone, too. Where the reranker cannot be reached in
         time, the order is that without it, and `partial` says so, too.
         """
+        return (await self.answer(scope, request, counted=counted, reranked=reranked)).result
+
+    async def answer(
+        self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
+    ) -> Answer:
+        """Recall, and keep the ranking for `nearest_sentences`."""
         started = time.perf_counter()
         with acting_for(scope.tenant_id):
             words_only = request.scope == "persistent"
@@ -138,13 +164,33 @@ class RecallService:
             hits = [hit for hit in hits if hit.relevance is None or hit.relevance >= request.min_relevance]
         if counted and not request.explain:
             self._access.add_hits(scope, hits, now)
-        return RecallResult.model_construct(
+        result = RecallResult.model_construct(
             hits=hits,
             nothing_known=nothing_known,
             took_ms=(time.perf_counter() - started) * 1e3,
             partial=bool(failed),
             failed_providers=failed,
         )
+        return Answer(result, ranking, query)
+
+    async def nearest_sentences(self, scope: Scope, answer: Answer, memories: Sequence[Memory]) -> dict[UUID, Span]:
+        """Return the characters of the sentence that answers best, for each of some hits.
+
+        By the vectors of its words, or by shared words where a memory has no vectors. A memory that shares no word
+        with the question is left out.
+        """
+        sentences: dict[UUID, Span] = {}
+        language = language_of(answer.ranking.request.query)
+        if memories and answer.query is not None and answer.query.tokens is not None:
+            weights = without_stop_words(answer.ranking.weights, answer.query.words, language)
+            with acting_for(scope.tenant_id):
+                sentences = await self._marked(memories, answer.ranking, answer.query, weights, nearest_sentence)
+        for memory in memories:
+            if memory.memory_id not in sentences:
+                span = sentence_with_terms(memory.content, answer.ranking.idf, language)
+                if span is not None:
+                    sentences[memory.memory_id] = span
+        return sentences
 
     async def most_similar(self, scope: Scope, content: str) -> tuple[Memory, float] | None:
         """One's own fact whose meaning is nearest, with its cosine similarity; None where there is none, or no
@@ -168,21 +214,31 @@ class RecallService:
         return None if query is None else query.sentence
 
     async def _passages(self, hits: Sequence[Hit], ranking: Ranking, query: QueryEmbedding) -> dict[UUID, Passage]:
-        """Of long memories, by their ids, the sentences that are nearest to the question."""
+        """Return the nearest sentences of each long memory."""
+        long = [hit.memory for hit in hits[:PASSAGES] if len(hit.memory.content) >= LONG_CHARACTERS]
+        spans = await self._marked(long, ranking, query, ranking.weights, best_passage)
+        return {memory_id: Passage(start=start, end=end) for memory_id, (start, end) in spans.items()}
+
+    async def _marked(
+        self,
+        memories: Sequence[Memory],
+        ranking: Ranking,
+        query: QueryEmbedding,
+        weights: npt.NDArray[np.float32],
+        choose: Choose,
+    ) -> dict[UUID, Span]:
+        """Return the part that `choose` picks of each memory that has word vectors. `weights`: of the question's
+        words."""
         tokens_of = dict(zip(ranking.rows.ids, ranking.rows.tokens, strict=True))
-        long = [
-            (hit.memory, tokens)
-            for hit in hits[:PASSAGES]
-            if len(hit.memory.content) >= LONG_CHARACTERS and (tokens := tokens_of.get(hit.memory_id.bytes))
-        ]
-        if not long or not isinstance(self._embedder, ReadsInPieces):
+        marked = [(each, tokens) for each in memories if (tokens := tokens_of.get(each.memory_id.bytes))]
+        if not marked or not isinstance(self._embedder, ReadsInPieces):
             return {}
-        read = [
+        texts = [
             embedded_text(each.kind, each.content, each.metadata, each.trigger_condition, each.layer)
-            for each, _ in long
+            for each, _ in marked
         ]
-        spans = await self._embedder.spans(read)
-        return await asyncio.to_thread(_marked, long, read, spans, query, ranking.weights)
+        spans = await self._embedder.spans(texts)
+        return await asyncio.to_thread(_marked, marked, texts, spans, query, weights, choose)
 
     def forget(self, tenant_id: str) -> None:
         """Whatever this process keeps of a tenant's memories and questions goes: some of it was erased."""
@@ -378,23 +434,27 @@ async def _meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> 
 
 
 def _marked(
-    long: Sequence[tuple[Memory, bytes]],
-    read: Sequence[str],
+    memories: Sequence[tuple[Memory, bytes]],
+    texts: Sequence[str],
     spans: Sequence[Sequence[Span]],
     query: QueryEmbedding,
     weights: npt.NDArray[np.float32],
-) -> dict[UUID, Passage]:
-    """`read`: what of each memory has word vectors: its content, after who said it or when it applies. `spans`: of
-    which characters they are."""
-    passages: dict[UUID, Passage] = {}
-    for (memory, tokens), text, places in zip(long, read, spans, strict=True):
+    choose: Choose,
+) -> dict[UUID, Span]:
+    """Return the part of each memory's content that `choose` picks.
+
+    `texts`: the embedded text of each memory, which ends with its content.
+    `spans`: the characters of that text that each word vector stands for.
+    """
+    marked: dict[UUID, Span] = {}
+    for (memory, tokens), text, places in zip(memories, texts, spans, strict=True):
         # What is stored may be of another version of the text.
         if query.tokens is None or len(tokens) != len(places) * TOKEN_BYTES:
             continue
         begin = len(text) - len(memory.content)
         inside = [(start - begin, end - begin) for start, end in places if start >= begin]
         before = (len(places) - len(inside)) * TOKEN_BYTES
-        found = best_passage(memory.content, inside, similarities(query.tokens, tokens[before:]), weights)
-        if found is not None:
-            passages[memory.memory_id] = Passage(start=found[0], end=found[1])
-    return passages
+        span = choose(memory.content, inside, similarities(query.tokens, tokens[before:]), weights)
+        if span is not None:
+            marked[memory.memory_id] = span
+    return marked

@@ -115,7 +115,8 @@ class DocumentDeleted(Wire):
 
 
 class Citation(Wire):
-    """Where a passage stands: characters `start` to `end` of the document's text."""
+    """The place of a passage: characters `start` to `end` of the document's text. `page`: the page on which the
+    sentence that answers begins."""
 
     document_id: UUID
     title: str

@@ -354,7 +354,7 @@ _BUILT = {
     "text": "<!-- keeps:context -->\n## What is known\n- Alice is allergic to peanuts.\n<!-- /keeps:context -->",
     "tokens": 31,
     "budget_tokens": 4_000,
-    "tokenizer": "wordpiece",
+    "tokenizer": "o200k_longest_match",
     "signals": [],
     "since": None,
     "until": None,

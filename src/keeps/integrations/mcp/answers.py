@@ -36,6 +36,7 @@ SHOWN_CHARACTERS = 600
 """Of a memory in a list; all of it is there by its id."""
 Parameters = ParamSpec("Parameters")
 _counter = choose_counter()
+_counter.count(["loaded"])  # now, as reading the vocabulary in the first request would hold the event loop
 
 
 class Lean(BaseModel):

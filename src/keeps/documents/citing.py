@@ -1,0 +1,53 @@
+"""The page of the sentence that answers. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from keeps.documents.store import Around
+from keeps.recall.passages import Span, sentences_of
+from keeps_client.models import Citation
+
+_ENDS = ".!?:;。！？｡।॥؟۔።"
+_CLOSING = "\"'”’»)）」』 \t\n"
+
+
+def cited(around: Around, content: str, sentence: Span | None) -> Citation:
+    """Return the citation of a passage, with the page on which the sentence that answers begins.
+
+    Args:
+        around: the place of the passage in a document.
+        content: the text of the passage.
+        sentence: the characters of `content` that answer; None keeps the page on which the passage begins.
+    """
+    citation = around.citation
+    if citation.page is None or sentence is None or not around.page_breaks:
+        return citation
+    breaks = [offset - citation.start for offset in around.page_breaks]
+    start = _beginning(content, sentence[0], breaks)
+    return citation.model_copy(update={"page": citation.page + bisect_right(breaks, start)})
+
+
+def _beginning(content: str, start: int, breaks: list[int]) -> int:
+    """Return where the sentence of a part begins: on an earlier page if the part continues what stands there."""
+    parts = sentences_of(content)
+    index = max(0, bisect_right([part[0] for part in parts], start) - 1)
+    while index:
+        begin, end = parts[index - 1]
+        start = parts[index][0]
+        opens_page = any(end <= offset <= start for offset in breaks)
+        if not opens_page or not _runs_on(content[begin:end], content[start:]):
+            break
+        index -= 1
+    return parts[index][0]
+
+
+def _runs_on(before: str, after: str) -> bool:
+    """Return whether a sentence continues over a page break. A heading, footer or page number is no first half."""
+    first = after[:1]
+    return (
+        first.isalpha()
+        and not first.isupper()
+        and any(map(str.isalpha, before))
+        and before.rstrip(_CLOSING)[-1:] not in _ENDS
+    )
