@@ -4,13 +4,17 @@
 upsert:
 pairs that say the same or not. Facts: statements that change one or only seem to. Importance: what must not fade within
 30 days. Signals: prompts in four languages. Continuity: facts told in passing, asked for after 1, 7, 30 and 90 days
-with the jobs running. Nothing: questions that the memories do not answer.
+with the jobs running. Nothing: questions that the memories do not answer. Few: six memories of each of 60 people.
+Passing: sixty statements among 600 other messages, asked for after up to a year. Corrections: two statements on the
+same matter, of which the later changes the earlier or only seems to.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
+import statistics
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -221,6 +225,87 @@ async def nothing(keeps: Keeps, *, held_out: bool = False) -> dict[str, Any]:
     }
 
 
+async def few(keeps: Keeps, *, held_out: bool = False) -> dict[str, Any]:
+    """Right answers that are first, and under a relevance of 0.25; questions that count as about nothing."""
+    found = Counter[str]()
+    for person in load("few.jsonl", held_out=held_out):
+        memory = keeps.memory(Scope("few", f"user-{uuid4()}"))
+        texts = [{"content": each["text"], "role": "user"} for each in person["memories"]]
+        receipts = await memory.remember_many(texts, index="now")
+        ids = {each["id"]: receipt.memory_id for each, receipt in zip(person["memories"], receipts, strict=True)}
+        for question in person["questions"]:
+            result = await memory.recall(question["query"], limit=len(texts))
+            right = {ids[each] for each in question["answers"]}
+            kind = "answerable" if right else f"about nothing ({question['style']})"
+            found[kind] += 1
+            found[f"{kind}, nothing known"] += result.nothing_known
+            if right:
+                answers = [hit for hit in result.hits if hit.memory_id in right]
+                found["right answers"] += len(right)
+                found["right answers, relevance under 0.25"] += sum((hit.relevance or 0) < 0.25 for hit in answers)
+                found["answerable, right first"] += bool(result.hits) and result.hits[0].memory_id in right
+    return dict(sorted(found.items()))
+
+
+async def passing(home: Path, *, held_out: bool = False) -> dict[str, Any]:
+    """Statements told in passing that a context tells after so many days, with the lines and tokens of the median."""
+    facts, noise = load("passing.jsonl", held_out=held_out), load("noise.jsonl")
+    said = [{"role": "user", "content": fact["statement"]} for fact in facts]
+    said += [{"role": other["role"], "content": other["text"]} for other in noise]
+    random.Random(7).shuffle(said)
+    clock, told = Clock(), dict[str, Any]()
+    async with Keeps.open(home, clock=clock) as keeps:
+        memory = keeps.memory(Scope(f"passing-{held_out}", "alice"))
+        for start in range(0, len(said), 12):
+            await memory.store_exchange(said[start : start + 12], session_id=f"talk-{start}")
+            await memory.end_session(f"talk-{start}")
+            clock.now += timedelta(hours=2)
+        await _jobs(keeps, memory.scope.tenant_id)
+        last = clock.now
+        for days in (1, 7, 30, 90, 365):
+            while clock.now < last + timedelta(days=days):
+                clock.now = min(clock.now + timedelta(days=1 if days <= 30 else 10), last + timedelta(days=days))
+                await _jobs(keeps, memory.scope.tenant_id)
+            missed: list[str] = []
+            contexts = [(await memory.context(fact["question"]), fact) for fact in facts]
+            for context, fact in contexts:
+                if not all(word.casefold() in context.text.casefold() for word in fact["answer_words"]):
+                    missed.append(f"{fact['language']}: {fact['question']} | {fact['statement']}")
+            told[f"{days} days"] = f"{len(facts) - len(missed)} of {len(facts)}"
+            told[f"{days} days, median lines and tokens"] = (
+                statistics.median(context.text.count("\n- ") for context, _ in contexts),
+                statistics.median(context.tokens for context, _ in contexts),
+            )
+        told["missed"] = missed
+    return told
+
+
+async def corrections(home: Path, *, held_out: bool = False) -> dict[str, Any]:
+    """Changes that a context tells, the newer first and the older marked; and older ones that are marked wrongly."""
+    found, wrong, clock = Counter[str](), list[str](), Clock()
+    async with Keeps.open(home, clock=clock) as keeps:
+        for pair in load("corrections.jsonl", held_out=held_out):
+            memory = keeps.memory(Scope("corrections", f"user-{uuid4()}"))
+            for number, text in enumerate((pair["earlier"], pair["later"])):
+                await memory.store_exchange([{"role": "user", "content": text}], session_id=f"talk-{number}")
+                clock.now += timedelta(days=2)
+            await keeps.indexer.settle(memory.scope)
+            lines = (await memory.context(pair["question"], session_id="now")).text.splitlines()
+            newer, older = (
+                next((place for place, line in enumerate(lines) if text in line), None)
+                for text in (pair["later"], pair["earlier"])
+            )
+            kind = "not a change" if pair["kind"] == "none" else "changes"
+            marked = older is not None and "(earlier)" in lines[older]
+            found[kind] += 1
+            found[f"{kind}, marked or replaced"] += older is None or marked
+            found[f"{kind}, newer first"] += newer is not None and (older is None or newer < older)
+            found[f"{kind}, newer not told"] += newer is None
+            if (kind == "changes") is not (older is None or marked):
+                wrong.append(f"{pair['kind']}: {pair['earlier']} | {pair['later']}")
+    return {**found, "wrong": wrong}
+
+
 async def _run(only: list[str], *, held_out: bool) -> dict[str, Any]:
     told: dict[str, Any] = {}
     with temporary_folder("judged") as folder:
@@ -231,12 +316,17 @@ async def _run(only: list[str], *, held_out: bool) -> dict[str, Any]:
             told["importance"] = await importance(folder / "month", held_out=held_out)
         if "signals" in only:
             told["signals"] = signals(held_out=held_out)
-        if {"statements", "nothing"} & set(only):
+        if {"statements", "nothing", "few"} & set(only):
             async with Keeps.open(folder / "home") as keeps:
                 if "statements" in only:
                     told["statements"] = await statements(keeps, held_out=held_out)
                 if "nothing" in only:
                     told["nothing"] = await nothing(keeps, held_out=held_out)
+                if "few" in only:
+                    told["few"] = await few(keeps, held_out=held_out)
+        for name, measure in (("passing", passing), ("corrections", corrections)):
+            if name in only:
+                told[name] = await measure(folder / name, held_out=held_out)
         if "continuity" in only:
             told["continuity"] = await continuity(folder / "later", held_out=held_out)
     return told

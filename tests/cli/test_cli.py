@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
+from keeps.cli import demo
 from keeps.db.embedded import inspect_home
+from keeps.engine import Keeps
+from keeps.scope import Scope
 from tests.cli.forks import Forks
 
 FORKS = Forks()
@@ -251,17 +254,30 @@ def test_help_and_version(cli: Cli) -> None:
     assert cli("--version").stdout.startswith("keeps ")
 
 
+async def test_the_demo_ends_with_the_visitors_questions(
+    keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.remember("Biscuit the dog sleeps [bold]under[/] the stairs.", metadata={"speaker": "Alice"})
+    typed = iter(["Where does Biscuit sleep?", ""])
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+    await demo._your_questions(alice)
+    shown = capsys.readouterr().out
+    assert "Biscuit the dog sleeps [bold]under[/] the stairs." in shown
+    assert "relevance" in shown
+
+
 def test_the_demo_shows_what_it_promises(new_home: Callable[..., Path]) -> None:
-    demo = Cli(new_home("demo"), KEEPS_EMBEDDER="local")
-    shown = demo("demo").stdout
+    cli = Cli(new_home("demo"), KEEPS_EMBEDDER="local")
+    shown = cli("demo").stdout
     assert "forgotten: 1; found afterwards: 0" in shown.replace("\n", " ")
     assert "of another tenant: 0" in shown.replace("\n", " ")
     assert "true on 01 August: Alice lives in Leeds." in shown
     assert "true on 01 November: Alice lives in Lisbon." in shown
-    tenants = [row["tenant_id"] for row in demo.json("tenants", "list")]
+    tenants = [row["tenant_id"] for row in cli.json("tenants", "list")]
     assert tenants
     for tenant in tenants:
-        assert demo.json("events", "verify", "--tenant", tenant)["differences"] == []
+        assert cli.json("events", "verify", "--tenant", tenant)["differences"] == []
 
 
 def test_stdout_holds_the_answer_alone_and_stored_text_moves_no_cursor(cli: Cli) -> None:

@@ -58,6 +58,7 @@ def test_short_questions_still_need_the_memory(message: str) -> None:
         ("I moved to Porto. Any good restaurants?", False),
         ("Ich bin Vegetarier, was kann ich essen?", False),
         ("I live in Leeds.", False),
+        ("Nice weather today, is it not?", False),
         ("", False),
         ("What? " * 100, False),
     ],

@@ -19,7 +19,7 @@ SAID = [
 async def test_a_conversation_from_its_first_message_to_the_prompt_of_the_next(memory: Any) -> None:
     receipt = await memory.store_exchange(SAID, session_id="a/b c")
     assert [each.status for each in receipt.messages] == ["created", "created"]
-    assert [each.memory.content for each in receipt.facts] == ["I moved to Leeds."]
+    assert [each.memory.content for each in receipt.facts] == ["I moved to Leeds.", "We decided to sail on Friday."]
     notes = await memory.session_notes("a/b c")
     assert notes == receipt.notes
     assert await memory.session_notes("other") is None

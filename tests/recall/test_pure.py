@@ -403,6 +403,7 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
         graph=np.zeros(count),
         archived=np.zeros(count),
         asks=np.zeros(count),
+        repeats=np.zeros(count),
         keys=[bytes([n]) * 16 for n in range(count)],
         text=array(),
         words=array(),

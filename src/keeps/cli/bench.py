@@ -180,8 +180,12 @@ def cache(
 @bench_app.command()
 def judged(
     only: Annotated[
-        str, typer.Option(help="Which, joined by commas: pairs, statements, importance, signals, nothing, continuity.")
-    ] = "pairs,statements,importance,signals,nothing,continuity",
+        str,
+        typer.Option(
+            help="Which, joined by commas: pairs, statements, importance, signals, nothing, continuity, few, passing,"
+            " corrections."
+        ),
+    ] = "pairs,statements,importance,signals,nothing,continuity,few,passing,corrections",
     held_out: Annotated[bool, typer.Option(help="The part that nobody looks at while working on the rules.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -84,6 +86,8 @@ async def _demo(target: Target) -> None:
         await _correct(alice, steps)
         await _forget(alice, steps)
         await _wall(alice, bob, steps)
+        if sys.stdin.isatty():
+            await _your_questions(alice)
     finally:
         with _step("close", steps):
             await keeps.close()
@@ -172,6 +176,26 @@ async def _wall(alice: LocalMemory, bob: LocalMemory, steps: list[tuple[str, flo
     out.print(f"  Bob asks his own: {escape(own.hits[0].memory.content) if own.hits else 'nothing'}")
     if leaked:
         raise typer.Exit(1)
+
+
+async def _your_questions(alice: LocalMemory) -> None:
+    """Answer what the visitor types, until an empty line."""
+    _title("Your turn", "ask anything about Alice's summer; an empty line ends.")
+    while True:
+        try:
+            question = (await asyncio.to_thread(input, "  > ")).strip()
+        except EOFError:
+            return
+        if not question:
+            return
+        result = await alice.recall(question[:1_000], limit=3)
+        if result.nothing_known:
+            out.print("      [dim]Perhaps nothing answers this; the nearest:[/]")
+        for hit in result.hits:
+            out.print(
+                f"      {escape(str(hit.memory.metadata.get('speaker', 'Alice')))}, {hit.memory.valid_from:%d %B}:"
+                f" {escape(hit.memory.content)}  [dim]relevance {hit.relevance or 0:.2f}[/]"
+            )
 
 
 def _title(name: str, text: str) -> None:

@@ -92,6 +92,7 @@ class Candidates:
     speaker: Scores
     date: Scores
     asks: Scores
+    repeats: Scores
     importance: Scores
     retention: Scores
     age_days: Scores
@@ -172,7 +173,7 @@ def weigh(candidates: Candidates) -> list[Part]:
         _part("speaker", candidates.speaker, candidates.speaker, SPEAKER_WEIGHT),
         _part("date", candidates.date, candidates.date, DATE_WEIGHT),
         _part("asks", candidates.asks, candidates.asks, ASKS_WEIGHT),
-        _part("repeats", candidates.tokens, _repeats(candidates), REPEATS_WEIGHT),
+        _part("repeats", candidates.tokens, candidates.repeats, REPEATS_WEIGHT),
         _part("importance", candidates.importance, candidates.importance, IMPORTANCE_WEIGHT),
         _part("retention", candidates.retention, candidates.retention, RETENTION_WEIGHT),
         _part("recency", candidates.age_days, np.exp(-candidates.age_days / RECENCY_DAYS), RECENCY_WEIGHT),
@@ -201,6 +202,12 @@ def reranked(positions: Sequence[int], answers: Sequence[float], count: int) -> 
 def faded(token_counts: Scores) -> Scores:
     """What the context of a memory counts: the longer it is, the less."""
     return np.minimum(1.0, LENGTH_TOKENS / np.maximum(token_counts, 1.0))
+
+
+def repeats(asks: Scores, tokens: Scores) -> Scores:
+    """Return how much each message that only asks is the question again, from 0 to 1."""
+    same = (np.nan_to_num(tokens, nan=0.0) - REPEATS_FROM) / (REPEATS_TO - REPEATS_FROM)
+    return asks * np.clip(same, 0.0, 1.0)
 
 
 def centred(sentences: npt.NDArray[np.float32], question: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -255,12 +262,6 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
             result.insert(result.index(best[older]), best[newer])
             done.add(newer)
     return result + list(order[depth:])
-
-
-def _repeats(candidates: Candidates) -> Scores:
-    """Return how much a message that only asks repeats the question, from 0 to 1."""
-    same = (np.nan_to_num(candidates.tokens, nan=0.0) - REPEATS_FROM) / (REPEATS_TO - REPEATS_FROM)
-    return candidates.asks * np.clip(same, 0.0, 1.0)
 
 
 def _around(base: Scores, beside: Beside) -> Scores:

@@ -100,6 +100,10 @@ def measure(
     speakers = {name: cues.named_in(names, name) for name in set(rows.speakers)}
     keys = {each.bytes for each in found.keys}
     graph = {each.bytes: score for each, score in found.graph.items()}
+    asks = _floats(
+        session is not None and only_asks(opening)
+        for session, opening in zip(rows.sessions, rows.openings, strict=True)
+    )
     return Candidates(
         keys=rows.ids,
         text=text_scores,
@@ -115,10 +119,8 @@ def measure(
         date=_floats(cues.date_match(dates, rows.begins_at(each).astimezone(zone)) for each in range(count))
         if dates
         else np.zeros(count),
-        asks=_floats(
-            session is not None and only_asks(opening)
-            for session, opening in zip(rows.sessions, rows.openings, strict=True)
-        ),
+        asks=asks,
+        repeats=fusion.repeats(asks, read.tokens) if only_asks(text) else np.zeros(count),
         importance=importance,
         retention=np.where(rows.fades, retained(importance, rows.of("reads"), unused_hours), 1.0),
         age_days=np.maximum(0.0, moment - rows.of("begins")) / (24 * MICROSECONDS_OF_AN_HOUR),

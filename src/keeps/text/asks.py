@@ -21,6 +21,12 @@ _SPEAKER = re.compile(
     r"|j['’]\w+|moi|nous|mon|ma|mes|notre|nos)\b",
     re.IGNORECASE,
 )
+_TAG = re.compile(
+    r",\s*(?:\w{2,6}(?:n['’]t)? (?:it|you|he|she|they|we|i|there)(?: not)?|right|no|ok|okay|eh|oder|nicht wahr"
+    r"|gell|verdad|n['’]est-ce pas)\s*[?？]$",
+    re.IGNORECASE,
+)
+"""The end of a statement that only seeks agreement."""
 _VERB = (
     r"(?:do|does|did|is|are|am|was|were|will|would|can|could|should|shall|has|have|had|may|might|ist|sind|bin|war|hat"
     r"|habe|haben|hast|heißt"
@@ -58,7 +64,7 @@ def only_asks(text: str) -> bool:
 
 def _also_states(question: str) -> bool:
     """Return whether a question begins with a statement of the speaker, or has one between commas."""
-    if _STATES.match(question):
+    if _STATES.match(question) or _TAG.search(question):
         return True
     parts = question.split(",")
     return len(parts) > 1 and any(
