@@ -184,10 +184,13 @@ async def test_only_asked_and_empty_messages_are_left_out(living: Keeps, tenant:
     await alice.store_exchange(exchange, session_id="s1")
     await alice.store_exchange([{"role": "user", "content": "The sea was calm today."}], session_id="s2")
     await living.indexer.settle(alice.scope)
-    text = (await alice.context("What am I allergic to?", session_id="s3")).text
+    asked = "What am I allergic to?"
+    text = (await alice.context(asked, session_id="s3", sections=["conversations", "long_term"])).text
     assert "shellfish" in text
-    assert "What am I allergic to?" not in text
+    assert asked not in text
     assert "Noted." not in text
+    last = (await alice.context("continue", session_id="s3")).text
+    assert "- The sea was calm today." in last
 
 
 async def test_one_sentence_is_one_line(living: Keeps, tenant: str) -> None:

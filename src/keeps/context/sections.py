@@ -103,6 +103,8 @@ def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) 
 
     if last is not None:
         for line in _lines(without_head(last.text)):
+            if is_smalltalk(line.removeprefix("(agent) ")):
+                continue
             add(line, 1.0, trusted=last.trusted, heading=f"Last conversation ({last.at.astimezone(zone):%Y-%m-%d})")
     if notes is None:
         return items
