@@ -298,7 +298,8 @@ def test_stdout_holds_the_answer_alone_and_stored_text_moves_no_cursor(cli: Cli)
     for level in ("debug", "info"):
         json.loads(cli("context", "what?", "--json", KEEPS_LOG_LEVEL=level).stdout)
     question = "What did I say on 2026-07-05?"
-    for zone, environment in (("Europe/Berlin", {}), (None, {"KEEPS_TIMEZONE": "+02:00"})):
+    cases: list[tuple[str | None, dict[str, Any]]] = [("Europe/Berlin", {}), (None, {"KEEPS_TIMEZONE": "+02:00"})]
+    for zone, environment in cases:
         options = ["--timezone", zone] if zone else []
         told = json.loads(cli("context", question, "--json", *options, **environment).stdout)
         assert told["since"] == "2026-07-04T22:00:00Z"
