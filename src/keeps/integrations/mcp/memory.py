@@ -43,7 +43,6 @@ from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Relation
 from keeps_client.models.common import MAX_LIMIT
-from keeps_client.models.context import ZONE_DESCRIPTION
 
 Kind = Literal["semantic", "episodic", "procedural"]
 Tags = Annotated[list[str] | None, Field(description="Only with one of these")]
@@ -249,7 +248,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         query: Annotated[Text, Field(description="What the user asks")],
         session_id: str | None = None,
         budget_tokens: Annotated[int, Field(ge=100, le=8_000)] = MOST_TOKENS - 200,
-        timezone: Annotated[str | None, Field(description=ZONE_DESCRIPTION)] = None,
+        timezone: Annotated[str | None, Field(description="Such as Europe/Rome")] = None,
     ) -> Annotated[CallToolResult, Built]:
         """What an answer needs to know, from all layers of memory, as text for a prompt."""
         built = await memory_of().context(query, session_id=session_id, budget_tokens=budget_tokens, timezone=timezone)
