@@ -53,6 +53,8 @@ MOST_ASKED = 1_200
 """Of a longer question, the words of so many characters are looked for: about as many as are searched at all. Its
 meaning is that of the whole."""
 BEHIND_WEIGHT = 0.5
+COMPARED, COMPARED_CHARACTERS = 40, 400
+"""So many of the best hits are compared with each other, by so much of their text."""
 SAME_MATTER_SIMILARITY = 0.55
 """Of 30 statements that change an earlier one, 22 are this similar to it; of 70,000 pairs of unrelated ones, 20 are."""
 SETTLE_SECONDS = 0.6
@@ -399,19 +401,18 @@ def _without_repeats(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _newer(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
-    """Map each statement of a user to the newest later one among the hits that is about the same matter."""
+    """Map each of a user's statements among the best hits to the newest later one about the same matter."""
     position = {ranking.rows.memory_id(each): each for each in ranking.order}
-    stated = [
-        hit.memory
-        for hit in hits
-        if hit.memory.role in (None, "user") and hit.memory_id in position and not only_asks(hit.memory.content)
-    ]
+    stated = [hit.memory for hit in hits[:COMPARED] if hit.memory.role in (None, "user") and hit.memory_id in position]
     stated.sort(key=lambda memory: memory.valid_from)
     vectors = ranking.candidates.sentences[[position[memory.memory_id] for memory in stated]]
-    similar = vectors @ vectors.T >= SAME_MATTER_SIMILARITY
-    terms = [frozenset(terms_of(memory.content)) for memory in stated]
+    similar = np.argwhere(np.triu(vectors @ vectors.T >= SAME_MATTER_SIMILARITY, 1)).tolist()
+    terms: dict[int, frozenset[str]] = {}
+    for place in {place for pair in similar for place in pair}:
+        content = stated[place].content
+        terms[place] = frozenset() if only_asks(content) else frozenset(terms_of(content[:COMPARED_CHARACTERS]))
     newer: dict[UUID, UUID] = {}
-    for older, later in np.argwhere(np.triu(similar, 1)).tolist():
+    for older, later in similar:
         one, other = stated[older], stated[later]
         if (
             one.user_id == other.user_id

@@ -50,11 +50,12 @@ _ASKS = re.compile(
 )
 """How a question or a request begins, also without a question mark."""
 _FRAGMENT_WORDS = 2
+_MARK = re.compile("[?？؟]")
 
 
 def only_asks(text: str) -> bool:
     """Return whether every sentence of a short text asks for something and none begins with what the speaker states."""
-    if len(text) > MAX_CHARACTERS:
+    if len(text) > MAX_CHARACTERS or (not _MARK.search(text) and not _ASKS.match(text)):
         return False
     sentences = [stripped for sentence in _SENTENCE.findall(text) if (stripped := sentence.strip())]
     asked = [sentence for sentence in sentences if sentence.endswith(("?", "？", "؟")) or _ASKS.match(sentence)]
