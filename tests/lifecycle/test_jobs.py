@@ -102,6 +102,30 @@ async def test_a_relevant_archived_memory_is_revived(living: Keeps, clock: Movin
     assert await living.lifecycle.run(tenant, "decay") is None, "a revived memory is fresh"
 
 
+async def test_a_readers_recall_revives_nothing_of_the_owner(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice, bob = living.memory(Scope(tenant, "alice")), living.memory(Scope(tenant, "bob"))
+    otto = await bob.remember("Otto broke his ankle skating.", kind="episodic", importance=0.1, visibility="tenant")
+    await bob.recall("Who broke an ankle skating?")  # counted while current
+    await archive(living, clock, tenant)
+    await alice.recall("Who broke an ankle skating?")
+    await living.access.flush()
+    assert (await bob.get(otto.memory_id)).archived_at is not None
+
+
+async def test_a_revival_is_dated_when_it_was_read(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    wrist = await alice.remember("Lena broke her wrist skating.", kind="episodic", importance=0.1)
+    await archive(living, clock, tenant)
+    archived = clock.now
+    clock.forward(days=2)
+    await alice.recall("Who broke a wrist skating?")
+    await living.access.flush()
+    restored = (await alice.history(wrist.memory_id))[-1]
+    assert (restored.type, restored.time) == ("memory.restored", clock.now)
+    before = await alice.recall("Who broke a wrist skating?", as_of=archived, include_archived=False)
+    assert before.hits == [], "the past stays as it was"
+
+
 async def test_irrelevant_hits_keep_fading(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     talk = await alice.remember("It rained on the tent all night.", kind="episodic", importance=0.5)

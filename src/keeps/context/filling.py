@@ -30,7 +30,7 @@ TOKENS, LIST_TOKENS = 400, 1_500
 """Tokens of memories that a question gets at most; a list, an overview or a comparison gets more."""
 LEAST_MEMORIES = 5
 """So many are told, however irrelevant: the answer may be among them."""
-FADED_RELEVANCE = 0.1
+FADED_RELEVANCE = 0.25
 """After the first memories, those less relevant than this share of the best are left out."""
 LINE_TOKENS = 150
 """A longer memory is cut at a sentence."""
@@ -60,8 +60,11 @@ def gather(
     if temporal is not None and temporal.hits:
         top = max(temporal.hits[0].score, 1e-9)
         heading = "" if read.since is None or read.until is None else span_name(read.since, read.until, asking.zone)
+        told = {hit.memory.session_id for hit in temporal.hits if hit.memory.content_type != "session_summary"}
         for hit in temporal.hits:
-            if hit.memory.kind == "episodic" and sections.says_nothing(hit.memory.content):
+            repeated = hit.memory.content_type == "session_summary" and hit.memory.session_id in told
+            empty = hit.memory.kind == "episodic" and sections.says_nothing(hit.memory.content)
+            if repeated or (empty and "asked" not in read):
                 continue
             value = hit.score / top
             item = sections.as_item(
@@ -76,6 +79,7 @@ def gather(
             [hit for hit in answer.hits if shown_last is None or hit.memory.content != shown_last.text],
             asking=asking.scope.user_id,
             temporal="temporal" in read,
+            with_questions="asked" in read,
             in_session=present,
             session_id=asking.request.session_id,
             zone=asking.zone,
@@ -124,6 +128,8 @@ class Filler:
         self._shorten(gathered.items, min(LINE_TOKENS, budget - frame - max(titles.values())))
         most = LIST_TOKENS if WIDE & {*read.names} else TOKENS
         ranked, irrelevant = (gathered.items, list[Item]()) if chosen else _by_rank(gathered.items, most)
+        sections.mark_earlier(ranked)
+        self._count(ranked)
         offers = [
             Offer(item.section, position, item.tokens, item.value, item.memory_id)
             for position, item in enumerate(ranked)

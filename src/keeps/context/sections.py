@@ -14,7 +14,8 @@ from keeps.context.smalltalk import is_smalltalk
 from keeps.db.session import Row
 from keeps.text.asks import only_asks
 from keeps.text.fences import one_line, reads_like_an_instruction, shown
-from keeps.text.trust import Origin, is_quotation, origin_of
+from keeps.text.trust import OUTDATED, Origin, is_quotation, origin_of
+from keeps.text.words import terms_of
 from keeps_client.models import Hit, Memory, Passage, SessionNotes, Source
 from keeps_client.models.context import SectionName
 
@@ -59,6 +60,10 @@ class Item:
     relevance: float | None = None
     newer_id: UUID | None = None
     """A later memory on the same matter."""
+    changed_by: Item | None = None
+    """The item of a later statement on the same matter."""
+    terms: frozenset[str] = frozenset()
+    """Stems of an appointment, by which a later one is recognised."""
     subject: tuple[str, str] | None = None
     """Entity and attribute of a fact that has one value at a time."""
     said: str = ""
@@ -128,6 +133,7 @@ def of_hits(
     in_session: Iterable[str],
     session_id: str | None,
     zone: tzinfo = UTC,
+    with_questions: bool = False,
 ) -> None:
     """What recall found, each in its section. What the conversation itself still holds is set aside."""
     top = max((hit.score for hit in hits), default=0.0) or 1e-9
@@ -139,7 +145,7 @@ def of_hits(
         memory = hit.memory
         if memory.content_type == "source":
             continue  # named in a section of its own
-        if memory.content_type == "session_summary" and not temporal and memory.session_id in told:
+        if memory.content_type == "session_summary" and memory.session_id in told:
             continue  # its messages are told in their own words
         share = max(0.0, hit.score / top)
         least = min(least, share if hit.relevance is None else hit.relevance)
@@ -148,7 +154,7 @@ def of_hits(
         if memory.session_id == session_id and session_id is not None and memory.content[:200] in present:
             gathered.aside.append((item, "in_session"))
         elif (item.section == "activity" and not temporal and share < RELEVANT_VALUE) or (
-            memory.kind == "episodic" and not temporal and says_nothing(memory.content)
+            memory.kind == "episodic" and not with_questions and says_nothing(memory.content)
         ):
             gathered.aside.append((item, "not_relevant"))
         else:
@@ -177,6 +183,8 @@ def as_item(
         content = without_head(content)
     elif passage is not None and len(content) > PASSAGE_FROM:
         content = _cut_out(content, passage)
+    for sentence, until in _outdated(memory.metadata):
+        content = content.replace(sentence, f"{sentence} (until {until})")
     who, said = "", ""
     if is_quotation(memory.metadata) and origin == "own":
         who = _speaker(memory.metadata) or _ROLES["user"]
@@ -194,7 +202,19 @@ def as_item(
     text = before + shown(content) if origin == "own" else shown(before + content, origin)
     worth = value if origin == "own" else OTHERS_VALUE * value
     subject = _subject(memory.value) if origin == "own" and is_quotation(memory.metadata) else None
-    return Item(chosen, text, worth, memory.memory_id, score, origin == "own", at, subject=subject, said=said)
+    dated = origin == "own" and is_quotation(memory.metadata) and memory.expires_at is not None
+    return Item(
+        chosen,
+        text,
+        worth,
+        memory.memory_id,
+        score,
+        origin == "own",
+        at,
+        terms=frozenset(terms_of(content)) if dated else frozenset(),
+        subject=subject,
+        said=said,
+    )
 
 
 def of_documents(hits: Sequence[Hit]) -> list[Item]:
@@ -260,7 +280,7 @@ def of_titles(passages: Sequence[Hit]) -> list[Item]:
 
 
 def newest_first(items: Sequence[Item]) -> list[Item]:
-    """Put newer statements before older ones on the same matter, and mark the older ones as earlier.
+    """Put newer statements before older ones on the same matter, and note with each older one what may have changed it.
 
     Both are told: it is not certain that the newer one has changed the older.
     """
@@ -272,18 +292,34 @@ def newest_first(items: Sequence[Item]) -> list[Item]:
             newest = facts.get(item.subject)
             if newest is None or (newest.at is not None and newest.at < item.at):
                 facts[item.subject] = item
+    dated = [item for item in items if item.terms]
     for older in items:
         newer = by_id.get(older.newer_id) if older.newer_id is not None else None
         if newer is None and older.subject is not None:
             newer = facts[older.subject]
+        if newer is None and older.terms:
+            newer = next((item for item in dated if _changes(item, older)), None)
         if newer is None or newer is older or newer.statement == older.statement:
             continue
-        older.text = EARLIER + older.text
+        older.changed_by = newer
         if newer.section == older.section and result.index(newer) > result.index(older):
             result.remove(newer)
             result.insert(result.index(older), newer)
             newer.relevance = newer.value = max(newer.value, older.value)
     return result
+
+
+def mark_earlier(items: Sequence[Item]) -> None:
+    """Mark statements as earlier that are told together with what may have changed them."""
+    told = {id(item) for item in items}
+    for item in items:
+        if item.changed_by is not None and id(item.changed_by) in told and not item.text.startswith(EARLIER):
+            item.text, item.tokens = EARLIER + item.text, 0
+
+
+def _changes(newer: Item, older: Item) -> bool:
+    """Return whether an appointment may replace an older one: they share two words."""
+    return newer.at is not None and older.at is not None and newer.at > older.at and len(newer.terms & older.terms) >= 2
 
 
 def without_doubles(gathered: Gathered) -> None:
@@ -364,13 +400,21 @@ def _subject(value: JsonValue) -> tuple[str, str] | None:
     return entity, attribute
 
 
+def _outdated(metadata: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return the sentences of a message that are true no longer, each with the day on which that was said."""
+    outdated = metadata.get(OUTDATED)
+    if not isinstance(outdated, dict):
+        return []
+    return [(str(sentence), str(until)[:10]) for sentence, until in outdated.items() if sentence]
+
+
 def _speaker(metadata: Mapping[str, object]) -> str:
     """The name of who said something, as it may stand in a prompt; empty where none is known."""
     speaker = metadata.get("speaker")
     if not isinstance(speaker, str) or reads_like_an_instruction(speaker):
         return ""
-    name = one_line(speaker[:80]).replace(":", " ").strip()
-    return "" if name.casefold() in _RESERVED else name
+    name = re.sub(r"[:()\[\]*<>]", " ", one_line(speaker[:80])).strip()
+    return "" if _RESERVED.intersection(re.findall(r"[^\W\d_]+", name.casefold())) else name
 
 
 def _section_of(memory: Memory) -> SectionName:

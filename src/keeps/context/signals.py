@@ -86,6 +86,12 @@ _COMPARED = re.compile(
     r" est|quelle est la différence|qu'est-ce qui est mieux)\b",
     re.IGNORECASE,
 )
+_ASKED = re.compile(
+    r"\b(?:(?:i|we) (?:\w+ )?ask(?:ed)?|(?:have|did) i (?:ever )?ask\w{0,2}|my (?:\w+ )?questions?|gefragt|meine fragen?"
+    r"|pregunt(?:é|ado)|mis preguntas?|demandé|mes questions?)\b",
+    re.IGNORECASE,
+)
+"""Asks for the questions that were asked."""
 _LIST = re.compile(
     r"\b(?:all|every|everything|everyone|everybody|list|overview|summari[sz]e|summary|recap|so far|what (?:do"
     r"|have) (?:you|we)"
@@ -114,7 +120,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """`names`: of smalltalk, follow_up, identity, data, temporal, multi_step, list. `since`, `until`: the time that is asked about,
+    """`names`: of smalltalk, follow_up, identity, data, temporal, multi_step, list, asked. `since`, `until`: the time that is asked about,
     where it is said. `parts`: of a question of several steps, each of them."""
 
     names: tuple[str, ...]
@@ -146,6 +152,8 @@ def read_signals(message: str, now: datetime, zone: tzinfo = UTC) -> Signals:
         names.append("multi_step")
     if _LIST.search(text):
         names.append("list")
+    if _ASKED.search(text):
+        names.append("asked")
     since, until = span or (None, None)
     return Signals(tuple(names), since, until, parts[:3] if len(parts) > 1 else ())
 

@@ -37,7 +37,9 @@ async def items(tx: Tx, request: ContextRequest, now: datetime, zone: tzinfo = U
     for item in every:
         if item.trusted:  # what a tool or page brought is told to who asks for it
             once.setdefault(item.statement, item)
-    return sections.newest_first(list(once.values()))
+    ordered = sections.newest_first(list(once.values()))
+    sections.mark_earlier(ordered)
+    return ordered
 
 
 def told(found: Sequence[Item], sources: Sequence[tuple[Source, bool]], wanted: Sequence[str] | None) -> list[Item]:

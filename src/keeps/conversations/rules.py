@@ -8,6 +8,7 @@ key holds the value, too: both statements stay, and are told with their dates.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import replace
 from datetime import datetime
 
@@ -188,7 +189,7 @@ _NO_LONGER = re.compile(
     rf" (?P<value>[^\s.,;:!?()]{{1,30}}(?: [^\s.,;:!?()]{{1,30}}){{0,5}}?)(?: (?:any ?more|any ?longer))?{_END}",
     re.IGNORECASE,
 )
-_OVER = r"(?: any ?more| any ?longer)"
+_OVER = r"(?: any ?more| any ?longer| after all)"
 _JUST = r"(?:(?:just|finally|recently|now|already|officially|actually|also|then|sadly|luckily) ){0,2}"
 _I_HAVE = rf"\bi(?:['’]ve| have)? {_JUST}"
 _I_AM = rf"\bi(?:['’]m| am) {_JUST}"
@@ -290,10 +291,12 @@ _READ: dict[str, re.Pattern[str]] = {
 a mood, or a date that passes. Passwords and codes are not here on purpose."""
 
 _SECRET = re.compile(
-    r"\b(?:passwor[dt]\w{0,3}|passcode|passphrase|pin|secret|token|api key|private key|credentials?|cvv|iban|ssn|code"
-    r"|kennwort|geheim\w{0,4}|contraseña|clave|mot de passe|secreto)\b",
+    r"\bpass(?:w\w*|code\w*|phrase\w*|wö\w*)|\b(?:pw|pwd|p[ .]?i[ .]?n|tan|secret\w*|tokens?|api[ -]?keys?|private keys?"
+    r"|access keys?|credentials?|cvv|cvc|iban|ssn|codes?|seed|recovery|social security|credit card|card number"
+    r"|kennw\w*|geheim\w*|contraseñas?|claves?|mots? de passe|secretos?)\b|\bsk-|\bghp_|\bakia|\d[\d -]{6,}\d",
     re.IGNORECASE,
 )
+_ADDRESS = re.compile(r"https?:|www\.|@|\b\w{2,}\.(?:com|net|org|io|dev|app|example|info|[a-z]{2})\b", re.IGNORECASE)
 _UNSURE = re.compile(
     r"\b(?:if|would|might|maybe|perhaps|rumou?r\w{0,3}|novel|story|game|film|movie|episode|example|joking|kidding"
     r"|wish|used to"
@@ -316,8 +319,8 @@ _HOW_MUCH = frozenset(
 
 
 def read_facts(text: str, most: int | None = None, *, said_at: datetime | None = None) -> list[Fact]:
-    """Return the facts of a text, in its order, and at most `most`. With `said_at`, also statements that are told until
-    the date ahead that they name."""
+    """Return the facts of a text, in its order, and at most `most`. With `said_at`, also sentences of a short message
+    that are kept as they are: instructions, health, appointments. A long message may be pasted."""
     beginning = text[:MAX_CHARACTERS]
     if _STRANGE.search(beginning):
         return []
@@ -330,32 +333,29 @@ def read_facts(text: str, most: int | None = None, *, said_at: datetime | None =
             if len(clause) <= LONGEST_CLAUSE and not reads_like_an_instruction(clause):
                 changed = [] if told else _changed(clause)
                 found += changed or ([] if doubtful else _in_clause(clause))
-        if not any(fact.sentence in sentence for fact in found):
-            found += _statement(sentence, alone=len(beginning) <= SHORT_MESSAGE, said_at=said_at)
+        if said_at is not None and len(text) <= SHORT_MESSAGE and not any(fact.sentence in sentence for fact in found):
+            found += _statement(sentence, said_at)
         if most is not None and len(found) >= most:
             break
     return found[:most]
 
 
-def _statement(sentence: str, *, alone: bool, said_at: datetime | None) -> list[Fact]:
-    """Return a sentence as a fact if it says how to answer, how the user's health is, or what happens on a date ahead.
-
-    `alone`: the message is short, so it is not pasted, and may say "from now on".
-    """
-    if len(sentence) > LONGEST_CLAUSE or _SECRET.search(sentence) or re.search(r"[?\"“”«»]", sentence):
+def _statement(sentence: str, said_at: datetime) -> list[Fact]:
+    """Return a sentence of a short message as a fact if it says how to answer, how the user's health is, or what happens
+    on a date ahead. Secrets, addresses and what reads like an attack are none."""
+    plain = unicodedata.normalize("NFKC", "".join(each for each in sentence if unicodedata.category(each) != "Cf"))
+    if len(plain) > LONGEST_CLAUSE or _SECRET.search(plain) or _ADDRESS.search(plain) or re.search(r"[?\"“”«»]", plain):
         return []
-    kind = lasting_kind(sentence)
-    plain = (
-        _FROM_NOW_ON.sub("", sentence) if alone and kind == "instruction" and _OF_ANSWERS.search(sentence) else sentence
-    )
-    if reads_like_an_instruction(plain):
+    kind = lasting_kind(plain)
+    answers = kind == "instruction" and _OF_ANSWERS.search(plain) is not None
+    if reads_like_an_instruction(_FROM_NOW_ON.sub("", plain) if answers else plain):
         return []
     fact = Fact(USER, STATEMENT, sentence, sentence, keyed_by_value=True)
-    own = _FIRST_PERSON.search(sentence) and not _DOUBTFUL.search(sentence)
-    if kind == "instruction" or (own and kind == "health"):
-        return [fact]
-    until = None if said_at is None else date_ahead(sentence, said_at)
-    return [] if until is None or _UNSURE.search(sentence) else [replace(fact, until=until)]
+    until = date_ahead(plain, said_at)
+    if until is not None:  # an appointment, whatever else it is
+        return [] if _UNSURE.search(plain) else [replace(fact, until=until)]
+    own = _FIRST_PERSON.search(plain) and not _DOUBTFUL.search(plain)
+    return [fact] if answers or (own and kind == "health") else []
 
 
 def _sentences(text: str) -> list[str]:

@@ -28,7 +28,7 @@ from keeps.sessions import store as sessions
 from keeps.sessions.notes import CONSOLIDATED_AFTER_END
 from keeps.sessions.service import SessionService
 from keeps.tenants.service import Introducer
-from keeps.text.trust import RULES, origin_of
+from keeps.text.trust import OUTDATED, RULES, origin_of
 from keeps_client.checked import validated
 from keeps_client.errors import NotFoundError
 from keeps_client.models import (
@@ -96,7 +96,11 @@ class ConversationService:
         for each in said:
             own = each.memory and each.message.role == "user" and _own(each.memory)
             told.append(
-                rules.read_facts(each.memory.content, FACTS_OF_A_MESSAGE, said_at=each.memory.valid_from or now)
+                rules.read_facts(
+                    each.memory.content,
+                    FACTS_OF_A_MESSAGE,
+                    said_at=None if each.message.speaker else each.memory.valid_from or now,
+                )
                 if each.memory and own
                 else []
             )
@@ -224,6 +228,8 @@ class ConversationService:
         """
         done: list[Receipt] = []
         for fact in facts:
+            if fact.until is not None and tx.scope.agent_bound:
+                continue  # an appointment of one agent would be in the way of the same one told to another
             if fact.ended:
                 done += await self._ended(tx, fact, trust, said_at)
                 continue
@@ -245,6 +251,8 @@ class ConversationService:
                 agent_id=agent_id,
             )
             done += await self._memory.apply(tx, await self._memory.prepare(tx.scope, [memory], index_now=False))
+            if held is not None:
+                await self._outdate(tx, held, said_at)
         return done
 
     async def _ended(self, tx: Tx, fact: Fact, trust: str, at: datetime) -> list[Receipt]:
@@ -257,7 +265,21 @@ class ConversationService:
             if stored.valid_to is None and _same_value(stored.value, fact.value):
                 change = MemoryChange(valid_to=at)
                 receipts.append(await self._memory.change(tx, stored.memory_id, change, if_version=None))
+                await self._outdate(tx, stored, at)
         return receipts
+
+    async def _outdate(self, tx: Tx, fact: MemoryRow, at: datetime) -> None:
+        """Note in the message that a fact was read in that its sentence is true no longer."""
+        source, said = fact.metadata.get("read_in"), fact.metadata.get("said")
+        if not isinstance(source, str) or not isinstance(said, str):
+            return
+        message = await memories.lock(tx, UUID(source))
+        if message is None or message.deleted_at is not None or said not in message.content:
+            return
+        outdated = message.metadata.get(OUTDATED)
+        known = outdated if isinstance(outdated, dict) else {}
+        metadata = {**message.metadata, OUTDATED: {**known, said: f"{at:%Y-%m-%d}"}}
+        await self._memory.change(tx, message.memory_id, MemoryChange(metadata=metadata), if_version=None)
 
     async def forget_what_was_made(self, tx: Tx, forgotten: MemoryRow, *, hard: bool) -> None:
         """Of a message that is being forgotten, in the same transaction: its conversation's notes, which are made again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from keeps_client.errors import KeepsError
 BATCH = 64
 RETRY_SECONDS = 5.0
 SETTLE_SECONDS = 3.0
+IN_VAIN_SECONDS, MOST_IN_VAIN = 30.0, 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Indexer:
         self._wake = asyncio.Event()
         self._turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
+        self._in_vain: dict[tuple[str, str], float] = {}
 
     def notice(self, scope: Scope) -> None:
         """This user has something to index."""
@@ -62,15 +65,23 @@ class Indexer:
             await self._batch_ended.wait()
 
     async def settled(self, scope: Scope, seconds: float) -> bool:
-        """Wait up to `seconds` for what this user has waiting. Return whether something waited."""
+        """Wait up to `seconds` for what this user has waiting. Return whether it was indexed meanwhile.
+
+        Who waited in vain does not wait again for a while, so that a long queue delays one answer and not all.
+        """
         user = scope.tenant_id, scope.user_id
         if user != self._current and user not in self._waiting:
+            return False
+        if self._in_vain.get(user, 0.0) > time.monotonic():
             return False
         try:
             async with asyncio.timeout(seconds):
                 await self.settle(scope)
         except TimeoutError:
-            pass
+            if len(self._in_vain) >= MOST_IN_VAIN:
+                self._in_vain.clear()
+            self._in_vain[user] = time.monotonic() + IN_VAIN_SECONDS
+            return False
         return True
 
     async def index_user(self, scope: Scope, progress: Callable[[int], None] | None = None) -> int:

@@ -307,11 +307,12 @@ async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
     )
 
 
-async def revive(tx: Tx, memory_ids: Collection[UUID]) -> None:
+async def revive(tx: Tx, memory_ids: Collection[UUID], at: datetime) -> None:
     """Take some of the user's own memories out of the archive."""
     rows = await tx.fetch(QUERIES["memories_lock_archived"], tx.scope.tenant_id, tx.scope.user_id, list(memory_ids))
     if rows:
-        await replace(tx, [Written(MemoryRow.read(row).evolve(archived_at=None)) for row in rows], "memory.restored")
+        revived = [Written(MemoryRow.read(row).evolve(archived_at=None)) for row in rows]
+        await replace(tx, revived, "memory.restored", at)
 
 
 JSON_COLUMNS = ("metadata", "value")

@@ -16,6 +16,8 @@ from keeps_client.models.recall import WEAK_RELEVANCE
 
 FLUSH_SECONDS = 5.0
 MAX_BUFFERED = 10_000
+REVIVED_AT_ONCE = 100
+"""So many of a user are revived in one transaction; the others when they are read again."""
 
 
 class AccessBuffer:
@@ -27,7 +29,7 @@ class AccessBuffer:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._reads: dict[tuple[str, str], dict[UUID, tuple[int, datetime]]] = {}
-        self._archived: set[UUID] = set()
+        self._archived: dict[tuple[str, str], set[UUID]] = {}
         self._size = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -43,7 +45,7 @@ class AccessBuffer:
                 reads[memory_id] = (1, at)
                 self._size += 1
                 if memory_id in archived:
-                    self._archived.add(memory_id)
+                    self._archived.setdefault((scope.tenant_id, scope.user_id), set()).add(memory_id)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._flush_later())
 
@@ -58,15 +60,16 @@ class AccessBuffer:
     async def flush(self) -> None:
         """Write the counts so far. Counts that cannot be written are dropped."""
         reads, self._reads, self._size = self._reads, {}, 0
-        archived, self._archived = self._archived, set()
+        archived, self._archived = self._archived, {}
         for (tenant_id, user_id), counted in reads.items():
+            revived = archived.get((tenant_id, user_id), set[UUID]())
             if counted:
                 try:
                     await self._database.write(
-                        Scope(tenant_id, user_id), lambda tx, c=counted: _write(tx, c, archived & c.keys())
+                        Scope(tenant_id, user_id), lambda tx, c=counted, a=revived: _write(tx, c, a)
                     )
                 except KeepsError:
-                    return
+                    continue
 
     async def close(self) -> None:
         if self._task is not None:
@@ -83,4 +86,4 @@ class AccessBuffer:
 async def _write(tx: Tx, counted: dict[UUID, tuple[int, datetime]], archived: Collection[UUID]) -> None:
     await store.count_access(tx, counted)
     if archived:
-        await store.revive(tx, archived)
+        await store.revive(tx, sorted(archived)[:REVIVED_AT_ONCE], max(at for _, at in counted.values()))

@@ -16,7 +16,6 @@ import numpy as np
 
 from keeps.recall import cues
 from keeps.recall.fusion import Candidates, Scores, normalise
-from keeps_client.models.recall import WEAK_RELEVANCE
 
 MANY_WORDS = 16
 HIT_WEIGHTS = {
@@ -56,6 +55,10 @@ KNOWN_BIAS = -10.2
 NOTHING_KNOWN_UNDER = -1.6
 """Log odds. Of answerable questions 2 % are less likely to be known, of those about nothing half that are about
 something else, and next to none that only miss."""
+UNKNOWN_CAP = 0.2
+"""Relevance of the best hits where probably nothing answers."""
+NEAR_ENOUGH = 0.4
+"""Mean of the best cosine and the best late interaction from which something is known, whatever the words say."""
 NEAR_FROM, NEAR_TO = 0.2, 0.7
 """The mean of cosine and late interaction that is no nearness at all, and full nearness."""
 
@@ -121,7 +124,7 @@ def relevances(candidates: Candidates, question: Question | None, *, nothing_kno
             log_odds += HIT_WEIGHTS[name] * values
         fitted = np.minimum(1 / (1 + np.exp(-log_odds)), FAR_CAP + CAP_BY_NEARNESS * near)
         by_words = np.where(known, np.round(fitted, 4), by_words)
-    return np.minimum(by_words, WEAK_RELEVANCE - 0.0001) if nothing_known else by_words
+    return np.minimum(by_words, UNKNOWN_CAP) if nothing_known else by_words
 
 
 def is_nothing_known(candidates: Candidates, question: Question | None) -> bool:
@@ -132,6 +135,8 @@ def is_nothing_known(candidates: Candidates, question: Question | None) -> bool:
     if not len(tokens) or question is None:
         return not len(vectors) and not candidates.words.max() > 0 and not candidates.key_match.any()
     vector = float(vectors.max()) if len(vectors) else 0.0
+    if (float(tokens.max()) + vector) / 2 >= NEAR_ENOUGH:
+        return False
     features = {
         "tokens": float(tokens.max()),
         "vector": vector,

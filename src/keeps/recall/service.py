@@ -38,7 +38,7 @@ from keeps.recall.rows import Rows, Turns
 from keeps.scope import Scope
 from keeps.text.asks import only_asks
 from keeps.text.searched import embedded_text
-from keeps.text.trust import is_quotation
+from keeps.text.trust import is_quotation, origin_of
 from keeps.text.words import language_of, terms_of
 from keeps.turns import acting_for, current_tenant
 from keeps_client.errors import KeepsError
@@ -53,6 +53,7 @@ MOST_ASKED = 1_200
 """Of a longer question, the words of so many characters are looked for: about as many as are searched at all. Its
 meaning is that of the whole."""
 BEHIND_WEIGHT = 0.5
+SUMMARIES = ("session_summary", "summary")
 COMPARED, COMPARED_CHARACTERS = 40, 400
 """So many of the best hits are compared with each other, by so much of their text."""
 SAME_MATTER_SIMILARITY = 0.55
@@ -403,7 +404,14 @@ def _without_repeats(hits: Sequence[Hit]) -> list[Hit]:
 def _newer(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
     """Map each of a user's statements among the best hits to the newest later one about the same matter."""
     position = {ranking.rows.memory_id(each): each for each in ranking.order}
-    stated = [hit.memory for hit in hits[:COMPARED] if hit.memory.role in (None, "user") and hit.memory_id in position]
+    stated = [
+        hit.memory
+        for hit in hits[:COMPARED]
+        if hit.memory.role in (None, "user")
+        and origin_of(hit.memory.role, hit.memory.source, hit.memory.metadata) == "own"
+        and hit.memory.content_type not in SUMMARIES
+        and hit.memory_id in position
+    ]
     stated.sort(key=lambda memory: memory.valid_from)
     vectors = ranking.candidates.sentences[[position[memory.memory_id] for memory in stated]]
     similar = np.argwhere(np.triu(vectors @ vectors.T >= SAME_MATTER_SIMILARITY, 1)).tolist()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from keeps.text.fences import one_line
 from keeps.text.importance import estimate_importance
 from keeps_client.models import Note, SessionNotes
 from keeps_client.models.conversations import NoteKind
@@ -88,10 +89,15 @@ def digest(notes: SessionNotes) -> str:
     """A conversation in a few lines: its summary, what was decided and is to do; or else what was said last."""
     lines = notes.summary.splitlines()
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: ")):
-        lines += [title + note.text for note in notes.items if note.kind == kind and f"- {note.text}" not in lines]
+        lines += [
+            title + one_line(note.text) for note in notes.items if note.kind == kind and f"- {note.text}" not in lines
+        ]
     if not lines:
         said = [note for note in notes.items if note.kind == "message" and note.role in ("user", "assistant")]
-        lines = [note.text if note.role == "user" else f"(agent) {note.text}" for note in said][-DIGESTED:]
+        lines = [
+            one_line(note.text) if note.role == "user" else f"(agent) {one_line(note.text)}"
+            for note in said[-DIGESTED:]
+        ]
     return "\n".join(lines)
 
 

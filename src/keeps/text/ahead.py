@@ -22,7 +22,8 @@ _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th|er|\.)?(?: of| de)? {_MON
 _MONTH_DAY = re.compile(rf"\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (20\d\d))?")
 _MONTH_YEAR = re.compile(rf"\b{_MONTH}(?: de)? (20\d\d)\b")
 _NEXT_DAY = re.compile(
-    r"\b(?:is|on|by|until|till|this|next|coming|due|am|bis|nächsten|kommenden|el|este|próximo|hasta el|ce|avant|d'ici) "
+    r"\b(?:is|to|on|by|until|till|this|next|coming|due|am|bis|nächsten|kommenden|el|este|próximo|hasta el|ce"
+    r"|avant|d'ici) "
     rf"{one_of(_WEEKDAY)}\b"
 )
 _RELATIVE: tuple[tuple[re.Pattern[str], int], ...] = tuple(

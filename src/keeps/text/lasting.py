@@ -67,6 +67,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r" cholesterol|gluten|lactose|vegan|vegetarian|kosher|halal"
             r"|fused|hernia|osteo\w{1,8}|sciatica|glaucoma|tinnitus|eczema|psoriasis|hay fever|panic"
             r" attacks?|insomnia|seizures?)\b"
+            r"|\bi (?:don't|do not|never) (?:eat|drink) (?!that|it|here|there|yet|until|much)\w"
             r"|\bi can(?:'t|not) (?:eat|have|drink|tolerate|digest|lift|walk|hear)\b|\bi (?:take|'m on|am on|need)"
             r" \w{1,20}(?: \w{1,20}){0,3} (?:every|each|twice|once|daily|three times)\b"
             r"|\bgives? me (?:a rash|hives|migraines?|cramps)\b|\bmy"
