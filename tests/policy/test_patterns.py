@@ -23,7 +23,7 @@ import pytest
 import keeps
 import keeps_client
 
-SECONDS = 0.25
+SECONDS = 1.0
 LENGTH = 15_000
 PAIR_LENGTH = 7_500
 _CATEGORIES = {

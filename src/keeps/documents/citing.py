@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 from keeps.documents.store import Around
 from keeps.recall.passages import Span, sentences_of
@@ -35,7 +35,8 @@ def _beginning(content: str, start: int, breaks: list[int]) -> int:
     while index:
         begin, end = parts[index - 1]
         start = parts[index][0]
-        opens_page = any(end <= offset <= start for offset in breaks)
+        page_break = bisect_left(breaks, end)
+        opens_page = page_break < len(breaks) and breaks[page_break] <= start
         if not opens_page or not _runs_on(content[begin:end], content[start:]):
             break
         index -= 1

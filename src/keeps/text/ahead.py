@@ -18,7 +18,9 @@ _MONTH_NUMBER = {name: number for number, names in enumerate(MONTHS, 1) for name
 _WEEKDAY = {name: number for number, names in enumerate(DAYS) for name in names}
 _MONTH = one_of(_MONTH_NUMBER)
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
-_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th|er|\.)?(?: of| de)? {_MONTH}\b(?:,?(?: de)? (20\d\d))?")
+_DAY_MONTH = re.compile(
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th|er|\.)?(?: of| de)? {_MONTH}\b(?:,?(?: de)? (20\d\d)\b|(?!,?(?: de)? \d{{4}}))"
+)
 _MONTH_DAY = re.compile(rf"\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (20\d\d))?")
 _MONTH_YEAR = re.compile(rf"\b{_MONTH}(?: de)? (20\d\d)\b")
 _NEXT_DAY = re.compile(
