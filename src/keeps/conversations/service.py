@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from pydantic import JsonValue
+
 from keeps.cache.redis import RedisCache, session_key
 from keeps.clock import Clock
 from keeps.conversations import rules
@@ -277,8 +279,9 @@ class ConversationService:
         if message is None or message.deleted_at is not None or said not in message.content:
             return
         outdated = message.metadata.get(OUTDATED)
-        known = outdated if isinstance(outdated, dict) else {}
-        metadata = {**message.metadata, OUTDATED: {**known, said: f"{at:%Y-%m-%d}"}}
+        known: dict[str, JsonValue] = dict(outdated) if isinstance(outdated, dict) else {}
+        known[said] = f"{at:%Y-%m-%d}"
+        metadata: dict[str, JsonValue] = {**message.metadata, OUTDATED: known}
         await self._memory.change(tx, message.memory_id, MemoryChange(metadata=metadata), if_version=None)
 
     async def forget_what_was_made(self, tx: Tx, forgotten: MemoryRow, *, hard: bool) -> None:
