@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 
@@ -35,6 +36,9 @@ FADED_RELEVANCE = 0.25
 LINE_TOKENS = 150
 """A longer memory is cut at a sentence."""
 CUT = " […]"
+FENCE_END, SENTENCE_ENDS = "»]", tuple(".!?。！？")
+CHARACTERS_A_TOKEN = 12
+"""At most so many characters of a text are looked at for each token that it may take."""
 RANKED: tuple[SectionName, ...] = ("long_term", "conversations", "activity", "skills")
 """Sections whose memories compete for the same tokens, by their rank."""
 WIDE = frozenset(("list", "multi_step", "identity", "data"))
@@ -200,14 +204,24 @@ class Filler:
                 item.text, item.tokens = self._cut(item.text, max(most, 1))
 
     def _cut(self, text: str, most: int) -> tuple[str, int]:
-        ends = [match.end() for match in _CUTS.finditer(text)]
-        counts = self._counter.count([f"- {text[:end].rstrip()}{CUT}\n" for end in ends])
-        fitting = [(end, tokens) for end, tokens in zip(ends, counts, strict=True) if tokens <= most]
-        whole = [(end, tokens) for end, tokens in fitting if text[end - 1 : end] in ".!?。！？"]
+        """Return the longest beginning that ends at a sentence or a word and fits, with its tokens.
+
+        A fence stays closed. Where not even the first word fits, the whole text is returned.
+        """
+        close = FENCE_END if text.endswith(FENCE_END) else ""
+        text = text.removesuffix(close)
+        ends = [match.end() for match in _CUTS.finditer(text[: most * CHARACTERS_A_TOKEN])]
+
+        def counted(end: int) -> int:
+            return self._counter.count([f"- {text[:end].rstrip()}{CUT}{close}\n"])[0]
+
+        fitting = bisect_right(ends, most, key=counted)
         if not fitting:
-            return text, self._counter.count([f"- {text}\n"])[0]
-        end, tokens = whole[-1] if whole and 2 * whole[-1][1] >= most else fitting[-1]
-        return f"{text[:end].rstrip()}{CUT}", tokens
+            return text + close, self._counter.count([f"- {text}{close}\n"])[0]
+        end = ends[fitting - 1]
+        whole = next((each for each in reversed(ends[:fitting]) if text[each - 1 : each] in SENTENCE_ENDS), 0)
+        end = whole if 2 * whole >= end else end
+        return f"{text[:end].rstrip()}{CUT}{close}", counted(end)
 
     def _fitted(self, items: list[Item], budget: int, begin: str, *, always: bool) -> tuple[str, int, list[Item]]:
         """The rendered text, its tokens, and its items: while headings of days make it too long, the least of them

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from itertools import islice
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -35,7 +36,7 @@ RELEVANT_VALUE = 0.6
 TITLES_NAMED = 4
 OTHERS_VALUE = 0.7
 EARLIER = "(earlier) "
-SHORTEST_QUOTATION, LEAST_WORDS = 20, 3
+SHORTEST_QUOTATION, LEAST_WORDS, MOST_OUTDATED = 20, 3, 20
 _WORD = re.compile(r"\w+")
 SEVERAL_VALUES = frozenset(("allergy", "preference", "liking", "dislike", "tool", "statement"))
 """Attributes of facts that may have several values at a time."""
@@ -183,8 +184,8 @@ def as_item(
         content = without_head(content)
     elif passage is not None and len(content) > PASSAGE_FROM:
         content = _cut_out(content, passage)
-    for sentence, until in _outdated(memory.metadata):
-        content = content.replace(sentence, f"{sentence} (until {until})")
+    if origin == "own":
+        content = _with_ends(content, memory.metadata)
     who, said = "", ""
     if is_quotation(memory.metadata) and origin == "own":
         who = _speaker(memory.metadata) or _ROLES["user"]
@@ -400,12 +401,21 @@ def _subject(value: JsonValue) -> tuple[str, str] | None:
     return entity, attribute
 
 
-def _outdated(metadata: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return the sentences of a message that are true no longer, each with the day on which that was said."""
+def _with_ends(content: str, metadata: Mapping[str, object]) -> str:
+    """Return a message whose outdated sentences say until when they were true.
+
+    Metadata may hold anything: each sentence counts once, where it stands in the original, and only a few do.
+    """
     outdated = metadata.get(OUTDATED)
     if not isinstance(outdated, dict):
-        return []
-    return [(str(sentence), str(until)[:10]) for sentence, until in outdated.items() if sentence]
+        return content
+    ends: dict[int, str] = {}
+    for sentence, until in islice(outdated.items(), MOST_OUTDATED):
+        if isinstance(sentence, str) and isinstance(until, str) and sentence and (at := content.find(sentence)) >= 0:
+            ends[at + len(sentence)] = until[:10]
+    for end in sorted(ends, reverse=True):
+        content = f"{content[:end]} (until {ends[end]}){content[end:]}"
+    return content
 
 
 def _speaker(metadata: Mapping[str, object]) -> str:
