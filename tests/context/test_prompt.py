@@ -301,6 +301,19 @@ async def test_a_superseded_sentence_says_until_when(living: Keeps, clock: Movin
     assert (await living.events.verify(alice.scope)).equal
 
 
+@pytest.mark.parametrize("given", [{"outdated_sentences": "mine"}, {"filler": "x" * 65_500}])
+async def test_a_callers_metadata_stays_and_costs_no_exchange(
+    living: Keeps, clock: MovingClock, tenant: str, given: dict[str, str]
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    said = [{"role": "user", "content": "I live in Bristol.", "metadata": given}]
+    stored = await alice.store_exchange(said, session_id="s1")
+    clock.forward(days=3)
+    changed = await alice.store_exchange([{"role": "user", "content": "I live in York now."}], session_id="s2")
+    assert [receipt.memory.content for receipt in changed.facts if receipt.memory] == ["I live in York now."]
+    assert (await alice.get(stored.messages[0].memory_id)).metadata == given
+
+
 async def test_a_later_appointment_marks_the_earlier(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     first, later = "My dentist appointment is on 20 March.", "The dentist moved my appointment to 24 March."
@@ -343,7 +356,7 @@ async def test_hostile_metadata_makes_no_prompt_long(living: Keeps, tenant: str)
     outdated: dict[str, Any] = {letter: letter * 5 for letter in "untilaeo(x) "} | {"": "x", "boat": 7}
     for owner in (alice, bob):
         text = "aeiou " * 100 + owner.scope.user_id
-        await owner.remember(text, visibility="tenant", metadata={"outdated": outdated})
+        await owner.remember(text, visibility="tenant", metadata={"outdated_sentences": outdated})
     found = await alice.context("aeiou")
     assert "aeiou" in found.text
     assert len(found.text) < 5_000

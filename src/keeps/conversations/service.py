@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from keeps.cache.redis import RedisCache, session_key
 from keeps.clock import Clock
@@ -278,11 +278,15 @@ class ConversationService:
         message = await memories.lock(tx, UUID(source))
         if message is None or message.deleted_at is not None or said not in message.content:
             return
-        outdated = message.metadata.get(OUTDATED)
-        known: dict[str, JsonValue] = dict(outdated) if isinstance(outdated, dict) else {}
-        known[said] = f"{at:%Y-%m-%d}"
-        metadata: dict[str, JsonValue] = {**message.metadata, OUTDATED: known}
-        await self._memory.change(tx, message.memory_id, MemoryChange(metadata=metadata), if_version=None)
+        outdated = message.metadata.get(OUTDATED, {})
+        if not isinstance(outdated, dict):
+            return  # the caller's own
+        metadata: dict[str, JsonValue] = {**message.metadata, OUTDATED: {**outdated, said: f"{at:%Y-%m-%d}"}}
+        try:
+            change = MemoryChange(metadata=metadata)
+        except ValidationError:
+            return  # the caller's metadata leaves no room
+        await self._memory.change(tx, message.memory_id, change, if_version=None)
 
     async def forget_what_was_made(self, tx: Tx, forgotten: MemoryRow, *, hard: bool) -> None:
         """Of a message that is being forgotten, in the same transaction: its conversation's notes, which are made again

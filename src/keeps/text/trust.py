@@ -11,8 +11,8 @@ TRUSTED = frozenset((None, "user", "agent", "own", "high"))
 """What `metadata.trust` may say of one's own words; anything else means that they came from outside."""
 RULES = "rules"
 """`metadata.read_by` of a fact that rules read; its text is the clause in which it was said."""
-OUTDATED = "outdated"
-"""`metadata.outdated` of a message: its sentences that are true no longer, with the day."""
+OUTDATED = "outdated_sentences"
+"""`metadata.outdated_sentences` of a message: its sentences that are true no longer, with the day."""
 _FROM_OUTSIDE = re.compile(r"(?:tool|web|page|e?mail|mcp|file|ftp|https?)\s{0,5}:", re.IGNORECASE)
 
 
