@@ -48,8 +48,8 @@ def test_short_texts(text: str, tokens: int) -> None:
 
 
 @pytest.mark.parametrize("letter", ["a", "A", "ก", "龘", "ቤ", "🎂", " ", "\n", "7", "===-", "Aก", "\U000f0000", "a "])
-def test_a_million_of_one_letter_is_counted(letter: str) -> None:
-    text = letter * (1_000_000 // len(letter))
+def test_long_run_of_one_letter_is_counted(letter: str) -> None:
+    text = letter * (200_000 // len(letter))
     (tokens,) = COUNTER.count([text])
     assert len(text) / 130 <= tokens <= len(text.encode())
 

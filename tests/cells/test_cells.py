@@ -155,7 +155,10 @@ async def test_a_tenant_that_is_erased_and_comes_again_comes_to_the_same_cell(
 def nobody(_: Progress) -> None: ...
 
 
-async def test_a_move_under_writers_loses_and_doubles_nothing(two: Two, server: EmbeddedPostgres, shared: Any) -> None:
+@pytest.mark.parametrize("moves", [1, pytest.param(3, marks=pytest.mark.load)])
+async def test_a_move_under_writers_loses_and_doubles_nothing(
+    two: Two, server: EmbeddedPostgres, shared: Any, moves: int
+) -> None:
     await two.cells.set_weight("second", 0)
     alice = two.keeps.memory(Scope("acme", "alice"))
     for number in range(20):
@@ -183,7 +186,7 @@ async def test_a_move_under_writers_loses_and_doubles_nothing(two: Two, server: 
 
         following = asyncio.create_task(follow())
         tasks = [asyncio.create_task(each) for each in (write(two.keeps, "bob"), write(other, "carol"), read())]
-        for target in ("second", "main", "second"):
+        for target in ("second", "main", "second")[:moves]:
             done = await two.cells.move("acme", target, nobody)
             assert done.left == {}
             assert done.rows["memories"] >= 20

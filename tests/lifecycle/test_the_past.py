@@ -85,7 +85,7 @@ async def _change(memory: LocalMemory, pick: random.Random, ids: list[Any], enti
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_later_jobs_change_no_past(living: Keeps, clock: MovingClock, seed: int) -> None:
     await check_history(living, clock, seed)
 

@@ -136,7 +136,7 @@ def _address(path: str) -> str:
     return re.sub(r"{(\w+)}", lambda found: given.get(found[1], "alices"), path)
 
 
-@pytest.mark.parametrize(("every", "few"), [(16, 1), pytest.param(4, 2, marks=pytest.mark.load)])
+@pytest.mark.parametrize(("every", "few"), [(40, 1), pytest.param(4, 2, marks=pytest.mark.load)])
 async def test_hostile_text_in_every_place_holds_nobody_up(secured_url: str, tenant: str, every: int, few: int) -> None:
     with unwatched():
         requests = list(_hostile(every, few))
