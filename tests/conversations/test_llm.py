@@ -106,11 +106,29 @@ async def test_what_no_message_says_is_dropped_and_no_id_can_be_made_up(
         fact(1, "", "Whitby"),
         fact(1, "pets", "two hens", confidence=0.1),
         {**fact(1, "mother", "Whitby"), "entity": "Queen Ann"},
+        fact(1, "pet", "hen"),
         fact(1, "sea", "Whitby", same_as=77),
     ]
     script.answers = [{"facts": lies, "summary": ""}]
     facts, _ = await consolidated(keeps, clock, tenant)
     assert facts == ["The user's sea is Whitby."], "a number that names no known fact names a new one"
+
+
+async def test_fact_carries_the_sentence_that_it_was_read_in(
+    keeps: Keeps, script: Script, clock: MovingClock, tenant: str
+) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    text = "We no longer go to Hull by train. My bike is from Dr. Kern in St. Gallen. I keep two hens."
+    await alice.store_exchange([{"role": "user", "content": text}], session_id="s1")
+    script.answers = [{"facts": [fact(1, "bike", "Dr. Kern in St. Gallen"), fact(1, "pets", "two hens", ended=True)]}]
+    await alice.end_session("s1")
+    clock.forward(hours=2)
+    await keeps.lifecycle.run(tenant, "sessions")
+    page = await alice.list(filters={"namespace": {"eq": "facts"}, "key": {"eq": "user/bike"}})
+    (bike,) = page.items
+    assert "My bike is from Dr. Kern in St. Gallen." in str(bike.metadata["said"])
+    pets = await alice.list(filters={"namespace": {"eq": "facts"}, "key": {"eq": "user/pets"}})
+    assert pets.items == [], "another sentence says that something is over"
 
 
 async def test_a_known_fact_is_named_by_its_number_and_superseded(
