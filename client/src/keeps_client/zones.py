@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, StringConstraints
 
+_OF_THE_MACHINE = frozenset({"localtime", "posixrules", "Factory", "posix", "right"})
+"""Files beside the zones: what they hold depends on the machine, or on leap seconds."""
 _OFFSET = re.compile(r"(?:UTC)?([+-])(\d{2}):?(\d{2})")
 
 
@@ -21,6 +23,8 @@ def zone_of(name: str) -> tzinfo:
         if length < timedelta(days=1) and int(found[3]) < 60:
             return timezone(-length if found[1] == "-" else length)
     try:
+        if name.split("/")[0] in _OF_THE_MACHINE:
+            raise KeyError(name)
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError):  # KeyError: no such zone; OSError: a folder of zones, such as Europe
         raise ValueError(

@@ -18,7 +18,7 @@ from keeps.text.fences import reads_like_an_instruction
 from keeps.text.lasting import lasting_kind
 from keeps.text.names import SENTENCE_END
 
-MAX_CHARACTERS = 8_000
+MAX_CHARACTERS = 5_000
 SHORT_MESSAGE = 200
 SHORTEST, LONGEST, LONGEST_CLAUSE = 8, 400, 200
 """Characters of a sentence, and of a clause, in which a fact is read."""
