@@ -379,3 +379,31 @@ async def test_a_fence_that_is_cut_stays_closed(living: Keeps, tenant: str) -> N
     fenced = [line for line in lines(text) if "untrusted text" in line]
     assert fenced
     assert all(line.endswith("»]") for line in fenced)
+
+
+async def test_last_conversation_is_told_where_no_memory_answers(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    for session, text in (("s1", "I bought a used ThinkPad for 450 euros."), ("s2", "The sea was rough at Whitby.")):
+        await alice.store_exchange([{"role": "user", "content": text}], session_id=session)
+        await alice.end_session(session)
+    await living.indexer.settle(alice.scope)
+    for message in ("continue", "What does the mayor of Tokyo earn?"):
+        assert "## Last conversation" in (await alice.context(message, session_id="s3")).text
+    answered = (await alice.context("Which laptop did I buy?", session_id="s3")).text
+    assert "ThinkPad" in answered
+    assert "## Last conversation" not in answered
+
+
+async def test_summary_of_what_the_agent_said_names_the_agent(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    said = {"role": "assistant", "content": "The ferry to Whitby leaves at nine from pier seven."}
+    await alice.store_exchange([said], session_id="s1")
+    await alice.end_session("s1")
+    clock.forward(hours=2)
+    await living.lifecycle.run(tenant, "sessions")
+    for memory in (await alice.list(filters={"content_type": {"eq": "message"}})).items:
+        await alice.forget(memory.memory_id)
+    await alice.store_exchange([{"role": "user", "content": "Good morning."}], session_id="s2")
+    await living.indexer.settle(alice.scope)
+    text = (await alice.context("When does the ferry to Whitby leave?", session_id="s2")).text
+    assert "- Agent (2026-03-02): The ferry to Whitby leaves at nine from pier seven." in text

@@ -94,6 +94,22 @@ async def test_what_keeps_put_into_the_prompt_is_not_stored_again(living: Keeps,
     assert (receipt.recalled, receipt.notes.message_count) == (2, 1)
 
 
+async def test_what_everybody_has_to_do_is_no_open_item(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    await alice.store_exchange(
+        said("My uncle grills in the snow and everyone has to pretend it is fun."), session_id="s"
+    )
+    assert {note.kind for note in (await alice.session_notes("s")).items} == {"message"}
+
+
+async def test_pasted_text_of_a_task_is_no_appointment(living: Keeps, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    tasks = ("turn this into a tweet: we are open from 1 April to 5 May", "Fix these lines: the party is on 3 May")
+    assert (await alice.store_exchange(said(*tasks), session_id="s")).facts == ()
+    (receipt,) = (await alice.store_exchange(said("Remember this: I'm allergic to nuts."), session_id="s")).facts
+    assert receipt.memory is not None
+
+
 async def test_notes_roll_on_and_can_be_made_again_from_the_messages(
     living: Keeps, clock: MovingClock, tenant: str
 ) -> None:

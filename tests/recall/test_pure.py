@@ -402,6 +402,8 @@ def candidates(count: int, seed: int) -> fusion.Candidates:
     return fusion.Candidates(
         graph=np.zeros(count),
         archived=np.zeros(count),
+        message=np.round(array()),
+        assistant=np.round(array()),
         asks=np.zeros(count),
         repeats=np.zeros(count),
         keys=[bytes([n]) * 16 for n in range(count)],

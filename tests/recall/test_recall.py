@@ -481,7 +481,7 @@ async def test_what_answers_a_question_of_the_other_is_lifted_by_it(memory: Loca
         await memory.remember(text, kind="episodic", session_id="s1", valid_from=moment, index="now")
     for number in range(20):
         await memory.remember(f"The weather of day {number} was fine.", kind="episodic", session_id="s2", index="now")
-    hits = (await memory.recall("What happened at the cello lesson?", explain=True, limit=20)).hits
+    hits = (await memory.recall("What happened at the cello lesson?", explain=True, limit=30)).hits
     parts = {hit.memory.content: {part.name: part.points for part in _parts(hit)} for hit in hits}
     assert {hit.memory.content for hit in hits[:2]} == {*said[:2]}
     assert parts[said[1]]["neighbours"] > 1.5 * parts[said[2]]["neighbours"]

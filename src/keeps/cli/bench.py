@@ -72,6 +72,16 @@ def relevance(
 
 
 @bench_app.command()
+def order(
+    data: Annotated[Path, typer.Option(help="The folder with the scorers and their data.")],
+    fit: Annotated[bool, typer.Option(help="Write the fitted trees into the source tree.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Recall of the sum of all parts, and of the order that the fitted trees make of it, by conversations left out."""
+    raise typer.Exit(_benchmark("order").run(data, fit=fit, as_json=as_json))
+
+
+@bench_app.command()
 def awareness(as_json: Json = False) -> None:
     """Whether the right one of 1,000 sources is named, and what it costs. Exit code 1 below 90 of 100."""
     raise typer.Exit(_benchmark("awareness").run(as_json=as_json))

@@ -15,6 +15,7 @@ from keeps.context.budget import Offer, allocate, shares
 from keeps.context.sections import TITLES, Gathered, Item, Last
 from keeps.context.signals import Signals
 from keeps.conversations.service import CONTEXT_BEGIN, CONTEXT_END
+from keeps.recall.service import CLEAR_RELEVANCE
 from keeps_client.models import (
     ContextItem,
     ContextResult,
@@ -58,7 +59,8 @@ def gather(
     """Return everything that the sources found, as items of sections."""
     gathered = Gathered()
     begun = notes is not None and notes.message_count > 0
-    shown_last = None if begun else last
+    in_span = temporal is not None and bool(temporal.hits)
+    shown_last = None if begun or in_span or _is_clear(answers) else last
     gathered.items += sections.of_notes(notes, shown_last, asking.zone)
     gathered.items += facts
     if temporal is not None and temporal.hits:
@@ -95,6 +97,11 @@ def gather(
     sections.without_doubles(gathered)
     gathered.items = sections.newest_first(gathered.items)
     return gathered
+
+
+def _is_clear(answers: Sequence[RecallResult]) -> bool:
+    """Return whether a memory answers the question; then the last conversation has nothing to add to it."""
+    return any((hit.relevance or 0.0) >= CLEAR_RELEVANCE for answer in answers for hit in answer.hits)
 
 
 def span_name(since: datetime, until: datetime, zone: tzinfo) -> str:

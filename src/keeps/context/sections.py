@@ -36,6 +36,8 @@ RELEVANT_VALUE = 0.6
 TITLES_NAMED = 4
 OTHERS_VALUE = 0.7
 EARLIER = "(earlier) "
+BY_AGENT = "(agent) "
+"""How a summary marks what the agent said."""
 SHORTEST_QUOTATION, LEAST_WORDS, MOST_OUTDATED = 20, 3, 20
 _WORD = re.compile(r"\w+")
 SEVERAL_VALUES = frozenset(("allergy", "preference", "liking", "dislike", "tool", "statement"))
@@ -109,7 +111,7 @@ def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) 
 
     if last is not None:
         for line in _lines(without_head(last.text)):
-            if is_smalltalk(line.removeprefix("(agent) ")):
+            if is_smalltalk(line.removeprefix(BY_AGENT)):
                 continue
             add(line, 1.0, trusted=last.trusted, heading=f"Last conversation ({last.at.astimezone(zone):%Y-%m-%d})")
     if notes is None:
@@ -180,8 +182,11 @@ def as_item(
     origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
     chosen = section or _section_of(memory)
     content = memory.content
+    agent_said = False
     if memory.content_type == "session_summary":
-        content = without_head(content)
+        lines = _lines(without_head(content))
+        agent_said = all(line.startswith(BY_AGENT) for line in lines)
+        content = " ".join(line.removeprefix(BY_AGENT) if agent_said else line for line in lines)
     elif passage is not None and len(content) > PASSAGE_FROM:
         content = _cut_out(content, passage)
     if origin == "own":
@@ -190,7 +195,7 @@ def as_item(
     if is_quotation(memory.metadata) and origin == "own":
         who = _speaker(memory.metadata) or _ROLES["user"]
     elif memory.content_type == "session_summary":
-        who = "Conversation"
+        who = _ROLES["assistant"] if agent_said else "Conversation"
     elif memory.kind == "episodic" and memory.content_type not in ACTIVITIES:
         who = _speaker(memory.metadata) or _ROLES.get(memory.role or "", "")
     if origin == "own" and (memory.kind == "semantic" or memory.role == "user" or is_quotation(memory.metadata)):

@@ -71,6 +71,8 @@ _LATER = re.compile(r"\b(?:will|next (?:week|month|year)|soon|tomorrow)\b", re.I
 _STRANGE = re.compile(
     r"^\W{0,5}(?:please )?(?:write|draft|translate|rewrite|proofread|compose|paraphrase|continue|correct|summari[sz]e"
     r"|explain|review|reply to|respond to)\b|:[ \t]{0,5}\n"
+    r"|^\W{0,5}(?:please |can you |could you )?(?!(?:remember|note|know|keep|store|save)\b)[a-z]{2,12}"
+    r" (?:this|these|it|the following)\b[^.:!?\n]{0,60}:"
     r"|\b(?:this|following|below)(?: \w{1,12})? (?:page|e?-?mail|text|message|letter|article|post|document|bio"
     r"|profile|thread"
     r"|review|paragraph|sentence)\b"

@@ -76,7 +76,8 @@ class Candidates:
 
     `words`: the share of the question's words that each holds, by their rarity, 0 to 1. `centred`: the similarity
     without what the candidates have in common. `session`, `session_tokens`: of the whole conversation, 0 to 1.
-    `begins`: when each began to be true, as a number that grows with time.
+    `begins`: when each began to be true, as a number that grows with time. `message`, `assistant`: 1 for a message of a
+    conversation, and for one by the assistant.
     """
 
     keys: list[bytes]
@@ -99,6 +100,8 @@ class Candidates:
     key_match: Scores
     graph: Scores
     archived: Scores
+    message: Scores
+    assistant: Scores
     begins: npt.NDArray[np.int64]
     sentences: npt.NDArray[np.float32]
     beside: Beside

@@ -127,6 +127,8 @@ def measure(
         key_match=_floats(each in keys for each in rows.ids) if keys else np.zeros(count),
         graph=_floats(graph.get(each, 0.0) for each in rows.ids) if graph else np.zeros(count),
         archived=_floats(rows.archived),
+        message=_floats(session is not None for session in rows.sessions),
+        assistant=_floats(role == "assistant" for role in rows.roles),
         begins=rows.of("begins"),
         sentences=read.sentences,
         beside=_beside(rows, turns, fusion.faded(read.token_counts)),

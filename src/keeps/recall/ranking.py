@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from keeps.recall import fusion
+from keeps.recall import fusion, ordering
 from keeps.recall.arms import Found
 from keeps.recall.fusion import Candidates, Part, Scores
 from keeps.recall.relevance import is_nothing_known, question_of, relevances
@@ -17,6 +17,9 @@ from keeps.recall.rows import Rows
 from keeps.recall.updates import STATEMENTS, Told, latest_first
 from keeps.recall.words import Holders
 from keeps_client.models import Explanation, Memory, RecallRequest, Tier
+
+LEAST_SHARE = 0.01
+"""Points from which a share of the fitted correction is explained by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Ranking:
     relevance: Scores
     nothing_known: bool
     similarity: Scores
+    features: Scores | None
 
     @classmethod
     def of(
@@ -53,6 +57,11 @@ class Ranking:
         dropped: bool,
     ) -> Ranking:
         parts = fusion.weigh(candidates)
+        features: Scores | None = None
+        if ordering.applies(candidates):
+            words = len(request.query.split())
+            features = ordering.features_of(candidates, parts, memories=found.total, question_words=words)
+            parts.append(ordering.correction(candidates, features))
         question = question_of(request.query, found.total, found.idf)
         nothing_known = is_nothing_known(candidates, question)
         unordered = cls(
@@ -70,6 +79,7 @@ class Ranking:
             relevances(candidates, question, nothing_known=nothing_known),
             nothing_known,
             candidates.vector.round(4),
+            features,
         )
         return replace(unordered, order=unordered.ordered(range(len(rows))))
 
@@ -104,6 +114,9 @@ class Ranking:
     def explanation(self, position: int) -> Explanation:
         parts: list[Explanation.Part] = []
         for part in self.parts:
+            if part.name == ordering.LEARNED:
+                parts += self._learned(part, position)
+                continue
             raw = float(part.raw[position])
             read = part.name == "reranker" and not np.isnan(raw)
             if part.weight[position] and (part.points[position] or read or part.name in ("tokens", "vector", "text")):
@@ -119,3 +132,23 @@ class Ranking:
                 )
         matched = self.holders.words_at(int(self.rows.positions[position]), self.rows.openings[position])
         return Explanation(parts=parts, matched_terms=matched)
+
+    def _learned(self, part: Part, position: int) -> list[Explanation.Part]:
+        """Return what the fitted trees add to a candidate, by feature; small shares together as `other`."""
+        if self.features is None or not part.points[position]:
+            return []
+        rank = 1 + int((part.points > part.points[position]).sum())
+        shares = ordering.fitted().shares(self.features[position])
+        large = {name: share for name, share in shares.items() if abs(share) >= LEAST_SHARE}
+        large["other"] = float(part.points[position]) - sum(large.values())
+        return [
+            Explanation.Part(
+                name=f"{ordering.LEARNED}.{name}",
+                raw=float(self.features[position, ordering.COLUMNS[name]]) if name in ordering.COLUMNS else None,
+                normalised=share,
+                weight=1.0,
+                points=share,
+                rank=rank,
+            )
+            for name, share in sorted(large.items(), key=lambda each: -abs(each[1]))
+        ]

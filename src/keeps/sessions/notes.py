@@ -33,7 +33,10 @@ _DECISION = re.compile(
     re.IGNORECASE,
 )
 _ACTION = re.compile(
-    r"\b(?:to-?do|action item|remind me|don't forget|(?:needs? to|has to|have to|must)(?! (?:not|never))|follow up|by"
+    r"\b(?:to-?do|action item|remind me|don't forget|follow up"
+    r"|(?<!everyone )(?<!everybody )(?<!nobody )(?<!people )(?<!you )(?:needs? to|has to|have to|must)"
+    r"(?! (?:not|never))"
+    r"|by"
     r" (?:monday|tuesday|wednesday|thursday|friday"
     r"|saturday|sunday|tomorrow|tonight|next week|the end of)|deadline|due (?:on|by|date))\b",
     re.IGNORECASE,
