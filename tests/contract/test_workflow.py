@@ -193,31 +193,59 @@ async def test_a_stale_helper_loses_no_result(memory: Any) -> None:
 async def test_plain_calls_and_helpers_are_one_state(memory: Any) -> None:
     held = WorkflowState(memory, "plan")
     await memory.store("findings", [1], "plan")
-    await memory.append_to_list("workflow_state.action_history", "asked", "plan")
-    await memory.increment("workflow_state.retry_count", "plan")
+    await memory.append_to_list("action_history", "asked", "plan")
+    await memory.increment("retry_count", "plan")
     await held.append("findings", 2)
     await held.record_action("answered")
     assert await memory.retrieve("findings", "plan") == [1, 2]
     assert (await held.get("retry_count"), await held.get_action_history()) == (1, ["asked", "answered"])
+
+
+@pytest.mark.sync_client
+@pytest.mark.parametrize("value", [{}, {"action_history": []}, {"other": 1}, [1], "text", None])
+async def test_workflow_state_is_an_ordinary_key(memory: Any, value: Any) -> None:
+    await memory.store("account_id", 7, "plan")
+    await WorkflowState(memory, "plan").record_action("asked")
+    assert await memory.retrieve("workflow_state", "plan") is None
+    stored = await memory.store("workflow_state", value, "plan")
+    assert (stored.key, stored.value, stored.version) == ("workflow_state", value, 1)
+    assert await memory.retrieve("account_id", "plan") == 7
+    keys = [item.key for item in await memory.list_plan_state("plan")]
+    assert keys == ["account_id", "action_history", "workflow_state"]
+    await memory.delete_plan_state("plan", "workflow_state")
+    assert await memory.retrieve("account_id", "plan") == 7
+    with pytest.raises(NotFoundError):
+        await memory.delete_plan_state("plan", "workflow_state")
+
+
+async def test_workflow_state_written_back_keeps_keys_stored_meanwhile(memory: Any) -> None:
+    """The read, change and write of an agent that keeps its whole state under this key."""
+    await memory.store("workflow_state", {"action_history": []}, "plan")
     whole, version = await memory.retrieve_with_version("workflow_state", "plan")
-    assert whole == {"findings": [1, 2], "action_history": ["asked", "answered"], "retry_count": 1}
-    whole["action_history"].append("closed")
-    del whole["findings"]
+    await memory.store("account_id", 7, "plan")
+    whole["action_history"].append("asked")
     await memory.store_if_version_matches("workflow_state", whole, "plan", version)
-    assert await held.get_all() == {"action_history": ["asked", "answered", "closed"], "retry_count": 1}
+    assert await memory.append_to_list("workflow_state.action_history", "answered", "plan") == ["asked", "answered"]
+    assert await memory.increment("workflow_state.retries", "plan") == 1
     with pytest.raises(ConflictError):
-        await memory.store_if_version_matches("workflow_state", whole, "plan", version)
-    assert await memory.store("workflow_state", {}, "empty")
-    assert await memory.retrieve("workflow_state", "empty") is None
+        await memory.store_if_version_matches("workflow_state", {}, "plan", version)
+    assert await memory.retrieve("workflow_state", "plan") == {"action_history": ["asked", "answered"], "retries": 1}
+    assert await memory.retrieve("account_id", "plan") == 7
 
 
-@pytest.mark.parametrize("value", [1, [1], "text", None])
-async def test_the_whole_state_is_an_object(memory: Any, value: Any) -> None:
-    with pytest.raises(ValidationFailedError, match="must be an object"):
-        await memory.store("workflow_state", value, "plan")
-    for change in (memory.append_to_list("workflow_state", 1, "plan"), memory.increment("workflow_state", "plan")):
-        with pytest.raises(ValidationFailedError, match=r"workflow_state\.<key>"):
-            await change
+async def test_workflow_state_named_by_a_helper_removes_nothing(memory: Any, log_of: Any) -> None:
+    state = WorkflowState(memory, "plan")
+    await state.set("account_id", "A-4711")
+    await state.set("workflow_state", {"step": 1})
+    await state.update_dict("workflow_state", {"workflow_state": {"step": 2}})
+    assert await state.get_all() == {
+        "action_history": [],
+        "account_id": "A-4711",
+        "workflow_state": {"step": 1, "workflow_state": {"step": 2}},
+    }
+    assert await state.delete("workflow_state")
+    assert await state.get("account_id") == "A-4711"
+    assert "A-4711" in await log_of()
 
 
 async def test_values_of_another_kind_are_refused_and_stay(memory: Any) -> None:

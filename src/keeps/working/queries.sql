@@ -56,21 +56,15 @@ WITH stored AS (
 )
 SELECT key, value #> $5 AS value, version FROM stored
 
--- name: working_state
--- reads: WorkingItem without id
--- All keys of a plan as one object. Its version is a mark of theirs: another one, whatever changes.
-SELECT $1 AS tenant_id, $2 AS plan_id, 'workflow_state' AS key, jsonb_object_agg(key, value) AS value,
-       hashtext(string_agg(key || chr(31) || version || chr(31) || updated_at, chr(30)
-           ORDER BY key)) & 2147483647 | 1 AS version,
-       (array_agg(user_id ORDER BY updated_at DESC))[1] AS user_id, NULL::timestamptz AS expires_at,
-           max(updated_at) AS updated_at
-FROM keeps.working_memory
-WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3)
-
 -- name: working_get
 -- reads: WorkingItem without id
 SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM keeps.working_memory
 WHERE tenant_id = $1 AND plan_id = $2 AND key = $3 AND (expires_at IS NULL OR expires_at > $4)
+
+-- name: working_values
+-- The values of all keys of a plan as one object; null where there are none.
+SELECT jsonb_object_agg(key, value) AS "values" FROM keeps.working_memory
+WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3)
 
 -- name: working_list
 -- reads: WorkingItem without id

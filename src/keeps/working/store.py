@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
+from pydantic import JsonValue
+
 from keeps.clock import new_id
 from keeps.db.fitting import fitting
 from keeps.db.session import Row, Tx
@@ -57,15 +59,15 @@ async def change(
     return _result(plan_id, path, row)
 
 
-async def state(tx: Tx, plan_id: str, now: datetime) -> WorkingItem | None:
-    """All keys of a plan as one object, with a mark of their versions; None where there are none."""
-    row = await tx.fetch_row(QUERIES["working_state"], tx.scope.tenant_id, plan_id, now)
-    return None if row is None or row["value"] is None else item_from_row(row)
-
-
 async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | None:
     row = await tx.fetch_row(QUERIES["working_get"], tx.scope.tenant_id, plan_id, key, now)
     return None if row is None else item_from_row(row)
+
+
+async def values(tx: Tx, plan_id: str, now: datetime) -> dict[str, JsonValue]:
+    """Return the values of all keys of a plan."""
+    row = await tx.fetch_row(QUERIES["working_values"], tx.scope.tenant_id, plan_id, now)
+    return {} if row is None or row["values"] is None else json.loads(row["values"])
 
 
 async def page(tx: Tx, plan_id: str, now: datetime, after: str, limit: int) -> tuple[list[WorkingItem], bool]:

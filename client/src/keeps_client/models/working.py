@@ -10,8 +10,6 @@ from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Cursor, Id, Json, Limit, Page, Text, Wire
 
-STATE = "workflow_state"
-"""Instead of a key: all keys of the plan as one object."""
 StateId = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 """The id of a plan, task, session or key: 1 to 255 characters."""
 ExpectedVersion = Annotated[int, Field(ge=0, le=2_147_483_647, strict=True)]
