@@ -291,3 +291,107 @@ async def test_helpers_take_what_has_a_memory(memory: Any) -> None:
     assert (restored.task_id, restored.pending) == ("task", [sub_task_id])
     assert await restored.complete({"findings": 3}) == {"findings": 3}
     assert await WorkflowState(memory, "plan").get_action_history() == ["begun"]
+
+
+PLAN: dict[str, Any] = {
+    "goal_event": "research.goal",
+    "goal_data": {"topic": "AI"},
+    "response_event": "done",
+    "session_id": "session",
+    "state": {"found": 1},
+}
+
+
+@pytest.mark.sync_client
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"context": {"current_state": "search"}},
+        {"current_state": "search"},
+        {"context": {"currentState": "search", "state": None}},
+        {"current_state": "search", "session_id": "session", "expected_version": 1},
+    ],
+)
+async def test_storing_a_plan_context_keeps_fields_that_are_not_given(memory: Any, change: dict[str, Any]) -> None:
+    await memory.create_plan(plan_id="plan", **PLAN)
+    stored = await memory.store_plan_context("plan", **change)
+    assert {name: getattr(stored, name) for name in PLAN} == PLAN
+    assert (stored.current_state, stored.version) == ("search", 2)
+    assert (await memory.get_plan("plan")).goal_data == {"topic": "AI"}
+    cleared = await memory.store_plan_context("plan", state={}, goal_data={})
+    assert (cleared.state, cleared.goal_data, cleared.current_state) == ({}, {}, "search")
+
+
+async def test_a_plan_context_without_a_goal_makes_no_plan(memory: Any) -> None:
+    with pytest.raises(ValidationFailedError, match="goal_event"):
+        await memory.store_plan_context("plan", current_state="search")
+    with pytest.raises(NotFoundError):
+        await memory.get_plan("plan")
+    assert (await memory.store_plan_context("plan", None, {})).goal_event == "goal"
+
+
+async def test_a_new_plan_object_keeps_what_is_stored(memory: Any) -> None:
+    await memory.create_plan(plan_id="plan", **PLAN)
+    plan = PlanContext(memory, "plan", goal_event="research.goal", current_state="search")
+    await plan.save()
+    stored = await memory.get_plan_context("plan")
+    assert {name: getattr(stored, name) for name in PLAN} == PLAN
+    assert (plan.goal_data, plan.state, plan.response_event) == ({"topic": "AI"}, {"found": 1}, "done")
+    plan.state = {}
+    await plan.transition("end")
+    stored = await memory.get_plan_context("plan")
+    assert (stored.state, stored.goal_data, stored.current_state) == ({}, {"topic": "AI"}, "end")
+    await PlanContext(memory, "plan", goal_event="research.goal", goal_data={}).save()
+    assert (await memory.get_plan_context("plan")).goal_data == {}
+
+
+async def test_a_transition_of_a_new_object_waits_for_nothing_more(memory: Any) -> None:
+    await memory.store_plan_context("plan", goal_event="g", correlation_ids=["c-1"])
+    await PlanContext(memory, "plan", goal_event="g").transition("end")
+    with pytest.raises(NotFoundError):
+        await memory.get_plan_by_correlation("c-1")
+
+
+@pytest.mark.sync_client
+@pytest.mark.parametrize(
+    ("context", "says"),
+    [
+        ({"state": "searching"}, "state in context .* an object"),
+        ({"data": [1, 2]}, "data in context .* an object"),
+        ({"sub_tasks": "one"}, "sub_tasks in context .* a list"),
+        ({"subTasks": {"a": 1}}, "subTasks in context .* a list"),
+        ({"event_type": 3}, "event_type in context .* text"),
+        ({"task_id": "other"}, "task_id is given twice"),
+        ({"taskId": "other"}, "taskId is given twice"),
+        ({"plan_id": "other"}, "plan_id is given twice"),
+        ({"expected_version": 4}, "expected_version in context"),
+        ({"expectedVersion": 4}, "expectedVersion in context"),
+        ({"user_id": "bob"}, "user_id in context"),
+        ({"state": {"a": 1}, "a": 2}, "a in context is also in its state"),
+        ({1: "one"}, "write '1'"),
+    ],
+)
+async def test_a_free_context_refuses_what_it_cannot_store_by_name(memory: Any, context: Any, says: str) -> None:
+    with pytest.raises(ValidationFailedError, match=says):
+        await memory.store_task_context("t", "p", context)
+    with pytest.raises(NotFoundError):
+        await memory.get_task_context("t")
+
+
+@pytest.mark.sync_client
+async def test_a_free_context_comes_back_as_stored(memory: Any) -> None:
+    free = {"status": "searching", "session_id": "s", "version": 9, "context": {"a": 1}, "created_at": "noon"}
+    task = await memory.store_task_context("t", "p", {**free, "subTasks": ["sub"], "task_id": "t", "planId": "p"})
+    assert (task.state, task.sub_tasks, task.plan_id) == (free, ["sub"], "p")
+    assert (await memory.get_task_by_subtask("sub")).task_id == "t"
+    task = await memory.store_task_context("t", "p", {"a": 1}, state={"b": 2})
+    assert task.state == {"a": 1, "b": 2}
+    free.pop("session_id")
+    plan = await memory.store_plan_context(
+        "p", "s", {**free, "correlationIds": ["c"], "goalData": {"x": 1}, "session_id": "s"}
+    )
+    assert (plan.state, plan.correlation_ids, plan.goal_data, plan.session_id) == (free, ["c"], {"x": 1}, "s")
+    with pytest.raises(ValidationFailedError, match="session_id is given twice"):
+        await memory.store_plan_context("p", "s", {"session_id": "other"})
+    with pytest.raises(ValidationFailedError, match="goal_data in context"):
+        await memory.store_plan_context("p", "s", {"goal_data": "text"})

@@ -330,3 +330,17 @@ async def test_of_a_thousand_findings_the_first_are_told(http: Any) -> None:
     assert (status, len(problem["errors"])) == (422, 100)
     assert problem["detail"].endswith("; and 900 more")
     assert problem["errors"][99]["field"] == "operations.99"
+
+
+async def test_a_context_may_be_one_free_object(http: Any) -> None:
+    body = {"plan_id": "p", "context": {"current_state": "search", "found": 3}, "expected_version": 0}
+    status, plan, _ = await asked(http, "POST", f"{BASE}/plan-context", json=body)
+    assert (status, plan["current_state"], plan["state"], plan["goal_event"]) == (201, "search", {"found": 3}, "goal")
+    status, problem, _ = await asked(http, "POST", f"{BASE}/plan-context", json=body)
+    assert (status, problem["current_version"]) == (409, 1)
+    body = {"taskId": "t", "context": {"subTasks": ["s"], "progress": 0.5}}
+    status, task, _ = await asked(http, "POST", f"{BASE}/task-context", json=body)
+    assert (status, task["sub_tasks"], task["state"], task["event_type"]) == (201, ["s"], {"progress": 0.5}, "task")
+    body["context"] = {"state": "searching"}
+    status, problem, _ = await asked(http, "POST", f"{BASE}/task-context", json=body)
+    assert (status, "state in context" in problem["detail"]) == (422, True)

@@ -44,7 +44,7 @@ class TaskService:
             _check(held, new.expected_version, new.task_id)
             now = self._clock()
             task = TaskContext(
-                **new.model_dump(exclude={"expected_version", "user_id"}),
+                **new.model_dump(exclude={"expected_version", "user_id", "context"}),
                 tenant_id=scope.tenant_id,
                 user_id=scope.user_id,
                 agent_id=scope.agent_id,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keeps_client._sync.base import Doing
-from keeps_client.models import Deleted, NewTaskContext, TaskContext
+from keeps_client.models import Deleted, TaskContext
 from keeps_client.models.tasks import (
     DELETE_TASK_CONTEXT,
     GET_TASK_BY_SUBTASK,
@@ -16,7 +16,7 @@ from keeps_client.models.tasks import (
     STORE_TASK_CONTEXT,
     UPDATE_TASK_CONTEXT,
 )
-from keeps_client.validation import given, in_context
+from keeps_client.validation import given
 
 
 class Tasks(Doing):
@@ -38,11 +38,14 @@ class Tasks(Doing):
     ) -> TaskContext:
         """Store delegated work, so that whoever gets the result can go on; one that is there is replaced.
 
-        `context` holds several of the fields at once; what is no field goes into `state`.
+        `context` holds several of the fields at once; its entries that are no field go into `state`.
         """
-        named = given(
-            event_type=event_type,
+        return self._do(
+            STORE_TASK_CONTEXT,
+            task_id=task_id,
             plan_id=plan_id,
+            context=context,
+            event_type=event_type,
             response_event=response_event,
             response_topic=response_topic,
             data=data,
@@ -50,8 +53,6 @@ class Tasks(Doing):
             state=state,
             expected_version=expected_version,
         )
-        fields = in_context(NewTaskContext, context, {"task_id": task_id} | named, event_type="task")
-        return self._do(STORE_TASK_CONTEXT, **fields)
 
     def get_task_context(self, task_id: str) -> TaskContext:
         """Raises NotFoundError."""

@@ -289,6 +289,8 @@ class PlanContext:
         version: int | None = None,
     ) -> None:
         self._memory = memory_of(memory)
+        own = {"goal_data": goal_data, "state": state, "correlation_ids": correlation_ids}
+        self._given = {name for name, value in own.items() if value is not None}
         self.plan_id = plan_id
         self.goal_event = goal_event
         self.goal_data = goal_data or {}
@@ -310,24 +312,40 @@ class PlanContext:
         return cls._of(memory, memory_of(memory).get_plan_by_correlation(correlation_id))
 
     def save(self) -> None:
-        """Store the plan. Raises ConflictError if somebody changed it since it was restored or saved."""
+        """Store the plan. Raises ConflictError if somebody changed it since it was restored or saved.
+
+        Where it was neither, and the plan is there already, the fields that this object does not have stay as they are
+        stored, and are taken over.
+        """
+        fields = {"goal_data": self.goal_data, "state": self.state, "correlation_ids": self.correlation_ids}
+        if self.version is None:
+            fields = {name: value for name, value in fields.items() if value or name in self._given}
         stored = self._memory.store_plan_context(
             self.plan_id,
             goal_event=self.goal_event,
-            goal_data=self.goal_data,
             session_id=self.session_id,
             response_event=self.response_event,
-            state=self.state,
             current_state=self.current_state,
-            correlation_ids=self.correlation_ids,
             expected_version=self.version,
+            **fields,
         )
+        self._follow(stored)
+
+    def _follow(self, stored: StoredPlan) -> None:
+        """Take over what is stored."""
+        self.session_id = stored.session_id
+        self.response_event = stored.response_event
+        self.current_state = stored.current_state
         self.version = stored.version
+        for name in ("goal_data", "state", "correlation_ids"):
+            if not getattr(self, name):
+                setattr(self, name, getattr(stored, name))
 
     def transition(self, to: str, *, waiting_for: builtins.list[str] | None = None) -> None:
         """Go to another state, waiting for these correlation ids, and save."""
         self.current_state = to
         self.correlation_ids = waiting_for or []
+        self._given.add("correlation_ids")
         self.save()
 
     @classmethod

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Id, Json, Metadata, Wire
+from keeps_client.models.free_context import spread_context
 from keeps_client.models.memories import Label
 from keeps_client.models.working import ExpectedVersion, StateId
 
@@ -23,6 +24,10 @@ def _sub_tasks(value: list[JsonValue]) -> list[JsonValue]:
 
 Document = Metadata
 """A JSON object of at most 64 KiB."""
+FreeContext = Annotated[
+    dict[str, JsonValue] | None,
+    Field(description="Several fields at once; entries that are no field go into `state`."),
+]
 SubTasks = Annotated[list[Json], Field(max_length=1_000), AfterValidator(_sub_tasks)]
 
 
@@ -47,7 +52,7 @@ class TaskContext(Wire):
 
 class NewTaskContext(Wire):
     """A task context to store; one that is there already is replaced. `sub_tasks`: ids, or objects with
-    `sub_task_id`."""
+    `sub_task_id`. With `context`, `event_type` may be left out: it is `task` then."""
 
     task_id: StateId
     plan_id: StateId | None = None
@@ -58,7 +63,16 @@ class NewTaskContext(Wire):
     data: Document = Field(default_factory=dict[str, JsonValue])
     sub_tasks: SubTasks = Field(default_factory=list[JsonValue])
     state: Document = Field(default_factory=dict[str, JsonValue])
+    context: FreeContext = None
     expected_version: ExpectedVersion | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spread(cls, given: object) -> object:
+        fields = spread_context(cls, given)
+        if isinstance(fields, dict) and fields.get("context") is not None and fields.get("event_type") is None:
+            return {**fields, "event_type": "task"}
+        return fields
 
 
 class TaskContextChange(Wire):
