@@ -18,7 +18,7 @@ from keeps.events.store import NewEvent
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
 from keeps.working import store
-from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import (
     AtomicAppend,
     AtomicChange,
