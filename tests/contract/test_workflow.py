@@ -395,3 +395,33 @@ async def test_a_free_context_comes_back_as_stored(memory: Any) -> None:
         await memory.store_plan_context("p", "s", {"session_id": "other"})
     with pytest.raises(ValidationFailedError, match="goal_data in context"):
         await memory.store_plan_context("p", "s", {"goal_data": "text"})
+
+
+@pytest.mark.sync_client
+@pytest.mark.parametrize("status", ["failed", "FAILED", "cancelled", "canceled", "timed-out", "error", "skipped"])
+async def test_a_failure_counts_as_a_result(memory: Any, status: str) -> None:
+    task = TaskContext(memory, "task", event_type="e", sub_tasks=["one", {"sub_task_id": "two", "status": "running"}])
+    await task.save()
+    assert not await task.record_result("one", {"error": "no route"}, status=status)
+    assert task.pending == ["two"]
+    await memory.put_sub_task("task", "two", status=status)
+    restored = await TaskContext.restore(memory, "task")
+    assert restored.pending == []
+    assert await restored.record_result("one", {"pages": 3})
+
+
+@pytest.mark.parametrize("status", ["running", "pending", "waiting_for_input", "retrying"])
+async def test_an_unfinished_status_stays_pending(memory: Any, status: str) -> None:
+    task = TaskContext(memory, "task", event_type="e", sub_tasks=[{"sub_task_id": "one", "status": status}])
+    await task.save()
+    assert (await TaskContext.restore(memory, "task")).pending == ["one"]
+
+
+async def test_a_sub_task_named_by_its_id_keeps_what_is_known(memory: Any) -> None:
+    task = TaskContext(memory, "task", event_type="e")
+    await task.delegate("one", event_type="search")
+    await task.record_result("one", 1)
+    changed = await memory.update_task_context("task", sub_tasks=["one", "two"])
+    assert changed.sub_tasks == [{**changed.sub_tasks[0], "status": "completed", "result": 1}, "two"]
+    stored = await memory.store_task_context("task", event_type="e", sub_tasks=["two", "one"])
+    assert stored.sub_tasks == ["two", changed.sub_tasks[0]]

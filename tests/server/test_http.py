@@ -16,6 +16,7 @@ from keeps.engine import Keeps
 from keeps_client import MemoryClient
 from keeps_client.errors import UnavailableError
 from keeps_client.models import WorkingDeleted
+from keeps_client.workflow import TaskContext
 from tests.serving import serving
 
 BASE = "/v1/memory"
@@ -344,3 +345,19 @@ async def test_a_context_may_be_one_free_object(http: Any) -> None:
     body["context"] = {"state": "searching"}
     status, problem, _ = await asked(http, "POST", f"{BASE}/task-context", json=body)
     assert (status, "state in context" in problem["detail"]) == (422, True)
+
+
+async def test_sub_tasks_are_ids_unless_details_are_asked_for(http: Any, server_url: str, tenant: str) -> None:
+    async with MemoryClient(server_url, tenant_id=tenant, user_id="alice") as memory:
+        task = TaskContext(memory, "t", event_type="e")
+        await task.delegate("s", event_type="search")
+        await task.record_result("s", 1)
+        for path in ("task-context/t", "task-context/by-subtask/s"):
+            _, plain, _ = await asked(http, "GET", f"{BASE}/{path}")
+            _, whole, _ = await asked(http, "GET", f"{BASE}/{path}?details=true")
+            assert (plain["sub_tasks"], whole["sub_tasks"][0]["result"]) == (["s"], 1)
+        _, changed, _ = await asked(http, "PUT", f"{BASE}/task-context/t", json={"subTasks": ["s", "n"]})
+        body = {"task_id": "t", "event_type": "e", "sub_tasks": ["s"]}
+        _, stored, _ = await asked(http, "POST", f"{BASE}/task-context", json=body)
+        assert (changed["sub_tasks"], stored["sub_tasks"]) == (["s", "n"], ["s"])
+        assert (await TaskContext.restore(memory, "t")).pending == []

@@ -42,6 +42,7 @@ class Tasks(Doing):
         """
         return self._do(
             STORE_TASK_CONTEXT,
+            details=True,
             task_id=task_id,
             plan_id=plan_id,
             context=context,
@@ -56,11 +57,11 @@ class Tasks(Doing):
 
     def get_task_context(self, task_id: str) -> TaskContext:
         """Raises NotFoundError."""
-        return self._do(GET_TASK_CONTEXT, task_id=task_id)
+        return self._do(GET_TASK_CONTEXT, task_id=task_id, details=True)
 
     def update_task_context(self, task_id: str, **changes: Any) -> TaskContext:
         """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
-        return self._do(UPDATE_TASK_CONTEXT, task_id=task_id, body=changes)
+        return self._do(UPDATE_TASK_CONTEXT, task_id=task_id, details=True, body=changes)
 
     def put_sub_task(
         self,
@@ -75,8 +76,8 @@ class Tasks(Doing):
         """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at
         once.
 
-        `status` is free; `completed` means that it is pending no more. Raises NotFoundError where there is no such
-        task.
+        `status` is free. A sub-task waits until it is one of FINAL_STATUSES (`completed`, `failed`, `cancelled`, …).
+        Raises NotFoundError where there is no such task.
         """
         fields = given(event_type=event_type, status=status, data=data, result=result)
         return self._do(PUT_SUB_TASK, task_id=task_id, sub_task_id=sub_task_id, **fields)
@@ -87,4 +88,4 @@ class Tasks(Doing):
 
     def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
         """The task that waits for a sub-task. Raises NotFoundError."""
-        return self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id)
+        return self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)

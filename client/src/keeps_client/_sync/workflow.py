@@ -18,6 +18,14 @@ from keeps_client.models import PlanContext as StoredPlan
 from keeps_client.models import TaskContext as StoredTask
 
 ACTIONS = "action_history"
+FINAL_STATUSES = frozenset(
+    {
+        *("completed", "done", "succeeded", "success"),
+        *("failed", "error", "timeout", "timed_out", "expired"),
+        *("cancelled", "canceled", "aborted", "rejected", "skipped"),
+    }
+)
+"""Statuses, in lower case, of a sub-task that waits no more. With any other its result is still to come."""
 _NOTHING = object()
 
 
@@ -223,12 +231,13 @@ class TaskContext:
         self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, **item))
         return sub_task_id
 
-    def record_result(self, sub_task_id: str, result: object) -> bool:
-        """Note the result of a sub-task; True when no sub-task is pending any more.
+    def record_result(self, sub_task_id: str, result: object, *, status: str = "completed") -> bool:
+        """Note the result of a sub-task, or with `status="failed"` why there is none; True when no sub-task is pending
+        any more.
 
         Several results may come at once, in several processes: each is noted, whoever is first.
         """
-        self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, status="completed", result=result))
+        self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, status=status, result=result))
         return not self.pending
 
     def _follow(self, stored: StoredTask) -> None:
@@ -239,12 +248,8 @@ class TaskContext:
 
     @property
     def pending(self) -> builtins.list[str]:
-        """The sub-tasks without a result."""
-        return [
-            _sub_task_id(each)
-            for each in self.sub_tasks
-            if not isinstance(each, dict) or each.get("status") != "completed"
-        ]
+        """The sub-tasks that neither succeeded nor failed yet."""
+        return [_sub_task_id(each) for each in self.sub_tasks if not _is_final(each)]
 
     def complete(self, result: object = None) -> Any:
         """The task is done: remove it, and what it held; returns `result`, for you to publish. Done by somebody else
@@ -362,6 +367,10 @@ class PlanContext:
             correlation_ids=[*stored.correlation_ids],
             version=stored.version,
         )
+
+
+def _is_final(item: Any) -> bool:
+    return isinstance(item, dict) and str(item.get("status")).lower().replace("-", "_") in FINAL_STATUSES
 
 
 def _sub_task_id(item: Any) -> str:

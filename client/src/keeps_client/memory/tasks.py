@@ -41,6 +41,7 @@ class Tasks(Doing):
         """
         return await self._do(
             STORE_TASK_CONTEXT,
+            details=True,
             task_id=task_id,
             plan_id=plan_id,
             context=context,
@@ -55,11 +56,11 @@ class Tasks(Doing):
 
     async def get_task_context(self, task_id: str) -> TaskContext:
         """Raises NotFoundError."""
-        return await self._do(GET_TASK_CONTEXT, task_id=task_id)
+        return await self._do(GET_TASK_CONTEXT, task_id=task_id, details=True)
 
     async def update_task_context(self, task_id: str, **changes: Any) -> TaskContext:
         """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
-        return await self._do(UPDATE_TASK_CONTEXT, task_id=task_id, body=changes)
+        return await self._do(UPDATE_TASK_CONTEXT, task_id=task_id, details=True, body=changes)
 
     async def put_sub_task(
         self,
@@ -74,8 +75,8 @@ class Tasks(Doing):
         """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at
         once.
 
-        `status` is free; `completed` means that it is pending no more. Raises NotFoundError where there is no such
-        task.
+        `status` is free. A sub-task waits until it is one of FINAL_STATUSES (`completed`, `failed`, `cancelled`, …).
+        Raises NotFoundError where there is no such task.
         """
         fields = given(event_type=event_type, status=status, data=data, result=result)
         return await self._do(PUT_SUB_TASK, task_id=task_id, sub_task_id=sub_task_id, **fields)
@@ -86,4 +87,4 @@ class Tasks(Doing):
 
     async def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
         """The task that waits for a sub-task. Raises NotFoundError."""
-        return await self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id)
+        return await self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)

@@ -106,11 +106,22 @@ class Deleted(Wire):
     message: str
 
 
+Details = Annotated[bool, Field(description="`sub_tasks` holds what is known of each sub-task; without it, their ids.")]
+
+
+class TaskAnswer(Wire):
+    details: Details = False
+
+
 class TaskId(Wire):
     task_id: Id
 
 
-class SubTaskId(Wire):
+class TaskQuery(TaskAnswer):
+    task_id: Id
+
+
+class SubTaskQuery(TaskAnswer):
     sub_task_id: Id
 
 
@@ -126,7 +137,8 @@ STORE_TASK_CONTEXT = Endpoint(
     "writer",
     "task contexts",
     TaskContext,
-    "Store delegated work (201), or replace what is stored (200).",
+    "Store delegated work (201), or replace it (200). A sub-task given as its id keeps what is known of it.",
+    params=TaskAnswer,
     body=NewTaskContext,
     status=201,
     created=lambda answer: answer.version == 1,
@@ -139,7 +151,7 @@ GET_TASK_BY_SUBTASK = Endpoint(
     "task contexts",
     TaskContext,
     "The task that waits for a sub-task.",
-    params=SubTaskId,
+    params=SubTaskQuery,
 )
 GET_TASK_CONTEXT = Endpoint(
     "get_task_context",
@@ -149,7 +161,7 @@ GET_TASK_CONTEXT = Endpoint(
     "task contexts",
     TaskContext,
     "",
-    params=TaskId,
+    params=TaskQuery,
 )
 UPDATE_TASK_CONTEXT = Endpoint(
     "update_task_context",
@@ -158,8 +170,8 @@ UPDATE_TASK_CONTEXT = Endpoint(
     "writer",
     "task contexts",
     TaskContext,
-    "Change the fields that are given; others stay.",
-    params=TaskId,
+    "Change the fields that are given; others stay. A sub-task given as its id keeps what is known of it.",
+    params=TaskQuery,
     body=TaskContextChange,
 )
 PUT_SUB_TASK = Endpoint(
