@@ -64,7 +64,11 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
 
     async def put(s: Scope, p: working.PlanKey, b: working.WorkingValue) -> WorkingItem:
         new = NewWorkingItem.model_construct(
-            key=p.key, value=b.value, expected_version=b.expected_version, ttl_seconds=b.ttl_seconds
+            key=p.key,
+            value=b.value,
+            expected_version=b.expected_version,
+            ttl_seconds=b.ttl_seconds,
+            workflow=b.workflow,
         )
         return await k.working.put(s, p.plan_id, new)
 
@@ -134,7 +138,7 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         working.ADD_PLAN_STATE: lambda s, p, b: k.working.put(s, p.plan_id, b),
         working.LIST_PLAN_STATE: lambda s, p, _: k.working.page(s, p.plan_id, p.limit, p.cursor),
         working.DELETE_PLAN_KEY: lambda s, p, _: k.working.delete(s, p.plan_id, p.key),
-        working.DELETE_PLAN_STATE: lambda s, p, _: k.working.clear(s, p.plan_id),
+        working.DELETE_PLAN_STATE: lambda s, p, _: k.working.clear(s, p.plan_id, workflow=p.workflow),
         working.APPEND_TO_LIST: lambda s, _, b: k.working.change(s, b),
         working.EXTEND_LIST: lambda s, _, b: k.working.change(s, b),
         working.UPDATE_OBJECT: lambda s, _, b: k.working.change(s, b),

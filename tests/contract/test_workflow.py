@@ -425,3 +425,37 @@ async def test_a_sub_task_named_by_its_id_keeps_what_is_known(memory: Any) -> No
     assert changed.sub_tasks == [{**changed.sub_tasks[0], "status": "completed", "result": 1}, "two"]
     stored = await memory.store_task_context("task", event_type="e", sub_tasks=["two", "one"])
     assert stored.sub_tasks == ["two", changed.sub_tasks[0]]
+
+
+@pytest.mark.sync_client
+async def test_clearing_a_workflow_keeps_what_others_stored(memory: Any, log_of: Any) -> None:
+    state = WorkflowState(memory, "plan")
+    await memory.set_plan_state("plan", "account_id", "A-4711")
+    await memory.append_to_list("orders", "first", "plan")
+    for made in (
+        state.set("secret", "swordfish"),
+        state.record_action("swordfish.caught"),
+        state.increment("count"),
+        state.extend("list", ["swordfish"]),
+        state.update_dict("dict", {"a": "swordfish"}),
+        state.append("orders", "second"),
+        WorkflowState(memory, "other").set("kept", 1),
+    ):
+        await made
+    await memory.store("secret", "swordfish again", "plan")
+    await state.clear()
+    assert await state.get_all() == {"action_history": [], "account_id": "A-4711", "orders": ["first", "second"]}
+    assert await WorkflowState(memory, "other").get("kept") == 1
+    log = await log_of()
+    assert ("swordfish" in log, "A-4711" in log) == (False, True)
+    await state.clear()
+    assert await state.cleanup() == 2
+
+
+async def test_a_key_stored_anew_belongs_to_who_made_it(memory: Any) -> None:
+    state = WorkflowState(memory, "plan")
+    await state.set("key", 1)
+    await state.delete("key")
+    await memory.store("key", 2, "plan")
+    await state.clear()
+    assert await state.get("key") == 2

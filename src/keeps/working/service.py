@@ -87,7 +87,14 @@ class WorkingService:
         async def work(tx: Tx) -> WorkingItem:
             now = self._clock()
             stored = await store.put(
-                tx, plan_id, new.key, new.value, expires_at=_expiry(new, now), now=now, expected=new.expected_version
+                tx,
+                plan_id,
+                new.key,
+                new.value,
+                expires_at=_expiry(new, now),
+                now=now,
+                expected=new.expected_version,
+                workflow=new.workflow,
             )
             if stored is None:
                 _check(new, await store.get(tx, plan_id, new.key, now))
@@ -118,7 +125,7 @@ class WorkingService:
 
         async def work(tx: Tx) -> AtomicResult:
             key, path, now = await self._place(tx, new)
-            return await store.change(tx, new.plan_id, key, path, operation, given, now)
+            return await store.change(tx, new.plan_id, key, path, operation, given, now, workflow=new.workflow)
 
         return await self._write(scope, work, RESULT)
 
@@ -128,9 +135,9 @@ class WorkingService:
             raise NotFoundError(f"plan {plan_id!r} has no key {key!r}")
         return WorkingDeleted(deleted=True, message=f"key {key!r} is deleted")
 
-    async def clear(self, scope: Scope, plan_id: str) -> WorkingCleared:
-        """Remove all keys of a plan, their values, and their values in the log, now."""
-        count = await self._remove(scope, plan_id, None)
+    async def clear(self, scope: Scope, plan_id: str, *, workflow: bool = False) -> WorkingCleared:
+        """Remove all keys of a plan, or all that a workflow made, their values, and their values in the log, now."""
+        count = await self._remove(scope, plan_id, None, workflow=workflow)
         return WorkingCleared(
             count_deleted=count, message=f"{count} keys are deleted" if count else "there were no keys"
         )
@@ -148,10 +155,10 @@ class WorkingService:
 
         return await self._introducer.write(scope, sweeping, answer=answer)
 
-    async def _remove(self, scope: Scope, plan_id: str, key: str | None) -> int:
+    async def _remove(self, scope: Scope, plan_id: str, key: str | None, *, workflow: bool = False) -> int:
         async def work(tx: Tx) -> int:
             now = self._clock()
-            keys = await store.delete(tx, plan_id, key, now)
+            keys = await store.delete(tx, plan_id, key, now, workflow=workflow)
             await events.append(tx, [_deleted(tx, plan_id, each, now) for each in keys])
             return len(keys)
 

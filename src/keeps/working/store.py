@@ -20,7 +20,15 @@ QUERIES = Statements("keeps.working")
 
 
 async def put(
-    tx: Tx, plan_id: str, key: str, value: object, *, expires_at: datetime | None, now: datetime, expected: int | None
+    tx: Tx,
+    plan_id: str,
+    key: str,
+    value: object,
+    *,
+    expires_at: datetime | None,
+    now: datetime,
+    expected: int | None,
+    workflow: bool = False,
 ) -> WorkingItem | None:
     """Store a value; None where another version than the expected one is there."""
     row = await tx.fetch_row(
@@ -35,12 +43,21 @@ async def put(
         expected,
         new_id(),
         tx.scope.agent_id,
+        workflow,
     )
     return None if row is None else item_from_row(row)
 
 
 async def change(
-    tx: Tx, plan_id: str, key: str, path: Sequence[str], operation: str, given: object, now: datetime
+    tx: Tx,
+    plan_id: str,
+    key: str,
+    path: Sequence[str],
+    operation: str,
+    given: object,
+    now: datetime,
+    *,
+    workflow: bool = False,
 ) -> AtomicResult:
     """`operation`: append, extend, merge or increment; `given`: the item, the items, the entries or the number."""
     row = await tx.fetch_row(
@@ -55,6 +72,7 @@ async def change(
         now,
         new_id(),
         tx.scope.agent_id,
+        workflow,
     )
     return _result(plan_id, path, row)
 
@@ -77,10 +95,12 @@ async def page(tx: Tx, plan_id: str, now: datetime, after: str, limit: int) -> t
     return [item_from_row(row) for row in kept], more
 
 
-async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime) -> list[str]:
-    """Remove one key or all, and take their values out of the log. Returns the keys that were there."""
-    rows = await tx.fetch(QUERIES["working_delete"], tx.scope.tenant_id, plan_id, key, now)
-    await tx.execute(QUERIES["working_redact"], plan_id, key)
+async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime, *, workflow: bool = False) -> list[str]:
+    """Remove one key or all, or all that a workflow made, and take their values out of the log. Returns the keys that
+    were there."""
+    rows = await tx.fetch(QUERIES["working_delete"], tx.scope.tenant_id, plan_id, key, now, workflow)
+    for redacted in [row["key"] for row in rows] if workflow else [key]:
+        await tx.execute(QUERIES["working_redact"], plan_id, redacted)
     return [row["key"] for row in rows if not row["expired"]]
 
 
@@ -97,6 +117,7 @@ async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
         item.expires_at,
         created_at,
         item.updated_at,
+        item.workflow,
     )
     if row is None:
         return False
@@ -104,6 +125,7 @@ async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
         "operation": "set",
         "created_at": created_at.isoformat(),
         **item.model_dump(mode="json", include={"plan_id", "key", "value", "version", "expires_at"}),
+        **({"workflow": True} if item.workflow else {}),
     }
     news = [NewEvent(new_id(), "plan.state.written", item.plan_id, item.updated_at, "private", None, data)]
     await events.append(tx, news)

@@ -70,9 +70,9 @@ class WorkflowState:
 
     state = WorkflowState(memory, plan_id)
     state.record_action("research.requested")
-    state.set("findings", ["…"])          # the same as memory.store("findings", ["…"], plan_id)
+    state.set("findings", ["…"])          # read it as memory.retrieve("findings", plan_id)
 
-    Each method is one statement in the database, so any number of agents may use them at once.
+    Each change is one statement in the database, so any number of agents may make them at once.
     """
 
     def __init__(self, memory: Memory | HasMemory, plan_id: str) -> None:
@@ -89,7 +89,7 @@ class WorkflowState:
 
     def set(self, key: str, value: object) -> None:
         """Store a named value."""
-        self._memory.store(key, value, self.plan_id)
+        self._memory.store(key, value, self.plan_id, workflow=True)
 
     def get(self, key: str, default: object = None) -> Any:
         """A named value, or `default`."""
@@ -123,23 +123,27 @@ class WorkflowState:
 
     def increment(self, key: str, delta: float = 1) -> float:
         """Add to a named number, which begins at 0; returns it as it is then."""
-        return self._memory.increment(key, self.plan_id, delta, whole=True)
+        return self._memory.increment(key, self.plan_id, delta, whole=True, workflow=True)
 
     def append(self, key: str, value: object) -> builtins.list[Any]:
         """Append to a named list, which begins empty; returns it as it is then."""
-        return self._memory.append_to_list(key, value, self.plan_id, whole=True)
+        return self._memory.append_to_list(key, value, self.plan_id, whole=True, workflow=True)
 
     def extend(self, key: str, values: builtins.list[object]) -> builtins.list[Any]:
         """Append several values to a named list, next to each other; returns it as it is then."""
-        return self._memory.extend_list(key, values, self.plan_id, whole=True)
+        return self._memory.extend_list(key, values, self.plan_id, whole=True, workflow=True)
 
     def update_dict(self, key: str, changes: Mapping[str, object]) -> dict[str, Any]:
         """Set entries of a named object, which begins empty; returns it as it is then."""
-        return self._memory.update_object(key, changes, self.plan_id, whole=True)
+        return self._memory.update_object(key, changes, self.plan_id, whole=True, workflow=True)
 
     def clear(self) -> None:
-        """Remove all named values and the action history, also from the log."""
-        self.cleanup()
+        """Remove the action history and all values that a WorkflowState made, also from the log.
+
+        What was stored first by other calls (`store`, `set_plan_state`) stays.
+        """
+        self._memory.delete_plan_state(self.plan_id, workflow=True)
+        self.delete(ACTIONS)
 
     def cleanup(self) -> int:
         """Remove everything in the plan's working memory, also from the log; returns how many keys there were."""

@@ -24,11 +24,15 @@ def _short(path: str) -> str:
 
 
 Path = Annotated[Text, StringConstraints(min_length=1, max_length=1_000), AfterValidator(_short)]
+OfWorkflow = Annotated[
+    bool, Field(description="A key that this makes belongs to the workflow: clearing the workflow removes it.")
+]
 Seconds = Annotated[float, Field(gt=0, le=3_153_600_000)]
 
 
 class WorkingItem(Wire):
-    """One key of a plan. `version` counts its writes, from 1; `user_id` wrote it last."""
+    """One key of a plan. `version` counts its writes, from 1; `user_id` wrote it last; `workflow` tells whether a
+    WorkflowState made it."""
 
     id: str
     tenant_id: str
@@ -37,6 +41,7 @@ class WorkingItem(Wire):
     value: JsonValue
     version: int
     user_id: str
+    workflow: bool = False
     expires_at: datetime | None = None
     updated_at: datetime
 
@@ -47,6 +52,7 @@ class WorkingValue(Wire):
     value: Json
     expected_version: ExpectedVersion | None = None
     ttl_seconds: Seconds | None = None
+    workflow: OfWorkflow = False
 
 
 class NewWorkingItem(WorkingValue):
@@ -62,6 +68,7 @@ class AtomicChange(Wire):
     plan_id: StateId
     path: Path
     whole: bool = False
+    workflow: OfWorkflow = False
 
     @model_validator(mode="after")
     def _fits_a_key(self) -> Self:
@@ -135,6 +142,11 @@ class PlanKey(Wire):
     key: Id
 
 
+class PlanClearing(Wire):
+    plan_id: Id
+    workflow: bool = Field(default=False, description="Only the keys that a WorkflowState made.")
+
+
 class PlanKeys(Wire):
     plan_id: Id
     limit: Limit = 100
@@ -202,8 +214,8 @@ DELETE_PLAN_STATE = Endpoint(
     "writer",
     "working memory",
     WorkingCleared,
-    "Remove all keys of a plan and their values, also from the log.",
-    params=PlanId,
+    "Remove all keys of a plan, or those that a workflow made, and their values, also from the log.",
+    params=PlanClearing,
 )
 APPEND_TO_LIST = Endpoint(
     "append_to_list",
