@@ -14,7 +14,9 @@ from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models import AtomicResult, WorkingItem
+from keeps_client.models.common import storable_json
 
 QUERIES = Statements("keeps.working")
 
@@ -59,7 +61,15 @@ async def change(
     *,
     workflow: bool = False,
 ) -> AtomicResult:
-    """`operation`: append, extend, merge or increment; `given`: the item, the items, the entries or the number."""
+    """Change a value where it stands.
+
+    Args:
+        operation: append, extend, merge or increment.
+        given: The item, the items, the entries or the number.
+
+    Raises:
+        ValidationFailedError: The value would be larger than one that can be stored whole.
+    """
     row = await tx.fetch_row(
         QUERIES["working_change"],
         tx.scope.tenant_id,
@@ -74,7 +84,9 @@ async def change(
         tx.scope.agent_id,
         workflow,
     )
-    return _result(plan_id, path, row)
+    result = _result(plan_id, path, row)
+    _check_size(key, result.value if row is None or row["whole"] is None else json.loads(row["whole"]))
+    return result
 
 
 async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | None:
@@ -142,6 +154,13 @@ def item_from_row(row: Row) -> WorkingItem:
     values = dict(row)
     values["value"] = json.loads(values["value"])
     return WorkingItem.model_construct(id=f"{values['plan_id']}/{values['key']}", **values)
+
+
+def _check_size(key: str, value: JsonValue) -> None:
+    try:
+        storable_json(value)
+    except ValueError as error:
+        raise ValidationFailedError(f"with this change the value of {key!r} {error}") from None
 
 
 def _result(plan_id: str, path: Sequence[str], row: Row | None) -> AtomicResult:

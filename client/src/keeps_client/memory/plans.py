@@ -64,16 +64,17 @@ class Plans(Doing):
         return await self._do(UPDATE_PLAN_CONTEXT, plan_id=plan_id, body=changes)
 
     async def get_plan_by_correlation(self, correlation_id: str) -> PlanContext:
-        """The plan that waits for an id. Raises NotFoundError."""
+        """The plan that waits for an id: of several one that is not over, and of those the newest. Raises
+        NotFoundError."""
         return await self._do(GET_PLAN_BY_CORRELATION, correlation_id=correlation_id)
 
     async def create_plan(
         self,
-        *,
         goal_event: str,
-        plan_id: str | None = None,
         goal_data: Mapping[str, object] | None = None,
         response_event: str | None = None,
+        *,
+        plan_id: str | None = None,
         session_id: str | None = None,
         parent_plan_id: str | None = None,
         status: PlanStatus = "running",

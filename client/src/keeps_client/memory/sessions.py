@@ -15,9 +15,9 @@ class Sessions(Doing):
 
     async def create_session(
         self,
+        name: str | None = None,
         *,
         session_id: str | None = None,
-        name: str | None = None,
         agent_id: str | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> Session:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, StringConstraints, model_validator
 
 from keeps_client.endpoint import Endpoint
-from keeps_client.models.common import Cursor, Id, Json, Limit, Page, Text, Wire
+from keeps_client.models.common import Cursor, Id, IdAsText, Json, Limit, Page, Text, Wire
 
-StateId = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+StateId = Annotated[Text, StringConstraints(min_length=1, max_length=255), IdAsText]
 """The id of a plan, task, session or key: 1 to 255 characters."""
 ExpectedVersion = Annotated[int, Field(ge=0, le=2_147_483_647, strict=True)]
 """The version that must be stored for a write to go through; 0: nothing may be there yet."""
@@ -21,6 +21,12 @@ def _short(path: str) -> str:
     if path.count(".") >= MAX_PATH_PARTS:
         raise ValueError(f"has more than {MAX_PATH_PARTS} parts")
     return path
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"must be a number, not {type(value).__name__}: write 1, not {value!r}")  # noqa: TRY004
+    return value
 
 
 Path = Annotated[Text, StringConstraints(min_length=1, max_length=1_000), AfterValidator(_short)]
@@ -98,7 +104,7 @@ class AtomicMerge(AtomicChange):
 class AtomicIncrement(AtomicChange):
     """Add `delta` to a number. What is not there yet begins as 0."""
 
-    delta: Annotated[int | float, Field(allow_inf_nan=False)] = 1
+    delta: Annotated[int | float, Field(allow_inf_nan=False), BeforeValidator(_number)] = 1
 
     @model_validator(mode="after")
     def _is_bounded(self) -> Self:
