@@ -164,7 +164,7 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         sessions.GET_SESSION: lambda s, p, _: k.sessions.get(s, p.session_id),
         sessions.UPDATE_SESSION: lambda s, p, b: k.sessions.update(s, p.session_id, b),
         sessions.DELETE_SESSION: lambda s, p, _: k.conversations.delete_session(s, p.session_id),
-        sessions.LIST_SESSIONS: lambda s, p, _: k.sessions.page(s, p.limit, p.cursor),
+        sessions.LIST_SESSIONS: lambda s, p, _: k.sessions.page(s, p.ended, p.limit, p.cursor),
         transcripts.CREATE_TRANSCRIPT: lambda s, p, b: k.transcripts.create(s, p.app, b),
         transcripts.LIST_TRANSCRIPTS: lambda s, p, _: k.transcripts.page(s, p.app, p.limit, p.cursor),
         transcripts.GET_TRANSCRIPT: lambda s, p, _: k.transcripts.get(s, p),

@@ -491,3 +491,24 @@ async def test_an_update_takes_a_plan_out_of_its_session(memory: Any) -> None:
     await memory.create_plan("g", plan_id="plan", session_id="s")
     assert (await memory.update_plan("plan", session_id=None)).session_id is None
     assert (await memory.get_session("s")).plan_count == 0
+
+
+@pytest.mark.sync_client
+async def test_sessions_are_listed_by_whether_they_ended(memory: Any) -> None:
+    for session_id in ("one", "two", "three"):
+        await memory.create_session(session_id=session_id)
+    await memory.end_session("two")
+    listed = {
+        ended: [each.session_id for each in await memory.list_sessions(ended=ended)] for ended in (None, True, False)
+    }
+    assert listed == {None: ["three", "two", "one"], True: ["two"], False: ["three", "one"]}
+
+
+async def test_all_of_an_agents_history_is_read_in_pages(memory: Any) -> None:
+    for number in range(3):
+        await memory.log_interaction("agent", "user", f"Said {number}.")
+    await memory.log_interaction("other", "user", "Said by another.")
+    filters = {"AND": [{"kind": {"eq": "episodic"}}, {"agent_id": {"eq": "agent"}}]}
+    first = await memory.list(filters=filters, limit=2)
+    second = await memory.list(filters=filters, limit=2, cursor=first.next_cursor)
+    assert [each.content for each in (*first, *second)] == ["Said 2.", "Said 1.", "Said 0."]
