@@ -512,3 +512,25 @@ async def test_all_of_an_agents_history_is_read_in_pages(memory: Any) -> None:
     first = await memory.list(filters=filters, limit=2)
     second = await memory.list(filters=filters, limit=2, cursor=first.next_cursor)
     assert [each.content for each in (*first, *second)] == ["Said 2.", "Said 1.", "Said 0."]
+
+
+async def test_a_sub_task_that_grew_can_be_stored_with_its_task(memory: Any) -> None:
+    await memory.store_task_context("task", event_type="e", sub_tasks=["sub"])
+    await memory.put_sub_task("task", "sub", data={"a": "x" * 60_000})
+    with pytest.raises(ValidationFailedError, match="sub-task 'sub' is larger than 256 KiB"):
+        await memory.put_sub_task("task", "sub", result="x" * 230_000)
+    task = await memory.put_sub_task("task", "sub", result="x" * 190_000)
+    await memory.update_task_context("task", sub_tasks=task.sub_tasks)
+
+
+@pytest.mark.parametrize("value", [1e23, 1e308, -1.5e300])
+async def test_a_filter_finds_a_number_as_it_was_given(memory: Any, value: float) -> None:
+    await memory.remember("A number.", metadata={"n": value})
+    for operator, operand in (("eq", value), ("in", [value]), ("gte", value), ("lte", value)):
+        assert len(await memory.list(filters={"metadata.n": {operator: operand}})) == 1, operator
+
+
+@pytest.mark.parametrize("seconds", ["5", True])
+async def test_a_time_to_live_is_a_number(memory: Any, seconds: Any) -> None:
+    with pytest.raises(ValidationFailedError, match="ttl_seconds"):
+        await memory.store("key", 1, "plan", ttl_seconds=seconds)

@@ -14,6 +14,7 @@ from keeps.tasks import store
 from keeps.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
+from keeps_client.models.common import storable_json
 
 MOST_SUB_TASKS = 1_000
 
@@ -100,6 +101,7 @@ class TaskService:
             sub_tasks = with_sub_task(held.sub_tasks, sub_task_id, given)
             if len(sub_tasks) > MOST_SUB_TASKS:
                 raise ValidationFailedError(f"a task has at most {MOST_SUB_TASKS:,} sub-tasks")
+            _check_size(sub_task_id, sub_tasks)
             changed = {"sub_tasks": sub_tasks, "version": held.version + 1, "updated_at": self._clock()}
             task = held.model_copy(update=changed)
             await store.put(tx, task)
@@ -130,6 +132,15 @@ def with_sub_task(sub_tasks: Sequence[JsonValue], sub_task_id: str, given: Mappi
         else:
             changed.append(each)
     return changed if there else [*changed, new]
+
+
+def _check_size(sub_task_id: str, sub_tasks: Sequence[JsonValue]) -> None:
+    """Raise ValidationFailedError where a sub-task grew larger than one that can be stored with its task."""
+    grown = next(each for each in sub_tasks if isinstance(each, dict) and each["sub_task_id"] == sub_task_id)
+    try:
+        storable_json(grown)
+    except ValueError as error:
+        raise ValidationFailedError(f"with this change sub-task {sub_task_id!r} {error}") from None
 
 
 def with_known(sub_tasks: Sequence[JsonValue], held: Sequence[JsonValue]) -> list[JsonValue]:

@@ -94,7 +94,7 @@ def json_within(most: int, values: int = MAX_JSON_VALUES) -> Callable[[JsonValue
         check_storable(value)
         if len(encoded.encode("utf-8")) > most:
             raise ValueError(f"is larger than {most // 1024} KiB as JSON")
-        return _with_exact_numbers(value) if "e+" in encoded else value
+        return exact_numbers(value) if "e+" in encoded else value
 
     return storable
 
@@ -102,7 +102,7 @@ def json_within(most: int, values: int = MAX_JSON_VALUES) -> Callable[[JsonValue
 storable_json = json_within(MAX_VALUE_BYTES)
 
 
-def _with_exact_numbers(value: JsonValue) -> JsonValue:
+def exact_numbers(value: JsonValue) -> JsonValue:
     """Return the value with floats beyond 2^53 as the whole numbers that they are.
 
     PostgreSQL stores 1e23 as 10^23, which is not the float 1e23: that is 99999999999999991611392.
@@ -110,9 +110,9 @@ def _with_exact_numbers(value: JsonValue) -> JsonValue:
     if isinstance(value, float):
         return int(value) if abs(value) >= 2**53 else value
     if isinstance(value, dict):
-        return {key: _with_exact_numbers(inner) for key, inner in value.items()}
+        return {key: exact_numbers(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_with_exact_numbers(inner) for inner in value]
+        return [exact_numbers(inner) for inner in value]
     return value
 
 

@@ -33,7 +33,7 @@ Path = Annotated[Text, StringConstraints(min_length=1, max_length=1_000), AfterV
 OfWorkflow = Annotated[
     bool, Field(description="A key that this makes belongs to the workflow: clearing the workflow removes it.")
 ]
-Seconds = Annotated[float, Field(gt=0, le=3_153_600_000)]
+Seconds = Annotated[float, Field(gt=0, le=3_153_600_000), BeforeValidator(_number)]
 
 
 class WorkingItem(Wire):
