@@ -64,7 +64,11 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
 
     async def put(s: Scope, p: working.PlanKey, b: working.WorkingValue) -> WorkingItem:
         new = NewWorkingItem.model_construct(
-            key=p.key, value=b.value, expected_version=b.expected_version, ttl_seconds=b.ttl_seconds
+            key=p.key,
+            value=b.value,
+            expected_version=b.expected_version,
+            ttl_seconds=b.ttl_seconds,
+            workflow=b.workflow,
         )
         return await k.working.put(s, p.plan_id, new)
 
@@ -134,15 +138,15 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         working.ADD_PLAN_STATE: lambda s, p, b: k.working.put(s, p.plan_id, b),
         working.LIST_PLAN_STATE: lambda s, p, _: k.working.page(s, p.plan_id, p.limit, p.cursor),
         working.DELETE_PLAN_KEY: lambda s, p, _: k.working.delete(s, p.plan_id, p.key),
-        working.DELETE_PLAN_STATE: lambda s, p, _: k.working.clear(s, p.plan_id),
+        working.DELETE_PLAN_STATE: lambda s, p, _: k.working.clear(s, p.plan_id, workflow=p.workflow),
         working.APPEND_TO_LIST: lambda s, _, b: k.working.change(s, b),
         working.EXTEND_LIST: lambda s, _, b: k.working.change(s, b),
         working.UPDATE_OBJECT: lambda s, _, b: k.working.change(s, b),
         working.INCREMENT: lambda s, _, b: k.working.change(s, b),
-        tasks.STORE_TASK_CONTEXT: lambda s, _, b: k.tasks.store(s, b),
-        tasks.GET_TASK_CONTEXT: lambda s, p, _: k.tasks.get(s, p.task_id),
-        tasks.GET_TASK_BY_SUBTASK: lambda s, p, _: k.tasks.by_subtask(s, p.sub_task_id),
-        tasks.UPDATE_TASK_CONTEXT: lambda s, p, b: k.tasks.update(s, p.task_id, b),
+        tasks.STORE_TASK_CONTEXT: lambda s, p, b: k.tasks.store(s, b, details=p.details),
+        tasks.GET_TASK_CONTEXT: lambda s, p, _: k.tasks.get(s, p.task_id, details=p.details),
+        tasks.GET_TASK_BY_SUBTASK: lambda s, p, _: k.tasks.by_subtask(s, p.sub_task_id, details=p.details),
+        tasks.UPDATE_TASK_CONTEXT: lambda s, p, b: k.tasks.update(s, p.task_id, b, details=p.details),
         tasks.PUT_SUB_TASK: lambda s, p, b: k.tasks.put_sub_task(s, p.task_id, p.sub_task_id, b),
         tasks.DELETE_TASK_CONTEXT: lambda s, p, _: k.tasks.delete(s, p.task_id),
         plans.STORE_PLAN_CONTEXT: lambda s, _, b: k.plans.store_context(s, b),
@@ -160,7 +164,7 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         sessions.GET_SESSION: lambda s, p, _: k.sessions.get(s, p.session_id),
         sessions.UPDATE_SESSION: lambda s, p, b: k.sessions.update(s, p.session_id, b),
         sessions.DELETE_SESSION: lambda s, p, _: k.conversations.delete_session(s, p.session_id),
-        sessions.LIST_SESSIONS: lambda s, p, _: k.sessions.page(s, p.limit, p.cursor),
+        sessions.LIST_SESSIONS: lambda s, p, _: k.sessions.page(s, p.ended, p.limit, p.cursor),
         transcripts.CREATE_TRANSCRIPT: lambda s, p, b: k.transcripts.create(s, p.app, b),
         transcripts.LIST_TRANSCRIPTS: lambda s, p, _: k.transcripts.page(s, p.app, p.limit, p.cursor),
         transcripts.GET_TRANSCRIPT: lambda s, p, _: k.transcripts.get(s, p),

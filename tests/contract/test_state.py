@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -359,3 +361,176 @@ async def test_who_asks_as_an_agent_need_not_name_it(keeps: Keeps, server_url: s
             ):
                 with pytest.raises(ValidationFailedError, match="agent_id"):
                     await attempt
+
+
+@pytest.mark.sync_client
+async def test_names_of_other_sdks_are_positional_or_optional(keeps: Keeps, memory: Any, tenant: str) -> None:
+    plan = await memory.create_plan("g", {"a": 1}, "done")
+    assert (plan.goal_event, plan.goal_data, plan.response_event) == ("g", {"a": 1}, "done")
+    assert (await memory.create_session("name")).name == "name"
+    for missing in (memory.log_interaction(content="x"), memory.log_interaction(role="user")):
+        with pytest.raises(ValidationFailedError, match=r"role|content"):
+            await missing
+    gardener = keeps.memory(Scope(tenant, "alice", "gardener"))
+    await gardener.log_interaction(role="user", content="The beans need water.")
+    assert [each.agent_id for each in await gardener.search_interactions(query="beans")] == ["gardener"]
+    await gardener.store_skill(content="Water early.", procedure_type="system_prompt", trigger_condition="watering")
+    assert len(await gardener.get_relevant_skills(context="watering")) == 1
+
+
+@pytest.mark.parametrize(
+    "value", [1e308, -1e23, 1e16, 1.5e300, 2**64, 1e-320, 0.1 + 0.2, 123456789012345678.0, 10**300]
+)
+async def test_numbers_come_back_equal(memory: Any, value: float) -> None:
+    whole = {"deep": [value, {"text": "1e+23"}]}
+    await memory.store("key", whole, "plan")
+    assert await memory.retrieve("key", "plan") == whole
+    assert await memory.append_to_list("list", value, "plan") == [value]
+    await memory.update_object("object", {"a": value}, "plan")
+    assert await memory.retrieve("object", "plan") == {"a": value}
+    await memory.store_task_context("task", event_type="e", data=whole, sub_tasks=[{"sub_task_id": "s", "n": value}])
+    task = await memory.get_task_context("task")
+    assert (task.data, task.sub_tasks[0]["n"]) == (whole, value)
+    await memory.store_plan_context("plan", goal_event="g", state=whole)
+    assert (await memory.get_plan("plan")).state == whole
+    stored = await memory.remember("A number.", metadata=whole)
+    assert (await memory.get(stored.memory_id)).metadata == whole
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ((1, 2), "tuple is no JSON; write a list"),
+        ({"a": [(1,)]}, "tuple is no JSON; write a list"),
+        ({1: "a"}, "write '1'"),
+        ({"a": {True: 1}}, "write 'True'"),
+        (UUID(int=1), "UUID is no JSON; write text"),
+        ([datetime(2026, 1, 1, tzinfo=UTC)], "write text: value.isoformat"),
+        ({"a": date(2026, 1, 1)}, "write text: value.isoformat"),
+        (b"x", "bytes is no JSON; write text"),
+        ({1, 2}, "set is no JSON; write a list"),
+        (Decimal("1.5"), "Decimal is no JSON; write text or a number"),
+    ],
+)
+async def test_what_is_no_json_is_refused_with_what_to_write(memory: Any, value: Any, says: str) -> None:
+    for attempt in (
+        memory.store("key", value, "plan"),
+        memory.append_to_list("key", value, "plan"),
+        memory.update_object("key", {"a": value}, "plan"),
+        memory.store_task_context("task", event_type="e", data={"a": value}),
+        memory.remember("x", metadata={"a": value}),
+    ):
+        with pytest.raises(ValidationFailedError, match=says):
+            await attempt
+    assert await memory.retrieve("key", "plan") is None
+
+
+async def test_an_id_may_be_a_uuid(memory: Any) -> None:
+    made = UUID(int=7)
+    await memory.store("key", 1, made)
+    assert await memory.retrieve("key", str(made)) == 1
+    await memory.create_plan("g", plan_id=made, session_id=made)
+    await memory.update_plan(made, correlation_ids=[made])
+    assert (await memory.get_plan_by_correlation(made)).plan_id == str(made)
+    await memory.store_task_context(made, made, event_type="e")
+    assert (await memory.get_task_context(made)).plan_id == str(made)
+    assert (await memory.get_session(made)).plan_count == 1
+
+
+@pytest.mark.parametrize("delta", ["1", True, None, [1], float("nan")])
+async def test_a_delta_is_a_number(memory: Any, delta: Any) -> None:
+    if delta is None:
+        assert await memory.increment("key", "plan", delta) == 1
+        return
+    with pytest.raises(ValidationFailedError, match="delta"):
+        await memory.increment("key", "plan", delta)
+    assert await memory.retrieve("key", "plan") is None
+
+
+async def test_a_value_that_grew_can_be_stored_whole(memory: Any) -> None:
+    piece = "x" * 60_000
+    for _ in range(4):
+        await memory.append_to_list("log", piece, "plan")
+    nested: Any = 1
+    for _ in range(95):
+        nested = [nested]
+    await memory.store("deep.er", {"a": {}}, "plan")
+    for attempt in (
+        memory.append_to_list("log", piece, "plan"),
+        memory.extend_list("log", [1] * 9_999 + [piece], "plan"),
+        memory.update_object("deep.a.b.c.d.e.f", {"g": nested}, "plan"),
+    ):
+        with pytest.raises(ValidationFailedError, match=r"larger than 256 KiB|nested more than"):
+            await attempt
+    for count in (9_999, 10_000):
+        await memory.extend_list("many", [1] * count, "plan")
+    with pytest.raises(ValidationFailedError, match="more than 20,000 values"):
+        await memory.append_to_list("many", 1, "plan")
+    for key, length in (("log", 4), ("many", 19_999)):
+        value = await memory.retrieve(key, "plan")
+        assert (await memory.store(key, value, "plan")).value == value
+        assert len(value) == length
+
+
+async def test_a_correlation_id_finds_the_plan_that_is_not_over(memory: Any) -> None:
+    for plan_id in ("old", "new", "newest"):
+        await memory.store_plan_context(plan_id, goal_event="g", correlation_ids=["c"])
+    assert (await memory.get_plan_by_correlation("c")).plan_id == "newest"
+    for over, status, waiting in (
+        ("newest", "completed", "new"),
+        ("new", "failed", "old"),
+        ("old", "cancelled", "newest"),
+    ):
+        await memory.update_plan(over, status=status)
+        assert (await memory.get_plan_by_correlation("c")).plan_id == waiting
+    await memory.update_plan("old", status="paused")
+    assert (await memory.get_plan_by_correlation("c")).plan_id == "old"
+
+
+async def test_an_update_takes_a_plan_out_of_its_session(memory: Any) -> None:
+    await memory.create_plan("g", plan_id="plan", session_id="s")
+    assert (await memory.update_plan("plan", session_id=None)).session_id is None
+    assert (await memory.get_session("s")).plan_count == 0
+
+
+@pytest.mark.sync_client
+async def test_sessions_are_listed_by_whether_they_ended(memory: Any) -> None:
+    for session_id in ("one", "two", "three"):
+        await memory.create_session(session_id=session_id)
+    await memory.end_session("two")
+    listed = {
+        ended: [each.session_id for each in await memory.list_sessions(ended=ended)] for ended in (None, True, False)
+    }
+    assert listed == {None: ["three", "two", "one"], True: ["two"], False: ["three", "one"]}
+
+
+async def test_all_of_an_agents_history_is_read_in_pages(memory: Any) -> None:
+    for number in range(3):
+        await memory.log_interaction("agent", "user", f"Said {number}.")
+    await memory.log_interaction("other", "user", "Said by another.")
+    filters = {"AND": [{"kind": {"eq": "episodic"}}, {"agent_id": {"eq": "agent"}}]}
+    first = await memory.list(filters=filters, limit=2)
+    second = await memory.list(filters=filters, limit=2, cursor=first.next_cursor)
+    assert [each.content for each in (*first, *second)] == ["Said 2.", "Said 1.", "Said 0."]
+
+
+async def test_a_sub_task_that_grew_can_be_stored_with_its_task(memory: Any) -> None:
+    await memory.store_task_context("task", event_type="e", sub_tasks=["sub"])
+    await memory.put_sub_task("task", "sub", data={"a": "x" * 60_000})
+    with pytest.raises(ValidationFailedError, match="sub-task 'sub' is larger than 256 KiB"):
+        await memory.put_sub_task("task", "sub", result="x" * 230_000)
+    task = await memory.put_sub_task("task", "sub", result="x" * 190_000)
+    await memory.update_task_context("task", sub_tasks=task.sub_tasks)
+
+
+@pytest.mark.parametrize("value", [1e23, 1e308, -1.5e300])
+async def test_a_filter_finds_a_number_as_it_was_given(memory: Any, value: float) -> None:
+    await memory.remember("A number.", metadata={"n": value})
+    for operator, operand in (("eq", value), ("in", [value]), ("gte", value), ("lte", value)):
+        assert len(await memory.list(filters={"metadata.n": {operator: operand}})) == 1, operator
+
+
+@pytest.mark.parametrize("seconds", ["5", True])
+async def test_a_time_to_live_is_a_number(memory: Any, seconds: Any) -> None:
+    with pytest.raises(ValidationFailedError, match="ttl_seconds"):
+        await memory.store("key", 1, "plan", ttl_seconds=seconds)

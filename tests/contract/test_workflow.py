@@ -193,31 +193,59 @@ async def test_a_stale_helper_loses_no_result(memory: Any) -> None:
 async def test_plain_calls_and_helpers_are_one_state(memory: Any) -> None:
     held = WorkflowState(memory, "plan")
     await memory.store("findings", [1], "plan")
-    await memory.append_to_list("workflow_state.action_history", "asked", "plan")
-    await memory.increment("workflow_state.retry_count", "plan")
+    await memory.append_to_list("action_history", "asked", "plan")
+    await memory.increment("retry_count", "plan")
     await held.append("findings", 2)
     await held.record_action("answered")
     assert await memory.retrieve("findings", "plan") == [1, 2]
     assert (await held.get("retry_count"), await held.get_action_history()) == (1, ["asked", "answered"])
+
+
+@pytest.mark.sync_client
+@pytest.mark.parametrize("value", [{}, {"action_history": []}, {"other": 1}, [1], "text", None])
+async def test_workflow_state_is_an_ordinary_key(memory: Any, value: Any) -> None:
+    await memory.store("account_id", 7, "plan")
+    await WorkflowState(memory, "plan").record_action("asked")
+    assert await memory.retrieve("workflow_state", "plan") is None
+    stored = await memory.store("workflow_state", value, "plan")
+    assert (stored.key, stored.value, stored.version) == ("workflow_state", value, 1)
+    assert await memory.retrieve("account_id", "plan") == 7
+    keys = [item.key for item in await memory.list_plan_state("plan")]
+    assert keys == ["account_id", "action_history", "workflow_state"]
+    await memory.delete_plan_state("plan", "workflow_state")
+    assert await memory.retrieve("account_id", "plan") == 7
+    with pytest.raises(NotFoundError):
+        await memory.delete_plan_state("plan", "workflow_state")
+
+
+async def test_workflow_state_written_back_keeps_keys_stored_meanwhile(memory: Any) -> None:
+    """The read, change and write of an agent that keeps its whole state under this key."""
+    await memory.store("workflow_state", {"action_history": []}, "plan")
     whole, version = await memory.retrieve_with_version("workflow_state", "plan")
-    assert whole == {"findings": [1, 2], "action_history": ["asked", "answered"], "retry_count": 1}
-    whole["action_history"].append("closed")
-    del whole["findings"]
+    await memory.store("account_id", 7, "plan")
+    whole["action_history"].append("asked")
     await memory.store_if_version_matches("workflow_state", whole, "plan", version)
-    assert await held.get_all() == {"action_history": ["asked", "answered", "closed"], "retry_count": 1}
+    assert await memory.append_to_list("workflow_state.action_history", "answered", "plan") == ["asked", "answered"]
+    assert await memory.increment("workflow_state.retries", "plan") == 1
     with pytest.raises(ConflictError):
-        await memory.store_if_version_matches("workflow_state", whole, "plan", version)
-    assert await memory.store("workflow_state", {}, "empty")
-    assert await memory.retrieve("workflow_state", "empty") is None
+        await memory.store_if_version_matches("workflow_state", {}, "plan", version)
+    assert await memory.retrieve("workflow_state", "plan") == {"action_history": ["asked", "answered"], "retries": 1}
+    assert await memory.retrieve("account_id", "plan") == 7
 
 
-@pytest.mark.parametrize("value", [1, [1], "text", None])
-async def test_the_whole_state_is_an_object(memory: Any, value: Any) -> None:
-    with pytest.raises(ValidationFailedError, match="must be an object"):
-        await memory.store("workflow_state", value, "plan")
-    for change in (memory.append_to_list("workflow_state", 1, "plan"), memory.increment("workflow_state", "plan")):
-        with pytest.raises(ValidationFailedError, match=r"workflow_state\.<key>"):
-            await change
+async def test_workflow_state_named_by_a_helper_removes_nothing(memory: Any, log_of: Any) -> None:
+    state = WorkflowState(memory, "plan")
+    await state.set("account_id", "A-4711")
+    await state.set("workflow_state", {"step": 1})
+    await state.update_dict("workflow_state", {"workflow_state": {"step": 2}})
+    assert await state.get_all() == {
+        "action_history": [],
+        "account_id": "A-4711",
+        "workflow_state": {"step": 1, "workflow_state": {"step": 2}},
+    }
+    assert await state.delete("workflow_state")
+    assert await state.get("account_id") == "A-4711"
+    assert "A-4711" in await log_of()
 
 
 async def test_values_of_another_kind_are_refused_and_stay(memory: Any) -> None:
@@ -263,3 +291,171 @@ async def test_helpers_take_what_has_a_memory(memory: Any) -> None:
     assert (restored.task_id, restored.pending) == ("task", [sub_task_id])
     assert await restored.complete({"findings": 3}) == {"findings": 3}
     assert await WorkflowState(memory, "plan").get_action_history() == ["begun"]
+
+
+PLAN: dict[str, Any] = {
+    "goal_event": "research.goal",
+    "goal_data": {"topic": "AI"},
+    "response_event": "done",
+    "session_id": "session",
+    "state": {"found": 1},
+}
+
+
+@pytest.mark.sync_client
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"context": {"current_state": "search"}},
+        {"current_state": "search"},
+        {"context": {"currentState": "search", "state": None}},
+        {"current_state": "search", "session_id": "session", "expected_version": 1},
+    ],
+)
+async def test_storing_a_plan_context_keeps_fields_that_are_not_given(memory: Any, change: dict[str, Any]) -> None:
+    await memory.create_plan(plan_id="plan", **PLAN)
+    stored = await memory.store_plan_context("plan", **change)
+    assert {name: getattr(stored, name) for name in PLAN} == PLAN
+    assert (stored.current_state, stored.version) == ("search", 2)
+    assert (await memory.get_plan("plan")).goal_data == {"topic": "AI"}
+    cleared = await memory.store_plan_context("plan", state={}, goal_data={})
+    assert (cleared.state, cleared.goal_data, cleared.current_state) == ({}, {}, "search")
+
+
+async def test_a_plan_context_without_a_goal_makes_no_plan(memory: Any) -> None:
+    with pytest.raises(ValidationFailedError, match="goal_event"):
+        await memory.store_plan_context("plan", current_state="search")
+    with pytest.raises(NotFoundError):
+        await memory.get_plan("plan")
+    assert (await memory.store_plan_context("plan", None, {})).goal_event == "goal"
+
+
+async def test_a_new_plan_object_keeps_what_is_stored(memory: Any) -> None:
+    await memory.create_plan(plan_id="plan", **PLAN)
+    plan = PlanContext(memory, "plan", goal_event="research.goal", current_state="search")
+    await plan.save()
+    stored = await memory.get_plan_context("plan")
+    assert {name: getattr(stored, name) for name in PLAN} == PLAN
+    assert (plan.goal_data, plan.state, plan.response_event) == ({"topic": "AI"}, {"found": 1}, "done")
+    plan.state = {}
+    await plan.transition("end")
+    stored = await memory.get_plan_context("plan")
+    assert (stored.state, stored.goal_data, stored.current_state) == ({}, {"topic": "AI"}, "end")
+    await PlanContext(memory, "plan", goal_event="research.goal", goal_data={}).save()
+    assert (await memory.get_plan_context("plan")).goal_data == {}
+
+
+async def test_a_transition_of_a_new_object_waits_for_nothing_more(memory: Any) -> None:
+    await memory.store_plan_context("plan", goal_event="g", correlation_ids=["c-1"])
+    await PlanContext(memory, "plan", goal_event="g").transition("end")
+    with pytest.raises(NotFoundError):
+        await memory.get_plan_by_correlation("c-1")
+
+
+@pytest.mark.sync_client
+@pytest.mark.parametrize(
+    ("context", "says"),
+    [
+        ({"state": "searching"}, "state in context .* an object"),
+        ({"data": [1, 2]}, "data in context .* an object"),
+        ({"sub_tasks": "one"}, "sub_tasks in context .* a list"),
+        ({"subTasks": {"a": 1}}, "subTasks in context .* a list"),
+        ({"event_type": 3}, "event_type in context .* text"),
+        ({"task_id": "other"}, "task_id is given twice"),
+        ({"taskId": "other"}, "taskId is given twice"),
+        ({"plan_id": "other"}, "plan_id is given twice"),
+        ({"expected_version": 4}, "expected_version in context"),
+        ({"expectedVersion": 4}, "expectedVersion in context"),
+        ({"user_id": "bob"}, "user_id in context"),
+        ({"state": {"a": 1}, "a": 2}, "a in context is also in its state"),
+        ({1: "one"}, "write '1'"),
+    ],
+)
+async def test_a_free_context_refuses_what_it_cannot_store_by_name(memory: Any, context: Any, says: str) -> None:
+    with pytest.raises(ValidationFailedError, match=says):
+        await memory.store_task_context("t", "p", context)
+    with pytest.raises(NotFoundError):
+        await memory.get_task_context("t")
+
+
+@pytest.mark.sync_client
+async def test_a_free_context_comes_back_as_stored(memory: Any) -> None:
+    free = {"status": "searching", "session_id": "s", "version": 9, "context": {"a": 1}, "created_at": "noon"}
+    task = await memory.store_task_context("t", "p", {**free, "subTasks": ["sub"], "task_id": "t", "planId": "p"})
+    assert (task.state, task.sub_tasks, task.plan_id) == (free, ["sub"], "p")
+    assert (await memory.get_task_by_subtask("sub")).task_id == "t"
+    task = await memory.store_task_context("t", "p", {"a": 1}, state={"b": 2})
+    assert task.state == {"a": 1, "b": 2}
+    free.pop("session_id")
+    plan = await memory.store_plan_context(
+        "p", "s", {**free, "correlationIds": ["c"], "goalData": {"x": 1}, "session_id": "s"}
+    )
+    assert (plan.state, plan.correlation_ids, plan.goal_data, plan.session_id) == (free, ["c"], {"x": 1}, "s")
+    with pytest.raises(ValidationFailedError, match="session_id is given twice"):
+        await memory.store_plan_context("p", "s", {"session_id": "other"})
+    with pytest.raises(ValidationFailedError, match="goal_data in context"):
+        await memory.store_plan_context("p", "s", {"goal_data": "text"})
+
+
+@pytest.mark.sync_client
+@pytest.mark.parametrize("status", ["failed", "FAILED", "cancelled", "canceled", "timed-out", "error", "skipped"])
+async def test_a_failure_counts_as_a_result(memory: Any, status: str) -> None:
+    task = TaskContext(memory, "task", event_type="e", sub_tasks=["one", {"sub_task_id": "two", "status": "running"}])
+    await task.save()
+    assert not await task.record_result("one", {"error": "no route"}, status=status)
+    assert task.pending == ["two"]
+    await memory.put_sub_task("task", "two", status=status)
+    restored = await TaskContext.restore(memory, "task")
+    assert restored.pending == []
+    assert await restored.record_result("one", {"pages": 3})
+
+
+@pytest.mark.parametrize("status", ["running", "pending", "waiting_for_input", "retrying"])
+async def test_an_unfinished_status_stays_pending(memory: Any, status: str) -> None:
+    task = TaskContext(memory, "task", event_type="e", sub_tasks=[{"sub_task_id": "one", "status": status}])
+    await task.save()
+    assert (await TaskContext.restore(memory, "task")).pending == ["one"]
+
+
+async def test_a_sub_task_named_by_its_id_keeps_what_is_known(memory: Any) -> None:
+    task = TaskContext(memory, "task", event_type="e")
+    await task.delegate("one", event_type="search")
+    await task.record_result("one", 1)
+    changed = await memory.update_task_context("task", sub_tasks=["one", "two"])
+    assert changed.sub_tasks == [{**changed.sub_tasks[0], "status": "completed", "result": 1}, "two"]
+    stored = await memory.store_task_context("task", event_type="e", sub_tasks=["two", "one"])
+    assert stored.sub_tasks == ["two", changed.sub_tasks[0]]
+
+
+@pytest.mark.sync_client
+async def test_clearing_a_workflow_keeps_what_others_stored(memory: Any, log_of: Any) -> None:
+    state = WorkflowState(memory, "plan")
+    await memory.set_plan_state("plan", "account_id", "A-4711")
+    await memory.append_to_list("orders", "first", "plan")
+    for made in (
+        state.set("secret", "swordfish"),
+        state.record_action("swordfish.caught"),
+        state.increment("count"),
+        state.extend("list", ["swordfish"]),
+        state.update_dict("dict", {"a": "swordfish"}),
+        state.append("orders", "second"),
+        WorkflowState(memory, "other").set("kept", 1),
+    ):
+        await made
+    await memory.store("secret", "swordfish again", "plan")
+    await state.clear()
+    assert await state.get_all() == {"action_history": [], "account_id": "A-4711", "orders": ["first", "second"]}
+    assert await WorkflowState(memory, "other").get("kept") == 1
+    log = await log_of()
+    assert ("swordfish" in log, "A-4711" in log) == (False, True)
+    await state.clear()
+    assert await state.cleanup() == 2
+
+
+async def test_a_key_stored_anew_belongs_to_who_made_it(memory: Any) -> None:
+    state = WorkflowState(memory, "plan")
+    await state.set("key", 1)
+    await state.delete("key")
+    await memory.store("key", 2, "plan")
+    await state.clear()
+    assert await state.get("key") == 2

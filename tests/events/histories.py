@@ -154,9 +154,11 @@ class History:
         match pick.randrange(7):
             case 0 | 1:
                 ttl = pick.choice((None, None, 30.0, 100_000.0))
-                await memory.store(key, pick.choice(VALUES), plan, ttl_seconds=ttl)
+                await memory.store(key, pick.choice(VALUES), plan, ttl_seconds=ttl, workflow=pick.choice((None, True)))
             case 2 | 3:
-                await memory.append_to_list(pick.choice((key, f"{key}.a")), pick.choice(VALUES), plan)
+                await memory.append_to_list(
+                    pick.choice((key, f"{key}.a")), pick.choice(VALUES), plan, workflow=pick.choice((None, True))
+                )
             case 4 | 5:
                 await memory.increment(pick.choice((key, "number", "deep.er")), plan, pick.choice((1, -2.5, 1e15)))
             case _:

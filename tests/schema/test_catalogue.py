@@ -202,6 +202,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "log_cascade",
         "last_sequences",
         "leave_lists",
+        "leave_shared_state",
         "item_owners",
         "make_event_partitions",
         "memory_owners",

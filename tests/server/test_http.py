@@ -16,6 +16,7 @@ from keeps.engine import Keeps
 from keeps_client import MemoryClient
 from keeps_client.errors import UnavailableError
 from keeps_client.models import WorkingDeleted
+from keeps_client.workflow import TaskContext
 from tests.serving import serving
 
 BASE = "/v1/memory"
@@ -330,3 +331,33 @@ async def test_of_a_thousand_findings_the_first_are_told(http: Any) -> None:
     assert (status, len(problem["errors"])) == (422, 100)
     assert problem["detail"].endswith("; and 900 more")
     assert problem["errors"][99]["field"] == "operations.99"
+
+
+async def test_a_context_may_be_one_free_object(http: Any) -> None:
+    body = {"plan_id": "p", "context": {"current_state": "search", "found": 3}, "expected_version": 0}
+    status, plan, _ = await asked(http, "POST", f"{BASE}/plan-context", json=body)
+    assert (status, plan["current_state"], plan["state"], plan["goal_event"]) == (201, "search", {"found": 3}, "goal")
+    status, problem, _ = await asked(http, "POST", f"{BASE}/plan-context", json=body)
+    assert (status, problem["current_version"]) == (409, 1)
+    body = {"taskId": "t", "context": {"subTasks": ["s"], "progress": 0.5}}
+    status, task, _ = await asked(http, "POST", f"{BASE}/task-context", json=body)
+    assert (status, task["sub_tasks"], task["state"], task["event_type"]) == (201, ["s"], {"progress": 0.5}, "task")
+    body["context"] = {"state": "searching"}
+    status, problem, _ = await asked(http, "POST", f"{BASE}/task-context", json=body)
+    assert (status, "state in context" in problem["detail"]) == (422, True)
+
+
+async def test_sub_tasks_are_ids_unless_details_are_asked_for(http: Any, server_url: str, tenant: str) -> None:
+    async with MemoryClient(server_url, tenant_id=tenant, user_id="alice") as memory:
+        task = TaskContext(memory, "t", event_type="e")
+        await task.delegate("s", event_type="search")
+        await task.record_result("s", 1)
+        for path in ("task-context/t", "task-context/by-subtask/s"):
+            _, plain, _ = await asked(http, "GET", f"{BASE}/{path}")
+            _, whole, _ = await asked(http, "GET", f"{BASE}/{path}?details=true")
+            assert (plain["sub_tasks"], whole["sub_tasks"][0]["result"]) == (["s"], 1)
+        _, changed, _ = await asked(http, "PUT", f"{BASE}/task-context/t", json={"subTasks": ["s", "n"]})
+        body = {"task_id": "t", "event_type": "e", "sub_tasks": ["s"]}
+        _, stored, _ = await asked(http, "POST", f"{BASE}/task-context", json=body)
+        assert (changed["sub_tasks"], stored["sub_tasks"]) == (["s", "n"], ["s"])
+        assert (await TaskContext.restore(memory, "t")).pending == []

@@ -13,6 +13,7 @@ from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.errors import ForbiddenError, NotFoundError
 from keeps_client.models import NewKey, NewTranscriptEntry, Quota
+from keeps_client.workflow import WorkflowState
 from tests.serving import token
 
 TABLES = (
@@ -259,3 +260,45 @@ async def test_a_quota_is_kept_by_the_database(keeps: Keeps, tenant: str, secure
         await alice.remember("x" * 30)
     page = await alice.keeps.tenants.page(tenant[:-1], 1)
     assert (page[0].tenant_id, page[0].memories) == (tenant, 2)
+
+
+async def test_erasing_a_user_keeps_state_that_others_wrote(keeps: Keeps, tenant: str) -> None:
+    alice, bob = (keeps.memory(Scope(tenant, name, roles=frozenset({"admin"}))) for name in ("alice", "bob"))
+    await bob.create_plan(plan_id="plan", goal_event="g")
+    for number in range(5):
+        await alice.append_to_list("list", number, "plan")
+    await bob.append_to_list("list", 5, "plan")
+    await alice.store("counter", 1, "plan")
+    await bob.increment("counter", "plan")
+    await bob.store("own", "of bob", "plan")
+    await alice.store("once", "of alice", "plan")
+    await alice.delete_plan_state("plan", "once")
+    await bob.store("once", "of bob", "plan")
+    receipt = await alice.admin.erase_user("bob")
+    assert (receipt.complete, receipt.removed["working_memory"]) == (True, 2)
+    items = {item.key: item for item in await alice.list_plan_state("plan")}
+    assert {key: item.value for key, item in items.items()} == {"list": [0, 1, 2, 3, 4, 5], "counter": 2}
+    assert {item.user_id for item in items.values()} == {"alice"}
+    assert await alice.append_to_list("list", 6, "plan") == [0, 1, 2, 3, 4, 5, 6]
+    assert (await keeps.events.verify(Scope(tenant, "alice"))).differences == []
+
+
+async def test_state_stays_until_its_last_writer_is_erased(keeps: Keeps, tenant: str) -> None:
+    users = {name: keeps.memory(Scope(tenant, name, roles=frozenset({"admin"}))) for name in ("a", "b", "c")}
+    for memory in users.values():
+        await memory.append_to_list("list", "x", "plan")
+    for gone, left in (("c", 1), ("a", 1), ("b", 0)):
+        await users[gone].admin.erase_user(gone)
+        assert len(await users["a"].list_plan_state("plan")) == left
+
+
+async def test_an_import_keeps_which_keys_a_workflow_made(keeps: Keeps, tenant: str) -> None:
+    memory = keeps.memory(Scope(tenant, "alice", roles=frozenset({"admin"})))
+    await WorkflowState(memory, "plan").set("own", 1)
+    await memory.store("plain", 2, "plan")
+    lines = [line async for line in keeps.transfer.export(memory.scope)]
+    other = keeps.memory(Scope(f"{tenant}-other", "alice", roles=frozenset({"admin"})))
+    await other.admin.import_lines(lines)
+    await WorkflowState(other, "plan").clear()
+    assert await WorkflowState(other, "plan").get_all() == {"action_history": [], "plain": 2}
+    assert (await keeps.events.verify(Scope(f"{tenant}-other", "alice"))).differences == []

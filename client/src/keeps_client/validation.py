@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, TypeVar, cast
+from typing import Literal, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models.common import UtcTime
@@ -18,24 +17,6 @@ from keeps_client.models.events import EVENT_TYPES
 FoundT = TypeVar("FoundT")
 Index = Literal["now", "later"]
 _TIME: TypeAdapter[datetime] = TypeAdapter(UtcTime)
-
-
-def in_context(
-    model: type[BaseModel], context: object, arguments: Mapping[str, object], **defaults: object
-) -> dict[str, object]:
-    """`arguments`, and those that one dictionary holds for all of them: its entries that `model` has, by name, and the
-    rest as `state`. What is named beside it counts; `defaults` are for what neither names."""
-    if context is None:
-        return dict(arguments)
-    if not isinstance(context, Mapping):
-        raise ValidationFailedError("context must be an object")
-    entries = cast("Mapping[str, Any]", context)
-    found = {name: value for name, value in entries.items() if name in model.model_fields and value is not None}
-    rest = {name: value for name, value in entries.items() if name not in model.model_fields}
-    state = found.get("state", {})
-    if rest and not isinstance(state, Mapping):
-        raise ValidationFailedError("context: state must be an object")
-    return defaults | found | ({"state": {**state, **rest}} if rest else {}) | dict(arguments)
 
 
 def given(**arguments: FoundT | None) -> dict[str, FoundT]:

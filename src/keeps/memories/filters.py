@@ -22,7 +22,7 @@ from keeps.db.statements import Condition
 from keeps.memories.types import MEMORY
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Filters
-from keeps_client.models.common import UtcTime
+from keeps_client.models.common import UtcTime, exact_numbers
 
 OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "substring", "isubstring", "exists")
 _COMPARISONS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -237,7 +237,7 @@ def _text(name: str, value: JsonValue) -> str:
 
 def _encoded(name: str, value: JsonValue) -> str:
     try:
-        encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        encoded = json.dumps(exact_numbers(value), allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         raise ValidationFailedError(f"the value for {name!r} is not JSON") from None
     if "\\u0000" in encoded:

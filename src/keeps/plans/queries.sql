@@ -14,7 +14,7 @@ WHERE held.tenant_id = $1 AND held.user_id = $2 AND held.plan_id = $3
 
 -- name: plan_by_correlation
 -- reads: Plan
--- The plan that waits for an event: of several the newest.
+-- The plan that waits for an event: of several one that is not over, and of those the newest.
 SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event,
     held.goal_data,
        held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version,
@@ -25,7 +25,7 @@ SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_
 FROM keeps.plan_correlations AS waiting
 JOIN keeps.plans AS held ON held.tenant_id = $1 AND held.user_id = $2 AND held.plan_id = waiting.plan_id
 WHERE waiting.tenant_id = $1 AND waiting.user_id = $2 AND waiting.correlation_id = $3
-ORDER BY held.created_at DESC, held.plan_id DESC
+ORDER BY held.status IN ('completed', 'failed', 'cancelled'), held.created_at DESC, held.plan_id DESC
 LIMIT 1
 
 -- name: plan_list

@@ -14,7 +14,7 @@ from keeps.plans import store
 from keeps.scope import Scope
 from keeps.sessions import store as sessions
 from keeps.tenants.service import Introducer
-from keeps_client.errors import ConflictError, NotFoundError
+from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import (
     Deleted,
     NewPlan,
@@ -64,20 +64,24 @@ class PlanService:
         return await self._introducer.write(scope, work, answer=PLAN)
 
     async def store_context(self, scope: Scope, new: NewPlanContext) -> PlanContext:
-        """Store the context of a plan; makes the plan where it is not there. Raises ConflictError on another
-        version."""
+        """Store the given fields of a plan's context; makes the plan where it is not there.
+
+        Raises:
+            ConflictError: The plan has another version than `expected_version`.
+            ValidationFailedError: There is no such plan, and no goal event to make it.
+        """
 
         async def work(tx: Tx) -> Plan:
             held = await store.get(tx, new.plan_id)
             _check(held, new.expected_version, new.plan_id)
-            given = new.model_dump(exclude={"plan_id", "expected_version"})
             await self._join(tx, new.session_id)
             if held is None:
-                plan = self._new(scope, new.plan_id, {"status": "running", **given})
+                fields = new.model_dump(exclude={"plan_id", "expected_version", "context"})
+                plan = self._new(scope, new.plan_id, {"status": "running", **fields, "goal_event": _goal_event(new)})
                 await store.insert(tx, plan)
                 return plan
-            if new.session_id is None:
-                given.pop("session_id")
+            names = new.model_fields_set - {"plan_id", "expected_version", "context"}
+            given = {name: value for name in names if (value := getattr(new, name)) is not None}
             return await self._replace(tx, held, given)
 
         return context_of(await self._introducer.write(scope, work, answer=PLAN))
@@ -177,6 +181,15 @@ class PlanService:
 def context_of(plan: Plan) -> PlanContext:
     """The plan as its state machine sees it."""
     return PlanContext.model_construct(**{name: getattr(plan, name) for name in PlanContext.model_fields})
+
+
+def _goal_event(new: NewPlanContext) -> str:
+    if new.goal_event is not None:
+        return new.goal_event
+    if new.context is not None:
+        return "goal"
+    message = f"goal_event: plan {new.plan_id!r} is not there yet; give its goal_event to make it"
+    raise ValidationFailedError(message, [{"field": "goal_event", "message": "is needed to make the plan"}])
 
 
 def _check(held: Plan | None, expected: int | None, plan_id: str) -> None:

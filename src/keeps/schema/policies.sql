@@ -188,7 +188,7 @@ GRANT EXECUTE ON FUNCTION keeps.redact_own_events(text, text[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_rows(text[], uuid[]), keeps.transcript_owners(text, text, integer),
     keeps.item_owners(text, integer), keeps.memory_owners(uuid[]), keeps.memory_subjects(integer)
     TO keeps_app;
-GRANT EXECUTE ON FUNCTION keeps.erase_user() TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.erase_user(), keeps.leave_shared_state() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.erase_tenant() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.count_rows(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.users_of_tenant() TO keeps_app;

@@ -19,7 +19,8 @@ WHERE held.tenant_id = $1 AND held.user_id = $2 AND held.session_id = $3
 
 -- name: session_list
 -- reads: Session without last_interaction
--- One keyset page, newest first. $3, $4: the last row of the page before, or null · $5: how many
+-- One keyset page, newest first. $3, $4: the last row of the page before, or null · $5: how many · $6: whether they
+-- ended, or null
 SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, held.metadata, held.version,
     held.ended_at, held.created_at, held.updated_at,
        (SELECT count(*) FROM keeps.plans
@@ -35,6 +36,7 @@ SELECT held.tenant_id, held.session_id, held.user_id, held.agent_id, held.name, 
 FROM keeps.sessions AS held
 WHERE held.tenant_id = $1 AND held.user_id = $2
   AND ($3::timestamptz IS NULL OR (held.created_at, held.session_id) < ($3, $4::text))
+  AND ($6::boolean IS NULL OR (held.ended_at IS NOT NULL) = $6)
 ORDER BY held.created_at DESC, held.session_id DESC
 LIMIT $5
 

@@ -69,11 +69,11 @@ class SessionService:
         async with self._database.scoped(scope) as tx:
             return await self._held(tx, session_id)
 
-    async def page(self, scope: Scope, limit: int, cursor: str | None) -> Page[Session]:
-        """One page, newest first."""
+    async def page(self, scope: Scope, ended: bool | None, limit: int, cursor: str | None) -> Page[Session]:
+        """One page, newest first; with `ended`, of the sessions that ended or of those that did not."""
         after = read_cursor(cursor) if cursor else None
         async with self._database.scoped(scope) as tx:
-            found, more = await store.page(tx, after, limit)
+            found, more = await store.page(tx, ended, after, limit)
         last = found[-1] if more else None
         return Page(items=found, next_cursor=write_cursor(last.created_at, last.session_id) if last else None)
 

@@ -25,11 +25,13 @@ async def get(tx: Tx, session_id: str) -> Session | None:
     return None if row is None else session_from_row(row)
 
 
-async def page(tx: Tx, after: tuple[datetime, str] | None, limit: int) -> tuple[list[Session], bool]:
+async def page(
+    tx: Tx, ended: bool | None, after: tuple[datetime, str] | None, limit: int
+) -> tuple[list[Session], bool]:
     """One page, newest first; and whether there are more."""
     created_at, session_id = after or (None, None)
     rows = await tx.fetch(
-        QUERIES["session_list"], tx.scope.tenant_id, tx.scope.user_id, created_at, session_id, limit + 1
+        QUERIES["session_list"], tx.scope.tenant_id, tx.scope.user_id, created_at, session_id, limit + 1, ended
     )
     kept, more = fitting(rows, limit, "metadata")
     return [session_from_row(row) for row in kept], more

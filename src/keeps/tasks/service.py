@@ -14,6 +14,7 @@ from keeps.tasks import store
 from keeps.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
+from keeps_client.models.common import storable_json
 
 MOST_SUB_TASKS = 1_000
 
@@ -27,14 +28,18 @@ DONE = plain(bool)
 
 
 class TaskService:
-    """Delegated work of a user, waiting for results."""
+    """Delegated work of a user, waiting for results.
+
+    `details` of an answer: sub-tasks with all that is known of them, or their ids alone, as the source documents' SDK
+    reads them.
+    """
 
     def __init__(self, database: Database, introducer: Introducer, clock: Clock) -> None:
         self._database = database
         self._introducer = introducer
         self._clock = clock
 
-    async def store(self, scope: Scope, new: NewTaskContext) -> TaskContext:
+    async def store(self, scope: Scope, new: NewTaskContext, *, details: bool = True) -> TaskContext:
         """Store a task context; one that is there is replaced. Raises ConflictError on another `expected_version`."""
         if new.user_id not in (None, scope.user_id):
             raise NotFoundError("the body names another user than the token; leave user_id out")
@@ -44,7 +49,8 @@ class TaskService:
             _check(held, new.expected_version, new.task_id)
             now = self._clock()
             task = TaskContext(
-                **new.model_dump(exclude={"expected_version", "user_id"}),
+                **new.model_dump(exclude={"expected_version", "user_id", "context", "sub_tasks"}),
+                sub_tasks=with_known(new.sub_tasks, held.sub_tasks if held else []),
                 tenant_id=scope.tenant_id,
                 user_id=scope.user_id,
                 agent_id=scope.agent_id,
@@ -55,32 +61,36 @@ class TaskService:
             await store.put(tx, task)
             return task
 
-        return await self._introducer.write(scope, work, answer=TASK)
+        return _answer(await self._introducer.write(scope, work, answer=TASK), details)
 
-    async def get(self, scope: Scope, task_id: str) -> TaskContext:
+    async def get(self, scope: Scope, task_id: str, *, details: bool = True) -> TaskContext:
         async with self._database.scoped(scope) as tx:
-            return await _held(tx, task_id)
+            return _answer(await _held(tx, task_id), details)
 
-    async def by_subtask(self, scope: Scope, sub_task_id: str) -> TaskContext:
+    async def by_subtask(self, scope: Scope, sub_task_id: str, *, details: bool = True) -> TaskContext:
         """The task that waits for a sub-task. Raises NotFoundError."""
         async with self._database.scoped(scope) as tx:
             held = await store.by_subtask(tx, sub_task_id)
         if held is None:
             raise NotFoundError(f"no task waits for sub-task {sub_task_id!r}")
-        return held
+        return _answer(held, details)
 
-    async def update(self, scope: Scope, task_id: str, change: TaskContextChange) -> TaskContext:
+    async def update(
+        self, scope: Scope, task_id: str, change: TaskContextChange, *, details: bool = True
+    ) -> TaskContext:
         """Change the given fields. Raises ConflictError when `expected_version` is not stored."""
 
         async def work(tx: Tx) -> TaskContext:
             held = await _held(tx, task_id)
             _check(held, change.expected_version, task_id)
             given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
+            if "sub_tasks" in given:
+                given["sub_tasks"] = with_known(change.sub_tasks, held.sub_tasks)
             task = held.model_copy(update={**given, "version": held.version + 1, "updated_at": self._clock()})
             await store.put(tx, task)
             return task
 
-        return await self._database.write(scope, work, answer=TASK)
+        return _answer(await self._database.write(scope, work, answer=TASK), details)
 
     async def put_sub_task(self, scope: Scope, task_id: str, sub_task_id: str, change: SubTaskChange) -> TaskContext:
         """Add a sub-task or note what became of it; whatever else is in the task stays. Raises NotFoundError."""
@@ -91,6 +101,7 @@ class TaskService:
             sub_tasks = with_sub_task(held.sub_tasks, sub_task_id, given)
             if len(sub_tasks) > MOST_SUB_TASKS:
                 raise ValidationFailedError(f"a task has at most {MOST_SUB_TASKS:,} sub-tasks")
+            _check_size(sub_task_id, sub_tasks)
             changed = {"sub_tasks": sub_tasks, "version": held.version + 1, "updated_at": self._clock()}
             task = held.model_copy(update=changed)
             await store.put(tx, task)
@@ -121,6 +132,28 @@ def with_sub_task(sub_tasks: Sequence[JsonValue], sub_task_id: str, given: Mappi
         else:
             changed.append(each)
     return changed if there else [*changed, new]
+
+
+def _check_size(sub_task_id: str, sub_tasks: Sequence[JsonValue]) -> None:
+    """Raise ValidationFailedError where a sub-task grew larger than one that can be stored with its task."""
+    grown = next(each for each in sub_tasks if isinstance(each, dict) and each["sub_task_id"] == sub_task_id)
+    try:
+        storable_json(grown)
+    except ValueError as error:
+        raise ValidationFailedError(f"with this change sub-task {sub_task_id!r} {error}") from None
+
+
+def with_known(sub_tasks: Sequence[JsonValue], held: Sequence[JsonValue]) -> list[JsonValue]:
+    """Return the sub-tasks, those that are ids with what `held` knows of them."""
+    known = {each["sub_task_id"]: each for each in held if isinstance(each, dict)}
+    return [known.get(each, each) if isinstance(each, str) else each for each in sub_tasks]
+
+
+def _answer(task: TaskContext, details: bool) -> TaskContext:
+    if details:
+        return task
+    ids = [each["sub_task_id"] if isinstance(each, dict) else each for each in task.sub_tasks]
+    return task.model_copy(update={"sub_tasks": ids})
 
 
 async def _held(tx: Tx, task_id: str) -> TaskContext:

@@ -174,8 +174,7 @@ class TranscriptService:
             await working.put(tx, _plan(row.app), key, value, expires_at=None, now=now, expected=None)
 
     async def _shared(self, tx: Tx, app: str) -> dict[str, JsonValue]:
-        held = await working.state(tx, _plan(app), self._clock())
-        return held.value if held is not None and isinstance(held.value, dict) else {}
+        return await working.values(tx, _plan(app), self._clock())
 
     async def _whole(self, tx: Tx, row: TranscriptRow) -> Transcript:
         found = await store.states(tx, row.app, [row.transcript_id, OF_THE_USER])

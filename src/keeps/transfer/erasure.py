@@ -43,6 +43,7 @@ class TenantService:
         target = Scope(scope.tenant_id, user_id)
 
         async def work(tx: Tx) -> ErasureReceipt:
+            await tx.execute(QUERIES["leave_shared_state"])
             before = await _counts(tx, user_id)
             if not any(before.values()):
                 raise NotFoundError(f"no user {user_id!r}")

@@ -98,6 +98,10 @@ SELECT name, held FROM keeps.count_rows($1)
 -- Cells in which a move has left rows of a tenant, which is elsewhere.
 SELECT cell AS is_in FROM keeps.tenants_elsewhere() WHERE tenant_id = $1 AND NOT arriving
 
+-- name: leave_shared_state
+-- Before counting what erasure removes: keys that others wrote, too, become theirs.
+SELECT keeps.leave_shared_state()
+
 -- name: erase_user
 SELECT keeps.erase_user() AS redacted
 

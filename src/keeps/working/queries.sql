@@ -4,17 +4,19 @@
 -- name: working_put
 -- reads: WorkingItem without id
 -- $1 tenant · $2 plan · $3 key · $4 user · $5 value · $6 expires_at · $7 now · $8 expected version or null, 0 for none
--- · $9 event id · $10 agent. No row comes back where the version is another.
+-- · $9 event id · $10 agent · $11 whether a workflow writes: who makes a key decides whose it is. No row comes back
+-- where the version is another.
 WITH stored AS (
     INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at,
-        updated_at)
-    SELECT $1, $2, $3, $4, $5::jsonb, 1, $6, $7, $7
+        updated_at, workflow)
+    SELECT $1, $2, $3, $4, $5::jsonb, 1, $6, $7, $7, $11
     WHERE $8::integer IS NULL OR $8 = 0
        OR EXISTS (SELECT FROM keeps.working_memory WHERE tenant_id = $1 AND plan_id = $2 AND key = $3)
     ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
         SET user_id = EXCLUDED.user_id, value = EXCLUDED.value, version = held.version + 1,
             expires_at = EXCLUDED.expires_at,
-            updated_at = EXCLUDED.updated_at
+            updated_at = EXCLUDED.updated_at,
+            workflow = CASE WHEN held.expires_at <= $7 THEN EXCLUDED.workflow ELSE held.workflow END
         WHERE $8 IS NULL OR $8 = CASE WHEN held.expires_at <= $7 THEN 0 ELSE held.version END
     RETURNING held.*
 ), counter AS (
@@ -27,21 +29,23 @@ WITH stored AS (
            jsonb_build_object('operation', 'set', 'plan_id', $2, 'key', $3, 'value', stored.value, 'version',
                stored.version,
                               'expires_at', stored.expires_at, 'created_at', stored.created_at)
+           || CASE WHEN stored.workflow THEN '{"workflow": true}'::jsonb ELSE '{}'::jsonb END
     FROM stored CROSS JOIN counter
 )
-SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM stored
+SELECT tenant_id, plan_id, key, value, version, user_id, workflow, expires_at, updated_at FROM stored
 
 -- name: working_change
--- Change a value where it stands. $5: path inside the value · $6: append, extend, merge or increment · $7: what · $8
--- now · $9 event id · $10 agent
+-- Change a value where it stands; a change inside it returns it whole, too, to be checked. $5: path inside the value · $6: append, extend, merge or increment · $7: what · $8
+-- now · $9 event id · $10 agent · $11 whether a workflow writes
 WITH stored AS (
     INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at,
-        updated_at)
-    VALUES ($1, $2, $3, $4, keeps.json_change(NULL, $5::text[], $6, $7::jsonb), 1, NULL, $8, $8)
+        updated_at, workflow)
+    VALUES ($1, $2, $3, $4, keeps.json_change(NULL, $5::text[], $6, $7::jsonb), 1, NULL, $8, $8, $11)
     ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
         SET user_id = EXCLUDED.user_id, version = held.version + 1, updated_at = EXCLUDED.updated_at,
             value = keeps.json_change(CASE WHEN held.expires_at <= $8 THEN NULL ELSE held.value END, $5, $6, $7::jsonb),
-            expires_at = CASE WHEN held.expires_at <= $8 THEN NULL ELSE held.expires_at END
+            expires_at = CASE WHEN held.expires_at <= $8 THEN NULL ELSE held.expires_at END,
+            workflow = CASE WHEN held.expires_at <= $8 THEN EXCLUDED.workflow ELSE held.workflow END
     RETURNING held.*
 ), counter AS (
     UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 RETURNING last_sequence
@@ -52,36 +56,32 @@ WITH stored AS (
            jsonb_build_object('operation', $6, 'plan_id', $2, 'key', $3, 'path', $5, 'version', stored.version,
                CASE $6 WHEN 'append' THEN 'item' WHEN 'extend' THEN 'items' WHEN 'merge' THEN 'entries'
                    ELSE 'delta' END, $7::jsonb)
+           || CASE WHEN stored.workflow THEN '{"workflow": true}'::jsonb ELSE '{}'::jsonb END
     FROM stored CROSS JOIN counter
 )
-SELECT key, value #> $5 AS value, version FROM stored
-
--- name: working_state
--- reads: WorkingItem without id
--- All keys of a plan as one object. Its version is a mark of theirs: another one, whatever changes.
-SELECT $1 AS tenant_id, $2 AS plan_id, 'workflow_state' AS key, jsonb_object_agg(key, value) AS value,
-       hashtext(string_agg(key || chr(31) || version || chr(31) || updated_at, chr(30)
-           ORDER BY key)) & 2147483647 | 1 AS version,
-       (array_agg(user_id ORDER BY updated_at DESC))[1] AS user_id, NULL::timestamptz AS expires_at,
-           max(updated_at) AS updated_at
-FROM keeps.working_memory
-WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3)
+SELECT key, value #> $5 AS value, CASE WHEN cardinality($5) > 0 THEN value END AS whole, version FROM stored
 
 -- name: working_get
 -- reads: WorkingItem without id
-SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM keeps.working_memory
+SELECT tenant_id, plan_id, key, value, version, user_id, workflow, expires_at, updated_at FROM keeps.working_memory
 WHERE tenant_id = $1 AND plan_id = $2 AND key = $3 AND (expires_at IS NULL OR expires_at > $4)
+
+-- name: working_values
+-- The values of all keys of a plan as one object; null where there are none.
+SELECT jsonb_object_agg(key, value) AS "values" FROM keeps.working_memory
+WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3)
 
 -- name: working_list
 -- reads: WorkingItem without id
 -- The keys of a plan, a page at a time. $4: the last key of the page before · $5: how many
-SELECT tenant_id, plan_id, key, value, version, user_id, expires_at, updated_at FROM keeps.working_memory
+SELECT tenant_id, plan_id, key, value, version, user_id, workflow, expires_at, updated_at FROM keeps.working_memory
 WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3) AND key > $4
 ORDER BY key LIMIT $5
 
 -- name: working_delete
--- One key, or all where $3 is null; expired ones go, too, but do not count.
-DELETE FROM keeps.working_memory WHERE tenant_id = $1 AND plan_id = $2 AND ($3::text IS NULL OR key = $3)
+-- One key, or all where $3 is null; with $5 those that a workflow made. Expired ones go, too, but do not count.
+DELETE FROM keeps.working_memory
+WHERE tenant_id = $1 AND plan_id = $2 AND ($3::text IS NULL OR key = $3) AND (workflow OR NOT $5::boolean)
 RETURNING key, expires_at IS NOT NULL AND expires_at <= $4 AS expired
 
 -- name: working_redact
@@ -96,5 +96,6 @@ RETURNING plan_id, key
 
 -- name: working_add
 -- An imported key with its version and times; one that is there stays as it is.
-INSERT INTO keeps.working_memory (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING key
+INSERT INTO keeps.working_memory (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at, updated_at,
+    workflow)
+VALUES ($1, $2, $3, $4, $5::jsonb, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING key

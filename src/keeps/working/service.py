@@ -18,7 +18,7 @@ from keeps.events.store import NewEvent
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
 from keeps.working import store
-from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.models import (
     AtomicAppend,
     AtomicChange,
@@ -32,15 +32,14 @@ from keeps_client.models import (
     WorkingDeleted,
     WorkingItem,
 )
-from keeps_client.models.working import STATE
-from keeps_client.validation import named, one_of, same_json
+from keeps_client.validation import one_of
 
 SWEEP_SECONDS = 60.0
 ResultT = TypeVar("ResultT")
 
 
 async def _item(tx: Tx, found: dict[str, Any]) -> WorkingItem:
-    held = await _find(tx, found["plan_id"], found["key"], utc_now())
+    held = await store.get(tx, found["plan_id"], found["key"], utc_now())
     if held is None:
         raise NotFoundError(f"plan {found['plan_id']!r} has no key {found['key']!r}")
     return held
@@ -87,10 +86,15 @@ class WorkingService:
 
         async def work(tx: Tx) -> WorkingItem:
             now = self._clock()
-            if new.key == STATE:
-                return await self._put_state(tx, plan_id, new, now)
             stored = await store.put(
-                tx, plan_id, new.key, new.value, expires_at=_expiry(new, now), now=now, expected=new.expected_version
+                tx,
+                plan_id,
+                new.key,
+                new.value,
+                expires_at=_expiry(new, now),
+                now=now,
+                expected=new.expected_version,
+                workflow=new.workflow,
             )
             if stored is None:
                 _check(new, await store.get(tx, plan_id, new.key, now))
@@ -101,7 +105,7 @@ class WorkingService:
 
     async def find(self, scope: Scope, plan_id: str, key: str) -> WorkingItem | None:
         async with self._database.scoped(scope) as tx:
-            return await _find(tx, plan_id, key, self._clock())
+            return await store.get(tx, plan_id, key, self._clock())
 
     async def get(self, scope: Scope, plan_id: str, key: str) -> WorkingItem:
         """One key with its version. Raises NotFoundError."""
@@ -121,19 +125,19 @@ class WorkingService:
 
         async def work(tx: Tx) -> AtomicResult:
             key, path, now = await self._place(tx, new)
-            return await store.change(tx, new.plan_id, key, path, operation, given, now)
+            return await store.change(tx, new.plan_id, key, path, operation, given, now, workflow=new.workflow)
 
         return await self._write(scope, work, RESULT)
 
     async def delete(self, scope: Scope, plan_id: str, key: str) -> WorkingDeleted:
         """Remove a key, its value, and its values in the log, now. Raises NotFoundError where there is none."""
-        if not await self._remove(scope, plan_id, None if key == STATE else key):
+        if not await self._remove(scope, plan_id, key):
             raise NotFoundError(f"plan {plan_id!r} has no key {key!r}")
         return WorkingDeleted(deleted=True, message=f"key {key!r} is deleted")
 
-    async def clear(self, scope: Scope, plan_id: str) -> WorkingCleared:
-        """Remove all keys of a plan, their values, and their values in the log, now."""
-        count = await self._remove(scope, plan_id, None)
+    async def clear(self, scope: Scope, plan_id: str, *, workflow: bool = False) -> WorkingCleared:
+        """Remove all keys of a plan, or all that a workflow made, their values, and their values in the log, now."""
+        count = await self._remove(scope, plan_id, None, workflow=workflow)
         return WorkingCleared(
             count_deleted=count, message=f"{count} keys are deleted" if count else "there were no keys"
         )
@@ -151,10 +155,10 @@ class WorkingService:
 
         return await self._introducer.write(scope, sweeping, answer=answer)
 
-    async def _remove(self, scope: Scope, plan_id: str, key: str | None) -> int:
+    async def _remove(self, scope: Scope, plan_id: str, key: str | None, *, workflow: bool = False) -> int:
         async def work(tx: Tx) -> int:
             now = self._clock()
-            keys = await store.delete(tx, plan_id, key, now)
+            keys = await store.delete(tx, plan_id, key, now, workflow=workflow)
             await events.append(tx, [_deleted(tx, plan_id, each, now) for each in keys])
             return len(keys)
 
@@ -163,48 +167,11 @@ class WorkingService:
     async def _place(self, tx: Tx, new: AtomicChange) -> tuple[str, list[str], datetime]:
         """A path begins with a key; one that has points in it is meant whole where it is there."""
         now = self._clock()
-        path = new.path if new.whole else new.path.removeprefix(f"{STATE}.")
-        if path == STATE:
-            raise ValidationFailedError(f"{STATE} is the object of all keys; change {STATE}.<key>")
+        path = new.path
         if new.whole or "." not in path or await store.get(tx, new.plan_id, path[:255], now) is not None:
             return path, [], now
         key, *rest = path.split(".")
         return key or path, rest if key else [], now
-
-    async def _put_state(self, tx: Tx, plan_id: str, new: NewWorkingItem, now: datetime) -> WorkingItem:
-        """Make these the keys of the plan, and no others: what `workflow_state` says, a key for each entry."""
-        if not isinstance(new.value, dict):
-            raise ValidationFailedError(f"{STATE} holds all keys of the plan, so it must be an object")
-        for key in new.value:
-            named("key", key)
-            if key == STATE:
-                raise ValidationFailedError(f"no key can be called {STATE}")
-        held = await store.state(tx, plan_id, now)
-        _check(new, held)
-        known: dict[str, Any] = {}
-        if held is not None and isinstance(held.value, dict):
-            known = held.value
-        for key in known.keys() - new.value.keys():
-            await store.delete(tx, plan_id, key, now)
-            await events.append(tx, [_deleted(tx, plan_id, key, now)])
-        for key, value in new.value.items():
-            if key not in known or not same_json(known[key], value):
-                await store.put(tx, plan_id, key, value, expires_at=_expiry(new, now), now=now, expected=None)
-        empty = WorkingItem(
-            id=f"{plan_id}/{STATE}",
-            tenant_id=tx.scope.tenant_id,
-            plan_id=plan_id,
-            key=STATE,
-            value={},
-            version=1,
-            user_id=tx.scope.user_id,
-            updated_at=now,
-        )
-        return await store.state(tx, plan_id, now) or empty
-
-
-async def _find(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | None:
-    return await (store.state(tx, plan_id, now) if key == STATE else store.get(tx, plan_id, key, now))
 
 
 def _check(new: NewWorkingItem, held: WorkingItem | None) -> None:

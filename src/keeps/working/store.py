@@ -6,19 +6,31 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
+from pydantic import JsonValue
+
 from keeps.clock import new_id
 from keeps.db.fitting import fitting
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models import AtomicResult, WorkingItem
+from keeps_client.models.common import storable_json
 
 QUERIES = Statements("keeps.working")
 
 
 async def put(
-    tx: Tx, plan_id: str, key: str, value: object, *, expires_at: datetime | None, now: datetime, expected: int | None
+    tx: Tx,
+    plan_id: str,
+    key: str,
+    value: object,
+    *,
+    expires_at: datetime | None,
+    now: datetime,
+    expected: int | None,
+    workflow: bool = False,
 ) -> WorkingItem | None:
     """Store a value; None where another version than the expected one is there."""
     row = await tx.fetch_row(
@@ -33,14 +45,31 @@ async def put(
         expected,
         new_id(),
         tx.scope.agent_id,
+        workflow,
     )
     return None if row is None else item_from_row(row)
 
 
 async def change(
-    tx: Tx, plan_id: str, key: str, path: Sequence[str], operation: str, given: object, now: datetime
+    tx: Tx,
+    plan_id: str,
+    key: str,
+    path: Sequence[str],
+    operation: str,
+    given: object,
+    now: datetime,
+    *,
+    workflow: bool = False,
 ) -> AtomicResult:
-    """`operation`: append, extend, merge or increment; `given`: the item, the items, the entries or the number."""
+    """Change a value where it stands.
+
+    Args:
+        operation: append, extend, merge or increment.
+        given: The item, the items, the entries or the number.
+
+    Raises:
+        ValidationFailedError: The value would be larger than one that can be stored whole.
+    """
     row = await tx.fetch_row(
         QUERIES["working_change"],
         tx.scope.tenant_id,
@@ -53,19 +82,22 @@ async def change(
         now,
         new_id(),
         tx.scope.agent_id,
+        workflow,
     )
-    return _result(plan_id, path, row)
-
-
-async def state(tx: Tx, plan_id: str, now: datetime) -> WorkingItem | None:
-    """All keys of a plan as one object, with a mark of their versions; None where there are none."""
-    row = await tx.fetch_row(QUERIES["working_state"], tx.scope.tenant_id, plan_id, now)
-    return None if row is None or row["value"] is None else item_from_row(row)
+    result = _result(plan_id, path, row)
+    _check_size(key, result.value if row is None or row["whole"] is None else json.loads(row["whole"]))
+    return result
 
 
 async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | None:
     row = await tx.fetch_row(QUERIES["working_get"], tx.scope.tenant_id, plan_id, key, now)
     return None if row is None else item_from_row(row)
+
+
+async def values(tx: Tx, plan_id: str, now: datetime) -> dict[str, JsonValue]:
+    """Return the values of all keys of a plan."""
+    row = await tx.fetch_row(QUERIES["working_values"], tx.scope.tenant_id, plan_id, now)
+    return {} if row is None or row["values"] is None else json.loads(row["values"])
 
 
 async def page(tx: Tx, plan_id: str, now: datetime, after: str, limit: int) -> tuple[list[WorkingItem], bool]:
@@ -75,10 +107,12 @@ async def page(tx: Tx, plan_id: str, now: datetime, after: str, limit: int) -> t
     return [item_from_row(row) for row in kept], more
 
 
-async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime) -> list[str]:
-    """Remove one key or all, and take their values out of the log. Returns the keys that were there."""
-    rows = await tx.fetch(QUERIES["working_delete"], tx.scope.tenant_id, plan_id, key, now)
-    await tx.execute(QUERIES["working_redact"], plan_id, key)
+async def delete(tx: Tx, plan_id: str, key: str | None, now: datetime, *, workflow: bool = False) -> list[str]:
+    """Remove one key or all, or all that a workflow made, and take their values out of the log. Returns the keys that
+    were there."""
+    rows = await tx.fetch(QUERIES["working_delete"], tx.scope.tenant_id, plan_id, key, now, workflow)
+    for redacted in [row["key"] for row in rows] if workflow else [key]:
+        await tx.execute(QUERIES["working_redact"], plan_id, redacted)
     return [row["key"] for row in rows if not row["expired"]]
 
 
@@ -95,6 +129,7 @@ async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
         item.expires_at,
         created_at,
         item.updated_at,
+        item.workflow,
     )
     if row is None:
         return False
@@ -102,6 +137,7 @@ async def add(tx: Tx, item: WorkingItem, created_at: datetime) -> bool:
         "operation": "set",
         "created_at": created_at.isoformat(),
         **item.model_dump(mode="json", include={"plan_id", "key", "value", "version", "expires_at"}),
+        **({"workflow": True} if item.workflow else {}),
     }
     news = [NewEvent(new_id(), "plan.state.written", item.plan_id, item.updated_at, "private", None, data)]
     await events.append(tx, news)
@@ -118,6 +154,13 @@ def item_from_row(row: Row) -> WorkingItem:
     values = dict(row)
     values["value"] = json.loads(values["value"])
     return WorkingItem.model_construct(id=f"{values['plan_id']}/{values['key']}", **values)
+
+
+def _check_size(key: str, value: JsonValue) -> None:
+    try:
+        storable_json(value)
+    except ValueError as error:
+        raise ValidationFailedError(f"with this change the value of {key!r} {error}") from None
 
 
 def _result(plan_id: str, path: Sequence[str], row: Row | None) -> AtomicResult:

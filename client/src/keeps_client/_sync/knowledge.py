@@ -62,14 +62,14 @@ class Knowledge(Doing):
 
     def log_interaction(
         self,
-        agent_id: str | None,
-        role: Role,
-        content: str,
+        agent_id: str | None = None,
+        role: Role | None = None,
+        content: str | None = None,
         *,
         metadata: Mapping[str, object] | None = None,
         session_id: str | None = None,
     ) -> EpisodicItem:
-        """Store what was said or done, private to this user and agent."""
+        """Store what was said or done, private to this user and agent; `role` and `content` are needed."""
         return self._do(
             LOG_INTERACTION, agent_id=agent_id, role=role, content=content, metadata=metadata, session_id=session_id
         )
@@ -78,14 +78,21 @@ class Knowledge(Doing):
         """What this agent logged last, newest first."""
         return self._do(GET_RECENT_HISTORY, agent_id=agent_id, limit=limit)
 
-    def search_interactions(self, agent_id: str | None, query: str, *, limit: int = 5) -> list[EpisodicItem]:
-        """What this agent logged that best answers, best first."""
+    def search_interactions(
+        self, agent_id: str | None = None, query: str | None = None, *, limit: int = 5
+    ) -> list[EpisodicItem]:
+        """What this agent logged that best answers `query`, which is needed, best first."""
         return self._do(SEARCH_INTERACTIONS, agent_id=agent_id, q=query, limit=limit)
 
     def store_skill(
-        self, agent_id: str | None, content: str, *, procedure_type: ProcedureType, trigger_condition: str | None = None
+        self,
+        agent_id: str | None = None,
+        content: str | None = None,
+        *,
+        procedure_type: ProcedureType,
+        trigger_condition: str | None = None,
     ) -> ProceduralItem:
-        """Store a prompt or example for an agent, and when it applies."""
+        """Store a prompt or example (`content`, which is needed) for an agent, and when it applies."""
         return self._do(
             STORE_SKILL,
             agent_id=agent_id,
@@ -94,6 +101,8 @@ class Knowledge(Doing):
             trigger_condition=trigger_condition,
         )
 
-    def get_relevant_skills(self, agent_id: str | None, context: str, *, limit: int = 3) -> list[ProceduralItem]:
-        """The skills of an agent that best fit, best first."""
+    def get_relevant_skills(
+        self, agent_id: str | None = None, context: str | None = None, *, limit: int = 3
+    ) -> list[ProceduralItem]:
+        """The skills of an agent that best fit `context`, which is needed, best first."""
         return self._do(GET_RELEVANT_SKILLS, agent_id=agent_id, q=context, limit=limit)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keeps_client._sync.base import Doing
-from keeps_client.models import Deleted, NewTaskContext, TaskContext
+from keeps_client.models import Deleted, TaskContext
 from keeps_client.models.tasks import (
     DELETE_TASK_CONTEXT,
     GET_TASK_BY_SUBTASK,
@@ -16,7 +16,7 @@ from keeps_client.models.tasks import (
     STORE_TASK_CONTEXT,
     UPDATE_TASK_CONTEXT,
 )
-from keeps_client.validation import given, in_context
+from keeps_client.validation import given
 
 
 class Tasks(Doing):
@@ -38,11 +38,15 @@ class Tasks(Doing):
     ) -> TaskContext:
         """Store delegated work, so that whoever gets the result can go on; one that is there is replaced.
 
-        `context` holds several of the fields at once; what is no field goes into `state`.
+        `context` holds several of the fields at once; its entries that are no field go into `state`.
         """
-        named = given(
-            event_type=event_type,
+        return self._do(
+            STORE_TASK_CONTEXT,
+            details=True,
+            task_id=task_id,
             plan_id=plan_id,
+            context=context,
+            event_type=event_type,
             response_event=response_event,
             response_topic=response_topic,
             data=data,
@@ -50,16 +54,14 @@ class Tasks(Doing):
             state=state,
             expected_version=expected_version,
         )
-        fields = in_context(NewTaskContext, context, {"task_id": task_id} | named, event_type="task")
-        return self._do(STORE_TASK_CONTEXT, **fields)
 
     def get_task_context(self, task_id: str) -> TaskContext:
         """Raises NotFoundError."""
-        return self._do(GET_TASK_CONTEXT, task_id=task_id)
+        return self._do(GET_TASK_CONTEXT, task_id=task_id, details=True)
 
     def update_task_context(self, task_id: str, **changes: Any) -> TaskContext:
         """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
-        return self._do(UPDATE_TASK_CONTEXT, task_id=task_id, body=changes)
+        return self._do(UPDATE_TASK_CONTEXT, task_id=task_id, details=True, body=changes)
 
     def put_sub_task(
         self,
@@ -74,8 +76,8 @@ class Tasks(Doing):
         """Add a sub-task to a task, or note what became of it, atomically: nothing is lost when others do the same at
         once.
 
-        `status` is free; `completed` means that it is pending no more. Raises NotFoundError where there is no such
-        task.
+        `status` is free. A sub-task waits until it is one of FINAL_STATUSES (`completed`, `failed`, `cancelled`, …).
+        Raises NotFoundError where there is no such task.
         """
         fields = given(event_type=event_type, status=status, data=data, result=result)
         return self._do(PUT_SUB_TASK, task_id=task_id, sub_task_id=sub_task_id, **fields)
@@ -86,4 +88,4 @@ class Tasks(Doing):
 
     def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
         """The task that waits for a sub-task. Raises NotFoundError."""
-        return self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id)
+        return self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)

@@ -18,6 +18,14 @@ from keeps_client.models import PlanContext as StoredPlan
 from keeps_client.models import TaskContext as StoredTask
 
 ACTIONS = "action_history"
+FINAL_STATUSES = frozenset(
+    {
+        *("completed", "done", "succeeded", "success"),
+        *("failed", "error", "timeout", "timed_out", "expired"),
+        *("cancelled", "canceled", "aborted", "rejected", "skipped"),
+    }
+)
+"""Statuses, in lower case, of a sub-task that waits no more. With any other its result is still to come."""
 _NOTHING = object()
 
 
@@ -62,9 +70,9 @@ class WorkflowState:
 
     state = WorkflowState(memory, plan_id)
     state.record_action("research.requested")
-    state.set("findings", ["…"])          # the same as memory.store("findings", ["…"], plan_id)
+    state.set("findings", ["…"])          # read it as memory.retrieve("findings", plan_id)
 
-    Each method is one statement in the database, so any number of agents may use them at once.
+    Each change is one statement in the database, so any number of agents may make them at once.
     """
 
     def __init__(self, memory: Memory | HasMemory, plan_id: str) -> None:
@@ -81,7 +89,7 @@ class WorkflowState:
 
     def set(self, key: str, value: object) -> None:
         """Store a named value."""
-        self._memory.store(key, value, self.plan_id)
+        self._memory.store(key, value, self.plan_id, workflow=True)
 
     def get(self, key: str, default: object = None) -> Any:
         """A named value, or `default`."""
@@ -115,23 +123,27 @@ class WorkflowState:
 
     def increment(self, key: str, delta: float = 1) -> float:
         """Add to a named number, which begins at 0; returns it as it is then."""
-        return self._memory.increment(key, self.plan_id, delta, whole=True)
+        return self._memory.increment(key, self.plan_id, delta, whole=True, workflow=True)
 
     def append(self, key: str, value: object) -> builtins.list[Any]:
         """Append to a named list, which begins empty; returns it as it is then."""
-        return self._memory.append_to_list(key, value, self.plan_id, whole=True)
+        return self._memory.append_to_list(key, value, self.plan_id, whole=True, workflow=True)
 
     def extend(self, key: str, values: builtins.list[object]) -> builtins.list[Any]:
         """Append several values to a named list, next to each other; returns it as it is then."""
-        return self._memory.extend_list(key, values, self.plan_id, whole=True)
+        return self._memory.extend_list(key, values, self.plan_id, whole=True, workflow=True)
 
     def update_dict(self, key: str, changes: Mapping[str, object]) -> dict[str, Any]:
         """Set entries of a named object, which begins empty; returns it as it is then."""
-        return self._memory.update_object(key, changes, self.plan_id, whole=True)
+        return self._memory.update_object(key, changes, self.plan_id, whole=True, workflow=True)
 
     def clear(self) -> None:
-        """Remove all named values and the action history, also from the log."""
-        self.cleanup()
+        """Remove the action history and all values that a WorkflowState made, also from the log.
+
+        What was stored first by other calls (`store`, `set_plan_state`) stays.
+        """
+        self._memory.delete_plan_state(self.plan_id, workflow=True)
+        self.delete(ACTIONS)
 
     def cleanup(self) -> int:
         """Remove everything in the plan's working memory, also from the log; returns how many keys there were."""
@@ -223,12 +235,13 @@ class TaskContext:
         self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, **item))
         return sub_task_id
 
-    def record_result(self, sub_task_id: str, result: object) -> bool:
-        """Note the result of a sub-task; True when no sub-task is pending any more.
+    def record_result(self, sub_task_id: str, result: object, *, status: str = "completed") -> bool:
+        """Note the result of a sub-task, or with `status="failed"` why there is none; True when no sub-task is pending
+        any more.
 
         Several results may come at once, in several processes: each is noted, whoever is first.
         """
-        self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, status="completed", result=result))
+        self._follow(self._memory.put_sub_task(self.task_id, sub_task_id, status=status, result=result))
         return not self.pending
 
     def _follow(self, stored: StoredTask) -> None:
@@ -239,12 +252,8 @@ class TaskContext:
 
     @property
     def pending(self) -> builtins.list[str]:
-        """The sub-tasks without a result."""
-        return [
-            _sub_task_id(each)
-            for each in self.sub_tasks
-            if not isinstance(each, dict) or each.get("status") != "completed"
-        ]
+        """The sub-tasks that neither succeeded nor failed yet."""
+        return [_sub_task_id(each) for each in self.sub_tasks if not _is_final(each)]
 
     def complete(self, result: object = None) -> Any:
         """The task is done: remove it, and what it held; returns `result`, for you to publish. Done by somebody else
@@ -289,6 +298,8 @@ class PlanContext:
         version: int | None = None,
     ) -> None:
         self._memory = memory_of(memory)
+        own = {"goal_data": goal_data, "state": state, "correlation_ids": correlation_ids}
+        self._given = {name for name, value in own.items() if value is not None}
         self.plan_id = plan_id
         self.goal_event = goal_event
         self.goal_data = goal_data or {}
@@ -310,24 +321,40 @@ class PlanContext:
         return cls._of(memory, memory_of(memory).get_plan_by_correlation(correlation_id))
 
     def save(self) -> None:
-        """Store the plan. Raises ConflictError if somebody changed it since it was restored or saved."""
+        """Store the plan. Raises ConflictError if somebody changed it since it was restored or saved.
+
+        Where it was neither, and the plan is there already, the fields that this object does not have stay as they are
+        stored, and are taken over.
+        """
+        fields = {"goal_data": self.goal_data, "state": self.state, "correlation_ids": self.correlation_ids}
+        if self.version is None:
+            fields = {name: value for name, value in fields.items() if value or name in self._given}
         stored = self._memory.store_plan_context(
             self.plan_id,
             goal_event=self.goal_event,
-            goal_data=self.goal_data,
             session_id=self.session_id,
             response_event=self.response_event,
-            state=self.state,
             current_state=self.current_state,
-            correlation_ids=self.correlation_ids,
             expected_version=self.version,
+            **fields,
         )
+        self._follow(stored)
+
+    def _follow(self, stored: StoredPlan) -> None:
+        """Take over what is stored."""
+        self.session_id = stored.session_id
+        self.response_event = stored.response_event
+        self.current_state = stored.current_state
         self.version = stored.version
+        for name in ("goal_data", "state", "correlation_ids"):
+            if not getattr(self, name):
+                setattr(self, name, getattr(stored, name))
 
     def transition(self, to: str, *, waiting_for: builtins.list[str] | None = None) -> None:
         """Go to another state, waiting for these correlation ids, and save."""
         self.current_state = to
         self.correlation_ids = waiting_for or []
+        self._given.add("correlation_ids")
         self.save()
 
     @classmethod
@@ -344,6 +371,10 @@ class PlanContext:
             correlation_ids=[*stored.correlation_ids],
             version=stored.version,
         )
+
+
+def _is_final(item: Any) -> bool:
+    return isinstance(item, dict) and str(item.get("status")).lower().replace("-", "_") in FINAL_STATUSES
 
 
 def _sub_task_id(item: Any) -> str:

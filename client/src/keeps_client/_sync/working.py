@@ -25,9 +25,16 @@ from keeps_client.models.working import (
 class Working(Doing):
     """Nothing is lost when two agents write at once."""
 
-    def store(self, key: str, value: object, plan_id: str, *, ttl_seconds: float | None = None) -> WorkingItem:
-        """Store a value in the working memory of a plan, shared with the agents of the tenant."""
-        return self._do(SET_PLAN_STATE, plan_id=plan_id, key=key, value=value, ttl_seconds=ttl_seconds)
+    def store(
+        self, key: str, value: object, plan_id: str, *, ttl_seconds: float | None = None, workflow: bool | None = None
+    ) -> WorkingItem:
+        """Store a value in the working memory of a plan, shared with the agents of the tenant.
+
+        `workflow`: a key that this makes belongs to the plan's WorkflowState, whose `clear` removes it.
+        """
+        return self._do(
+            SET_PLAN_STATE, plan_id=plan_id, key=key, value=value, ttl_seconds=ttl_seconds, workflow=workflow
+        )
 
     def store_if_version_matches(
         self, key: str, value: object, plan_id: str, expected_version: int, *, ttl_seconds: float | None = None
@@ -49,28 +56,40 @@ class Working(Doing):
             return None, 0
         return item.value, item.version
 
-    def append_to_list(self, key: str, value: object, plan_id: str, *, whole: bool = False) -> list[Any]:
+    def append_to_list(
+        self, key: str, value: object, plan_id: str, *, whole: bool = False, workflow: bool | None = None
+    ) -> list[Any]:
         """Append to the list at `key` or `key.sub.path`, atomically; returns the list as it is then. `whole`: points in
         the key are part of it."""
-        done = self._do(APPEND_TO_LIST, plan_id=plan_id, path=key, value=value, whole=whole)
+        done = self._do(APPEND_TO_LIST, plan_id=plan_id, path=key, value=value, whole=whole, workflow=workflow)
         return cast("list[Any]", done.value)
 
-    def extend_list(self, key: str, values: Sequence[object], plan_id: str, *, whole: bool = False) -> list[Any]:
+    def extend_list(
+        self, key: str, values: Sequence[object], plan_id: str, *, whole: bool = False, workflow: bool | None = None
+    ) -> list[Any]:
         """Append all of `values` to the list at `key`, next to each other, atomically; returns the list as it is
         then."""
-        done = self._do(EXTEND_LIST, plan_id=plan_id, path=key, values=values, whole=whole)
+        done = self._do(EXTEND_LIST, plan_id=plan_id, path=key, values=values, whole=whole, workflow=workflow)
         return cast("list[Any]", done.value)
 
     def update_object(
-        self, key: str, changes: Mapping[str, object], plan_id: str, *, whole: bool = False
+        self,
+        key: str,
+        changes: Mapping[str, object],
+        plan_id: str,
+        *,
+        whole: bool = False,
+        workflow: bool | None = None,
     ) -> dict[str, Any]:
         """Set entries of the object at `key`, whose others stay, atomically; returns the object as it is then."""
-        done = self._do(UPDATE_OBJECT, plan_id=plan_id, path=key, changes=changes, whole=whole)
+        done = self._do(UPDATE_OBJECT, plan_id=plan_id, path=key, changes=changes, whole=whole, workflow=workflow)
         return cast("dict[str, Any]", done.value)
 
-    def increment(self, key: str, plan_id: str, delta: float = 1, *, whole: bool = False) -> float:
+    def increment(
+        self, key: str, plan_id: str, delta: float = 1, *, whole: bool = False, workflow: bool | None = None
+    ) -> float:
         """Add to the number at `key` or `key.sub.path`, atomically; returns the number as it is then."""
-        done = self._do(INCREMENT, plan_id=plan_id, path=key, delta=delta, whole=whole)
+        done = self._do(INCREMENT, plan_id=plan_id, path=key, delta=delta, whole=whole, workflow=workflow)
         return cast("float", done.value)
 
     def set_plan_state(self, plan_id: str, key: str, value: object) -> WorkingItem:
@@ -85,8 +104,11 @@ class Working(Doing):
         """The keys of a plan, by key, a page at a time."""
         return self._do(LIST_PLAN_STATE, plan_id=plan_id, limit=limit, cursor=cursor)
 
-    def delete_plan_state(self, plan_id: str, key: str | None = None) -> WorkingDeleted | WorkingCleared:
-        """Remove a key (NotFoundError where there is none), or all; values go from the table and from the log, now."""
+    def delete_plan_state(
+        self, plan_id: str, key: str | None = None, *, workflow: bool | None = None
+    ) -> WorkingDeleted | WorkingCleared:
+        """Remove a key (NotFoundError where there is none), or all, or with `workflow` all that a WorkflowState made;
+        values go from the table and from the log, now."""
         if key is None:
-            return self._do(DELETE_PLAN_STATE, plan_id=plan_id)
+            return self._do(DELETE_PLAN_STATE, plan_id=plan_id, workflow=workflow)
         return self._do(DELETE_PLAN_KEY, plan_id=plan_id, key=key)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keeps_client.memory.base import Doing
-from keeps_client.models import Deleted, NewPlanContext, Page, Plan, PlanContext, PlanFilter, PlanStatus
+from keeps_client.models import Deleted, Page, Plan, PlanContext, PlanFilter, PlanStatus
 from keeps_client.models.plans import (
     CREATE_PLAN,
     DELETE_PLAN,
@@ -18,7 +18,6 @@ from keeps_client.models.plans import (
     UPDATE_PLAN,
     UPDATE_PLAN_CONTEXT,
 )
-from keeps_client.validation import given, in_context
 
 
 class Plans(Doing):
@@ -38,13 +37,16 @@ class Plans(Doing):
         correlation_ids: Sequence[str] | None = None,
         expected_version: int | None = None,
     ) -> PlanContext:
-        """Store the state machine of a plan; the plan is made where it is not there.
+        """Store the state machine of a plan; the plan is made where it is not there. Fields that are not given stay.
 
-        `context` holds several of the fields at once; what is no field goes into `state`.
+        `context` holds several of the fields at once; its entries that are no field go into `state`.
         """
-        named = given(
-            goal_event=goal_event,
+        return await self._do(
+            STORE_PLAN_CONTEXT,
+            plan_id=plan_id,
             session_id=session_id,
+            context=context,
+            goal_event=goal_event,
             goal_data=goal_data,
             response_event=response_event,
             state=state,
@@ -52,8 +54,6 @@ class Plans(Doing):
             correlation_ids=correlation_ids,
             expected_version=expected_version,
         )
-        fields = in_context(NewPlanContext, context, {"plan_id": plan_id} | named, goal_event="goal")
-        return await self._do(STORE_PLAN_CONTEXT, **fields)
 
     async def get_plan_context(self, plan_id: str) -> PlanContext:
         """Raises NotFoundError."""
@@ -64,16 +64,17 @@ class Plans(Doing):
         return await self._do(UPDATE_PLAN_CONTEXT, plan_id=plan_id, body=changes)
 
     async def get_plan_by_correlation(self, correlation_id: str) -> PlanContext:
-        """The plan that waits for an id. Raises NotFoundError."""
+        """The plan that waits for an id: of several one that is not over, and of those the newest. Raises
+        NotFoundError."""
         return await self._do(GET_PLAN_BY_CORRELATION, correlation_id=correlation_id)
 
     async def create_plan(
         self,
-        *,
         goal_event: str,
-        plan_id: str | None = None,
         goal_data: Mapping[str, object] | None = None,
         response_event: str | None = None,
+        *,
+        plan_id: str | None = None,
         session_id: str | None = None,
         parent_plan_id: str | None = None,
         status: PlanStatus = "running",

@@ -15,9 +15,9 @@ class Sessions(Doing):
 
     async def create_session(
         self,
+        name: str | None = None,
         *,
         session_id: str | None = None,
-        name: str | None = None,
         agent_id: str | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> Session:
@@ -36,6 +36,9 @@ class Sessions(Doing):
         """Remove a session; its plans stay. Raises NotFoundError."""
         return await self._do(DELETE_SESSION, session_id=session_id)
 
-    async def list_sessions(self, *, limit: int = 20, cursor: str | None = None) -> Page[Session]:
-        """Sessions, newest first, a page at a time."""
-        return await self._do(LIST_SESSIONS, limit=limit, cursor=cursor)
+    async def list_sessions(
+        self, *, ended: bool | None = None, limit: int = 20, cursor: str | None = None
+    ) -> Page[Session]:
+        """Sessions, newest first, a page at a time: those that `end_session` ended, with `ended=False` the others, or
+        both."""
+        return await self._do(LIST_SESSIONS, ended=ended, limit=limit, cursor=cursor)

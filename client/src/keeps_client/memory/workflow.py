@@ -17,6 +17,14 @@ from keeps_client.models import PlanContext as StoredPlan
 from keeps_client.models import TaskContext as StoredTask
 
 ACTIONS = "action_history"
+FINAL_STATUSES = frozenset(
+    {
+        *("completed", "done", "succeeded", "success"),
+        *("failed", "error", "timeout", "timed_out", "expired"),
+        *("cancelled", "canceled", "aborted", "rejected", "skipped"),
+    }
+)
+"""Statuses, in lower case, of a sub-task that waits no more. With any other its result is still to come."""
 _NOTHING = object()
 
 
@@ -61,9 +69,9 @@ class WorkflowState:
 
     state = WorkflowState(memory, plan_id)
     await state.record_action("research.requested")
-    await state.set("findings", ["…"])          # the same as memory.store("findings", ["…"], plan_id)
+    await state.set("findings", ["…"])          # read it as memory.retrieve("findings", plan_id)
 
-    Each method is one statement in the database, so any number of agents may use them at once.
+    Each change is one statement in the database, so any number of agents may make them at once.
     """
 
     def __init__(self, memory: Memory | HasMemory, plan_id: str) -> None:
@@ -80,7 +88,7 @@ class WorkflowState:
 
     async def set(self, key: str, value: object) -> None:
         """Store a named value."""
-        await self._memory.store(key, value, self.plan_id)
+        await self._memory.store(key, value, self.plan_id, workflow=True)
 
     async def get(self, key: str, default: object = None) -> Any:
         """A named value, or `default`."""
@@ -114,23 +122,27 @@ class WorkflowState:
 
     async def increment(self, key: str, delta: float = 1) -> float:
         """Add to a named number, which begins at 0; returns it as it is then."""
-        return await self._memory.increment(key, self.plan_id, delta, whole=True)
+        return await self._memory.increment(key, self.plan_id, delta, whole=True, workflow=True)
 
     async def append(self, key: str, value: object) -> builtins.list[Any]:
         """Append to a named list, which begins empty; returns it as it is then."""
-        return await self._memory.append_to_list(key, value, self.plan_id, whole=True)
+        return await self._memory.append_to_list(key, value, self.plan_id, whole=True, workflow=True)
 
     async def extend(self, key: str, values: builtins.list[object]) -> builtins.list[Any]:
         """Append several values to a named list, next to each other; returns it as it is then."""
-        return await self._memory.extend_list(key, values, self.plan_id, whole=True)
+        return await self._memory.extend_list(key, values, self.plan_id, whole=True, workflow=True)
 
     async def update_dict(self, key: str, changes: Mapping[str, object]) -> dict[str, Any]:
         """Set entries of a named object, which begins empty; returns it as it is then."""
-        return await self._memory.update_object(key, changes, self.plan_id, whole=True)
+        return await self._memory.update_object(key, changes, self.plan_id, whole=True, workflow=True)
 
     async def clear(self) -> None:
-        """Remove all named values and the action history, also from the log."""
-        await self.cleanup()
+        """Remove the action history and all values that a WorkflowState made, also from the log.
+
+        What was stored first by other calls (`store`, `set_plan_state`) stays.
+        """
+        await self._memory.delete_plan_state(self.plan_id, workflow=True)
+        await self.delete(ACTIONS)
 
     async def cleanup(self) -> int:
         """Remove everything in the plan's working memory, also from the log; returns how many keys there were."""
@@ -222,12 +234,13 @@ class TaskContext:
         self._follow(await self._memory.put_sub_task(self.task_id, sub_task_id, **item))
         return sub_task_id
 
-    async def record_result(self, sub_task_id: str, result: object) -> bool:
-        """Note the result of a sub-task; True when no sub-task is pending any more.
+    async def record_result(self, sub_task_id: str, result: object, *, status: str = "completed") -> bool:
+        """Note the result of a sub-task, or with `status="failed"` why there is none; True when no sub-task is pending
+        any more.
 
         Several results may come at once, in several processes: each is noted, whoever is first.
         """
-        self._follow(await self._memory.put_sub_task(self.task_id, sub_task_id, status="completed", result=result))
+        self._follow(await self._memory.put_sub_task(self.task_id, sub_task_id, status=status, result=result))
         return not self.pending
 
     def _follow(self, stored: StoredTask) -> None:
@@ -238,12 +251,8 @@ class TaskContext:
 
     @property
     def pending(self) -> builtins.list[str]:
-        """The sub-tasks without a result."""
-        return [
-            _sub_task_id(each)
-            for each in self.sub_tasks
-            if not isinstance(each, dict) or each.get("status") != "completed"
-        ]
+        """The sub-tasks that neither succeeded nor failed yet."""
+        return [_sub_task_id(each) for each in self.sub_tasks if not _is_final(each)]
 
     async def complete(self, result: object = None) -> Any:
         """The task is done: remove it, and what it held; returns `result`, for you to publish. Done by somebody else
@@ -288,6 +297,8 @@ class PlanContext:
         version: int | None = None,
     ) -> None:
         self._memory = memory_of(memory)
+        own = {"goal_data": goal_data, "state": state, "correlation_ids": correlation_ids}
+        self._given = {name for name, value in own.items() if value is not None}
         self.plan_id = plan_id
         self.goal_event = goal_event
         self.goal_data = goal_data or {}
@@ -309,24 +320,40 @@ class PlanContext:
         return cls._of(memory, await memory_of(memory).get_plan_by_correlation(correlation_id))
 
     async def save(self) -> None:
-        """Store the plan. Raises ConflictError if somebody changed it since it was restored or saved."""
+        """Store the plan. Raises ConflictError if somebody changed it since it was restored or saved.
+
+        Where it was neither, and the plan is there already, the fields that this object does not have stay as they are
+        stored, and are taken over.
+        """
+        fields = {"goal_data": self.goal_data, "state": self.state, "correlation_ids": self.correlation_ids}
+        if self.version is None:
+            fields = {name: value for name, value in fields.items() if value or name in self._given}
         stored = await self._memory.store_plan_context(
             self.plan_id,
             goal_event=self.goal_event,
-            goal_data=self.goal_data,
             session_id=self.session_id,
             response_event=self.response_event,
-            state=self.state,
             current_state=self.current_state,
-            correlation_ids=self.correlation_ids,
             expected_version=self.version,
+            **fields,
         )
+        self._follow(stored)
+
+    def _follow(self, stored: StoredPlan) -> None:
+        """Take over what is stored."""
+        self.session_id = stored.session_id
+        self.response_event = stored.response_event
+        self.current_state = stored.current_state
         self.version = stored.version
+        for name in ("goal_data", "state", "correlation_ids"):
+            if not getattr(self, name):
+                setattr(self, name, getattr(stored, name))
 
     async def transition(self, to: str, *, waiting_for: builtins.list[str] | None = None) -> None:
         """Go to another state, waiting for these correlation ids, and save."""
         self.current_state = to
         self.correlation_ids = waiting_for or []
+        self._given.add("correlation_ids")
         await self.save()
 
     @classmethod
@@ -343,6 +370,10 @@ class PlanContext:
             correlation_ids=[*stored.correlation_ids],
             version=stored.version,
         )
+
+
+def _is_final(item: Any) -> bool:
+    return isinstance(item, dict) and str(item.get("status")).lower().replace("-", "_") in FINAL_STATUSES
 
 
 def _sub_task_id(item: Any) -> str:

@@ -8,17 +8,22 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeVar, Union, cast, get_args, get_origin
+from uuid import UUID
 
 from pydantic import (
     AfterValidator,
     AliasChoices,
     AliasGenerator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
     StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -89,12 +94,65 @@ def json_within(most: int, values: int = MAX_JSON_VALUES) -> Callable[[JsonValue
         check_storable(value)
         if len(encoded.encode("utf-8")) > most:
             raise ValueError(f"is larger than {most // 1024} KiB as JSON")
-        return value
+        return exact_numbers(value) if "e+" in encoded else value
 
     return storable
 
 
-_storable_json = json_within(MAX_VALUE_BYTES)
+storable_json = json_within(MAX_VALUE_BYTES)
+
+
+def exact_numbers(value: JsonValue) -> JsonValue:
+    """Return the value with floats beyond 2^53 as the whole numbers that they are.
+
+    PostgreSQL stores 1e23 as 10^23, which is not the float 1e23: that is 99999999999999991611392.
+    """
+    if isinstance(value, float):
+        return int(value) if abs(value) >= 2**53 else value
+    if isinstance(value, dict):
+        return {key: exact_numbers(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [exact_numbers(inner) for inner in value]
+    return value
+
+
+def _advise(value: object, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Say of a Python value that is no JSON what to write instead."""
+    try:
+        return handler(value)
+    except ValidationError:
+        advice = _advice(value)
+        if advice is None:
+            raise
+        raise ValueError(advice) from None
+
+
+def _advice(value: object, depth: int = 0) -> str | None:
+    """Return what is no JSON in a value, and what to write for it."""
+    if value is None or isinstance(value, str | int | float) or depth > MAX_JSON_DEPTH:
+        return None
+    if isinstance(value, dict):
+        entries = cast("dict[object, object]", value)
+        key = next((key for key in entries if not isinstance(key, str)), None)
+        if key is not None:
+            return f"names are text in JSON, and one is {type(key).__name__}: write {str(key)!r} for {key!r}"
+        return next((advice for inner in entries.values() if (advice := _advice(inner, depth + 1))), None)
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        return next((advice for inner in items if (advice := _advice(inner, depth + 1))), None)
+    if isinstance(value, tuple | set | frozenset):
+        wanted = "write a list: list(value)"
+    elif hasattr(value, "isoformat"):
+        wanted = "write text: value.isoformat()"
+    elif isinstance(value, bytes | bytearray):
+        wanted = "write text: value.decode() or base64"
+    else:
+        wanted = "write text or a number: str(value), float(value)"
+    return f"{type(value).__name__} is no JSON; {wanted}"
+
+
+def _id_as_text(value: object) -> object:
+    return str(value) if isinstance(value, UUID) else value
 
 
 def check_storable(value: JsonValue, depth: int = 0) -> None:
@@ -113,10 +171,10 @@ def check_storable(value: JsonValue, depth: int = 0) -> None:
 
 
 def _small_metadata(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    _storable_json(value)
+    storable = cast("dict[str, JsonValue]", storable_json(value))
     if len(json.dumps(value, ensure_ascii=False).encode("utf-8")) > MAX_METADATA_BYTES:
         raise ValueError(f"is larger than {MAX_METADATA_BYTES // 1024} KiB as JSON")
-    return value
+    return storable
 
 
 def _in_utc(value: datetime) -> datetime:
@@ -128,10 +186,12 @@ def _in_utc(value: datetime) -> datetime:
 
 
 Text = Annotated[str, AfterValidator(_storable)]
-Json = Annotated[JsonValue, AfterValidator(_storable_json)]
-Metadata = Annotated[dict[str, JsonValue], AfterValidator(_small_metadata)]
+IdAsText = BeforeValidator(_id_as_text)
+"""A UUID is as good as its text."""
+Json = Annotated[JsonValue, AfterValidator(storable_json), WrapValidator(_advise)]
+Metadata = Annotated[dict[str, JsonValue], AfterValidator(_small_metadata), WrapValidator(_advise)]
 UtcTime = Annotated[datetime, AfterValidator(_in_utc)]
-Id = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+Id = Annotated[Text, StringConstraints(min_length=1, max_length=255), IdAsText]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 Hundred = Annotated[int, Field(ge=1, le=100)]
 Cursor = Annotated[Text | None, Field(max_length=2_000)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Cursor, Hundred, Id, Page, Wire
+from keeps_client.models.free_context import spread_context
 from keeps_client.models.memories import Label
-from keeps_client.models.tasks import Deleted, Document
+from keeps_client.models.tasks import Deleted, Document, FreeContext
 from keeps_client.models.working import ExpectedVersion, PlanId, StateId
 
 PlanStatus = Literal["pending", "running", "paused", "completed", "failed", "cancelled"]
@@ -86,17 +87,24 @@ class PlanContext(Wire):
 
 
 class NewPlanContext(Wire):
-    """A plan context to store; the plan is made where it is not there yet, and replaced in these fields where it is."""
+    """A plan context to store. The plan is made where it is not there yet, which takes `goal_event` (`goal` with
+    `context`). Where it is, the given fields are changed and others stay."""
 
     plan_id: StateId
     session_id: StateId | None = None
-    goal_event: Label
+    goal_event: Label | None = None
     goal_data: Document = Field(default_factory=dict[str, JsonValue])
     response_event: Label | None = None
     state: Document = Field(default_factory=dict[str, JsonValue])
     current_state: Label | None = None
     correlation_ids: Correlations = Field(default_factory=list[str])
+    context: FreeContext = None
     expected_version: ExpectedVersion | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spread(cls, given: object) -> object:
+        return spread_context(cls, given)
 
 
 class PlanContextChange(Wire):
@@ -131,7 +139,8 @@ STORE_PLAN_CONTEXT = Endpoint(
     "writer",
     "plan contexts",
     PlanContext,
-    "Store the state machine of a plan; the plan is made where it is not there (201), else replaced (200).",
+    "Store the state machine of a plan; the plan is made where it is not there (201). Where it is, fields that are not "
+    "given stay (200).",
     body=NewPlanContext,
     status=201,
     created=lambda answer: answer.version == 1,

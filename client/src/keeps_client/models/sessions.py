@@ -53,6 +53,7 @@ class SessionChange(Wire):
 
 
 class SessionQuery(Wire):
+    ended: bool | None = Field(default=None, description="Only those that were ended; with false, only others.")
     limit: Hundred = 20
     cursor: Cursor = None
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Id, Json, Metadata, Wire
+from keeps_client.models.free_context import spread_context
 from keeps_client.models.memories import Label
 from keeps_client.models.working import ExpectedVersion, StateId
 
@@ -23,6 +24,10 @@ def _sub_tasks(value: list[JsonValue]) -> list[JsonValue]:
 
 Document = Metadata
 """A JSON object of at most 64 KiB."""
+FreeContext = Annotated[
+    dict[str, JsonValue] | None,
+    Field(description="Several fields at once; entries that are no field go into `state`."),
+]
 SubTasks = Annotated[list[Json], Field(max_length=1_000), AfterValidator(_sub_tasks)]
 
 
@@ -47,7 +52,7 @@ class TaskContext(Wire):
 
 class NewTaskContext(Wire):
     """A task context to store; one that is there already is replaced. `sub_tasks`: ids, or objects with
-    `sub_task_id`."""
+    `sub_task_id`. With `context`, `event_type` may be left out: it is `task` then."""
 
     task_id: StateId
     plan_id: StateId | None = None
@@ -58,7 +63,16 @@ class NewTaskContext(Wire):
     data: Document = Field(default_factory=dict[str, JsonValue])
     sub_tasks: SubTasks = Field(default_factory=list[JsonValue])
     state: Document = Field(default_factory=dict[str, JsonValue])
+    context: FreeContext = None
     expected_version: ExpectedVersion | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spread(cls, given: object) -> object:
+        fields = spread_context(cls, given)
+        if isinstance(fields, dict) and fields.get("context") is not None and fields.get("event_type") is None:
+            return {**fields, "event_type": "task"}
+        return fields
 
 
 class TaskContextChange(Wire):
@@ -92,11 +106,22 @@ class Deleted(Wire):
     message: str
 
 
+Details = Annotated[bool, Field(description="`sub_tasks` holds what is known of each sub-task; without it, their ids.")]
+
+
+class TaskAnswer(Wire):
+    details: Details = False
+
+
 class TaskId(Wire):
     task_id: Id
 
 
-class SubTaskId(Wire):
+class TaskQuery(TaskAnswer):
+    task_id: Id
+
+
+class SubTaskQuery(TaskAnswer):
     sub_task_id: Id
 
 
@@ -112,7 +137,8 @@ STORE_TASK_CONTEXT = Endpoint(
     "writer",
     "task contexts",
     TaskContext,
-    "Store delegated work (201), or replace what is stored (200).",
+    "Store delegated work (201), or replace it (200). A sub-task given as its id keeps what is known of it.",
+    params=TaskAnswer,
     body=NewTaskContext,
     status=201,
     created=lambda answer: answer.version == 1,
@@ -125,7 +151,7 @@ GET_TASK_BY_SUBTASK = Endpoint(
     "task contexts",
     TaskContext,
     "The task that waits for a sub-task.",
-    params=SubTaskId,
+    params=SubTaskQuery,
 )
 GET_TASK_CONTEXT = Endpoint(
     "get_task_context",
@@ -135,7 +161,7 @@ GET_TASK_CONTEXT = Endpoint(
     "task contexts",
     TaskContext,
     "",
-    params=TaskId,
+    params=TaskQuery,
 )
 UPDATE_TASK_CONTEXT = Endpoint(
     "update_task_context",
@@ -144,8 +170,8 @@ UPDATE_TASK_CONTEXT = Endpoint(
     "writer",
     "task contexts",
     TaskContext,
-    "Change the fields that are given; others stay.",
-    params=TaskId,
+    "Change the fields that are given; others stay. A sub-task given as its id keeps what is known of it.",
+    params=TaskQuery,
     body=TaskContextChange,
 )
 PUT_SUB_TASK = Endpoint(

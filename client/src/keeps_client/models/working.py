@@ -5,14 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, StringConstraints, model_validator
 
 from keeps_client.endpoint import Endpoint
-from keeps_client.models.common import Cursor, Id, Json, Limit, Page, Text, Wire
+from keeps_client.models.common import Cursor, Id, IdAsText, Json, Limit, Page, Text, Wire
 
-STATE = "workflow_state"
-"""Instead of a key: all keys of the plan as one object."""
-StateId = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+StateId = Annotated[Text, StringConstraints(min_length=1, max_length=255), IdAsText]
 """The id of a plan, task, session or key: 1 to 255 characters."""
 ExpectedVersion = Annotated[int, Field(ge=0, le=2_147_483_647, strict=True)]
 """The version that must be stored for a write to go through; 0: nothing may be there yet."""
@@ -25,12 +23,22 @@ def _short(path: str) -> str:
     return path
 
 
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"must be a number, not {type(value).__name__}: write 1, not {value!r}")  # noqa: TRY004
+    return value
+
+
 Path = Annotated[Text, StringConstraints(min_length=1, max_length=1_000), AfterValidator(_short)]
-Seconds = Annotated[float, Field(gt=0, le=3_153_600_000)]
+OfWorkflow = Annotated[
+    bool, Field(description="A key that this makes belongs to the workflow: clearing the workflow removes it.")
+]
+Seconds = Annotated[float, Field(gt=0, le=3_153_600_000), BeforeValidator(_number)]
 
 
 class WorkingItem(Wire):
-    """One key of a plan. `version` counts its writes, from 1; `user_id` wrote it last."""
+    """One key of a plan. `version` counts its writes, from 1; `user_id` wrote it last; `workflow` tells whether a
+    WorkflowState made it."""
 
     id: str
     tenant_id: str
@@ -39,6 +47,7 @@ class WorkingItem(Wire):
     value: JsonValue
     version: int
     user_id: str
+    workflow: bool = False
     expires_at: datetime | None = None
     updated_at: datetime
 
@@ -49,6 +58,7 @@ class WorkingValue(Wire):
     value: Json
     expected_version: ExpectedVersion | None = None
     ttl_seconds: Seconds | None = None
+    workflow: OfWorkflow = False
 
 
 class NewWorkingItem(WorkingValue):
@@ -64,6 +74,7 @@ class AtomicChange(Wire):
     plan_id: StateId
     path: Path
     whole: bool = False
+    workflow: OfWorkflow = False
 
     @model_validator(mode="after")
     def _fits_a_key(self) -> Self:
@@ -93,7 +104,7 @@ class AtomicMerge(AtomicChange):
 class AtomicIncrement(AtomicChange):
     """Add `delta` to a number. What is not there yet begins as 0."""
 
-    delta: Annotated[int | float, Field(allow_inf_nan=False)] = 1
+    delta: Annotated[int | float, Field(allow_inf_nan=False), BeforeValidator(_number)] = 1
 
     @model_validator(mode="after")
     def _is_bounded(self) -> Self:
@@ -135,6 +146,11 @@ class PlanId(Wire):
 class PlanKey(Wire):
     plan_id: Id
     key: Id
+
+
+class PlanClearing(Wire):
+    plan_id: Id
+    workflow: bool = Field(default=False, description="Only the keys that a WorkflowState made.")
 
 
 class PlanKeys(Wire):
@@ -204,8 +220,8 @@ DELETE_PLAN_STATE = Endpoint(
     "writer",
     "working memory",
     WorkingCleared,
-    "Remove all keys of a plan and their values, also from the log.",
-    params=PlanId,
+    "Remove all keys of a plan, or those that a workflow made, and their values, also from the log.",
+    params=PlanClearing,
 )
 APPEND_TO_LIST = Endpoint(
     "append_to_list",
