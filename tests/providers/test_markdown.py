@@ -294,7 +294,7 @@ def test_what_is_written_is_what_is_read(values: dict[str, Any], windows: bool) 
         for key, value in values.items()
         if "\x00" not in repr(value)
     }
-    sections = {key: each for key, each in sections.items() if "\x00" not in str(each.value)}
+    sections = {key: each for key, each in sections.items() if "\\x00" not in repr(each.value)}
     category = Category("profile", 3, sections, "# profile")
     text = render(category)
     assert parse(text, "profile") == category

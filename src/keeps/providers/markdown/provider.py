@@ -79,12 +79,12 @@ class MarkdownProvider:
         held = _find(categories, name)
         category = (
             kind
-            if isinstance(kind, str) and re.fullmatch(NAME_PATTERN, kind)
+            if isinstance(kind, str) and (kind in categories or re.fullmatch(NAME_PATTERN, kind))
             else held[0]
             if held
             else DEFAULT_CATEGORY
         )
-        if held is not None and held[0] != category:
+        if any(name in other.sections for place, other in categories.items() if place != category):
             await self.delete(name)
             held = None
         tags, links = (_names(known.pop(each, None)) for each in ("tags", "links"))
@@ -99,6 +99,8 @@ class MarkdownProvider:
             tags=tags,
             links=links,
             metadata=known,
+            extra=before.extra if before else {},
+            heading=before.heading if before else "",
         )
         if before is not None and _same(before, section):
             return
@@ -165,13 +167,11 @@ class MarkdownProvider:
         return None if held is None else _entry(*held)
 
     async def delete(self, key: str) -> bool:
-        held = _find(await self._look(), key)
-        if held is None:
-            return False
-        category, _ = held
-        await self._change(category, lambda sections: sections.pop(key, None))
-        await self._tell([Edit("deleted", category, key, None)])
-        return True
+        places = [category for category, held in (await self._look()).items() if key in held.sections]
+        for category in places:
+            await self._change(category, lambda sections: sections.pop(key, None))
+            await self._tell([Edit("deleted", category, key, None)])
+        return bool(places)
 
     async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
         """By words, the rarer the better; of a key's words, too."""
@@ -181,8 +181,7 @@ class MarkdownProvider:
     async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
         wanted = Filters.of(filters)
         categories = await self._look()
-        entries = [_entry(name, section) for name, held in categories.items() for section in held.sections.values()]
-        return sorted(each.key for each in entries if wanted.pass_by(each))
+        return sorted(entry.key for entry, _ in _entries(categories) if wanted.pass_by(entry))
 
     async def rebuild(self) -> int:
         """Look at the files anew; they are the source."""
@@ -194,14 +193,12 @@ class MarkdownProvider:
         asked = count_terms(query)
         known, self._terms = self._terms, {}
         found: list[tuple[Entry, Counter[str]]] = []
-        for name, category in categories.items():
-            for section in category.sections.values():
-                before = known.get(section.key)
-                terms = before[1] if before is not None and before[0] is section else _terms(section)
-                self._terms[section.key] = (section, terms)
-                entry = _entry(name, section)
-                if wanted.pass_by(entry):
-                    found.append((entry, terms))
+        for entry, section in _entries(categories):
+            before = known.get(section.key)
+            terms = before[1] if before is not None and before[0] is section else _terms(section)
+            self._terms[section.key] = (section, terms)
+            if wanted.pass_by(entry):
+                found.append((entry, terms))
         found_in = Counter(term for _, terms in found for term in asked if term in terms)
         matches = [
             Match(
@@ -238,6 +235,9 @@ def entry_data(edit: Edit) -> dict[str, JsonValue]:
     data: dict[str, JsonValue] = {"key": edit.key, "provider_id": "markdown", "content_type": edit.category}
     if edit.section is not None:
         data |= {"value": edit.section.value, "value_type": "text" if isinstance(edit.section.value, str) else "json"}
+        data |= {
+            name: list(held) for name, held in (("tags", edit.section.tags), ("links", edit.section.links)) if held
+        }
     return data
 
 
@@ -271,7 +271,16 @@ def _find(categories: Mapping[str, Category], key: str) -> tuple[str, Section] |
 
 
 def _all(categories: Mapping[str, Category]) -> dict[str, Section]:
-    return {key: section for held in categories.values() for key, section in held.sections.items()}
+    return {section.key: section for _, section in _entries(categories)}
+
+
+def _entries(categories: Mapping[str, Category]) -> list[tuple[Entry, Section]]:
+    """Every entry; of a key in two files the one that `read` finds."""
+    first: dict[str, tuple[str, Section]] = {}
+    for name, category in categories.items():
+        for key, section in category.sections.items():
+            first.setdefault(key, (name, section))
+    return [(_entry(name, section), section) for name, section in first.values()]
 
 
 def _terms(section: Section) -> Counter[str]:
