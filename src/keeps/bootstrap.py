@@ -52,10 +52,11 @@ from keeps.memories.service import MemoryService
 from keeps.operations.service import OperationService, Run
 from keeps.plans.service import PlanService
 from keeps.providers.builtin import GraphProvider, PostgresProvider, VectorProvider
+from keeps.providers.calls import TIMEOUT_SECONDS
 from keeps.providers.contract import ProviderFactory
 from keeps.providers.markdown.folders import MarkdownFolders
 from keeps.providers.registry import LOCAL, BuiltIn, Registry, installed_factories
-from keeps.providers.service import TIMEOUT_SECONDS, ProviderService
+from keeps.providers.service import ProviderService
 from keeps.providers.working import WorkingShelves
 from keeps.recall.access import AccessBuffer
 from keeps.recall.service import RecallService
