@@ -6,7 +6,7 @@ import asyncio
 import math
 import threading
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -157,7 +157,7 @@ async def test_wrong_search_answer_is_a_failed_provider(opened: Any, tenant: str
 async def test_numbers_of_numpy_are_scores(opened: Any, tenant: str) -> None:
     keeps, behaviour = opened
     memory = keeps.memory(Scope(tenant, "alice"))
-    behaviour["search"] = lambda: (Match(GOOD, np.float32(0.5)), Match(entry(key="other"), 2))
+    behaviour["search"] = lambda: (Match(GOOD, cast("float", np.float32(0.5))), Match(entry(key="other"), 2))
     found = await memory.recall("tea")
     assert [(hit.memory.key, hit.provider_id) for hit in found.hits] == [("k", "bad"), ("other", "bad")]
     found.model_dump_json()

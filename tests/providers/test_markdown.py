@@ -21,7 +21,8 @@ from keeps.clock import utc_now
 from keeps.db.repeats import Request, repeatable
 from keeps.engine import Keeps
 from keeps.providers.markdown import pipeline
-from keeps.providers.markdown.format import Category, Section, UnreadableError, category_of, file_of, parse, render
+from keeps.providers.markdown.format import Category, Section, category_of, file_of, parse, render
+from keeps.providers.markdown.front_matter import UnreadableError
 from keeps.providers.markdown.provider import MarkdownProvider
 from keeps.scope import Scope
 from keeps.settings import Settings

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keeps.clock import utc_now
-from keeps.providers.markdown.format import UnreadableError, parse, render
+from keeps.providers.markdown.format import parse, render
+from keeps.providers.markdown.front_matter import UnreadableError
 from keeps.providers.markdown.provider import MarkdownProvider
 from keeps_client.errors import ConflictError
 
@@ -162,7 +163,7 @@ async def test_file_whose_name_is_no_utf8_is_reported(tmp_path: Path) -> None:
     notes = provider(tmp_path)
     assert await notes.list_keys() == ["Other"]
     (problem,) = (await notes.problems()).items()
-    problem[0].encode(), problem[1].encode()
+    assert [text.encode().decode() for text in problem] == list(problem)
 
 
 FRONT_MATTER = [

@@ -32,7 +32,7 @@ class _CheckedEntry(Wire):
 
 
 class _CheckedCapabilities(ProviderCapabilities):
-    content_types: tuple[Text, ...]
+    content_types: tuple[Text, ...] = ("*",)
 
 
 def checked_capabilities(answer: object, provider_id: str) -> ProviderCapabilities:

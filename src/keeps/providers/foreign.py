@@ -192,9 +192,9 @@ class ForeignProvider:
             return cast("ResultT", outcome.value)
         if isinstance(error, ProviderFailedError):
             raise error
-        if isinstance(error, REFUSALS):
-            kind = next(each for each in REFUSALS if isinstance(error, each))
-            raise kind(_plain(error.detail)) from None
+        for kind in REFUSALS:
+            if isinstance(error, kind):
+                raise kind(_plain(error.detail)) from None
         if isinstance(error, BadAnswerError):
             raise ProviderFailedError(self._provider_id, _plain(error)) from None
         raise ProviderFailedError(self._provider_id, f"{method} raised {type(error).__name__}") from error

@@ -27,13 +27,13 @@ from keeps.providers.markdown.format import (
     MAX_FILE_BYTES,
     Category,
     Section,
-    UnreadableError,
     body_of,
     category_of,
     file_of,
     parse,
     render,
 )
+from keeps.providers.markdown.front_matter import UnreadableError
 from keeps_client.errors import ConflictError, UnavailableError
 
 INDEX, LOCK = ".keeps.json", ".keeps.lock"
