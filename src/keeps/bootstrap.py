@@ -57,6 +57,7 @@ from keeps.providers.contract import ProviderFactory
 from keeps.providers.markdown.folders import MarkdownFolders
 from keeps.providers.registry import LOCAL, BuiltIn, Registry, installed_factories
 from keeps.providers.service import ProviderService
+from keeps.providers.shown import ShownEntries
 from keeps.providers.working import WorkingShelves
 from keeps.recall.access import AccessBuffer
 from keeps.recall.service import RecallService
@@ -221,6 +222,7 @@ async def open_keeps(
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
             providers=asked,
+            shown=ShownEntries(database, asked, clock),
             graph=graph,
             reader=Reader(database, introducer, asking("graph"), clock),
             documents=documents,

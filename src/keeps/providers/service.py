@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from pydantic import JsonValue
 
@@ -18,16 +18,17 @@ from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.providers.builtin import joined_key
 from keeps.providers.calls import TIMEOUT_SECONDS, ProviderCalls, capabilities_of
-from keeps.providers.contract import MemoryProvider, text_of
+from keeps.providers.contract import MemoryProvider
 from keeps.providers.foreign import ProviderFailedError
 from keeps.providers.handle import ProviderHandle
+from keeps.providers.hits import ENTRY_ID_VERSION, id_of, memory_of
 from keeps.providers.merging import Answer, merge
 from keeps.providers.registry import Registry
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
 from keeps.tenants.service import Introducer
-from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
+from keeps_client.errors import ForbiddenError, NotFoundError, UnavailableError, ValidationFailedError
 from keeps_client.models import (
     Entry,
     Hit,
@@ -39,7 +40,6 @@ from keeps_client.models import (
     RecallRequest,
     RecallResult,
 )
-from keeps_client.models.common import MAX_CONTENT_CHARACTERS
 from keeps_client.models.events import EventType
 from keeps_client.validation import named
 
@@ -47,7 +47,6 @@ TIERS = frozenset({"working", "persistent", "indexed"})
 LOCAL_TIERS = {"working": "working", "markdown": "persistent"}
 OURS = frozenset({"postgres", "vector", "graph"})
 """Providers that are arms of the one recall over the database: asked together in one round trip."""
-_NAMESPACE = UUID("6d1f9a52-0f2e-5c0b-9a86-2f5f7b0a4d11")
 IDENTITIES = plain(list[str])
 
 
@@ -125,6 +124,33 @@ class ProviderService:
         for other in gone:
             await self._log(scope, other, key, "memory.deleted")
         return gone
+
+    async def locate(
+        self, scope: Scope, memory_id: UUID | None, namespace: str | None = None, key: str | None = None
+    ) -> tuple[str, Entry] | None:
+        """Return the provider and the entry that a hit showed, by its id, or by the provider's name as its namespace
+        and its key."""
+        holding = self._registry.holding(scope, None)
+        if memory_id is None:
+            if namespace not in holding or key is None:
+                return None
+            entry = await self._calls.call(scope, namespace, lambda held: held.read(key))
+            return None if entry is None else (namespace, entry)
+        if memory_id.version != ENTRY_ID_VERSION:
+            return None
+        silent: list[str] = []
+        for name in holding:
+            keys = await self._calls.attempt(scope, name, lambda held: held.list_keys())
+            if keys is None:
+                silent.append(name)
+            for each in keys or ():
+                if id_of(scope, name, each) == memory_id:
+                    return await self.locate(scope, None, name, each)
+        if silent:
+            raise UnavailableError(
+                f"{memory_id} may be an entry of {', '.join(silent)}, which did not answer; try again"
+            )
+        return None
 
     async def infos(self, scope: Scope) -> list[ProviderInfo]:
         """Every provider, as it can be used in a tenant. One that cannot be opened is listed as failing, with the
@@ -330,7 +356,7 @@ class ProviderService:
             found = await held.search(request.query, filters or None, request.limit)
             hits = [
                 Hit.model_construct(
-                    memory=_memory_of(scope, name, each.entry, self._clock),
+                    memory=memory_of(scope, name, each.entry, self._clock),
                     score=each.score,
                     provider_id=name,
                     tier=tier,
@@ -341,38 +367,6 @@ class ProviderService:
             return Answer(name, hits, [each.entry.key for each in found])
 
         return await self._calls.attempt(scope, name, search, request.session_id)
-
-
-def id_of(scope: Scope, provider_id: str, key: str) -> UUID:
-    """Entries have keys, memories ids: always the same id for the same entry."""
-    return uuid5(_NAMESPACE, "\x00".join((scope.tenant_id, scope.user_id, provider_id, key)))
-
-
-def _memory_of(scope: Scope, provider_id: str, entry: Entry, clock: Clock) -> Memory:
-    """An entry as a memory, so that hits are alike wherever they come from."""
-    moment = entry.updated_at or clock()
-    kind = entry.metadata.get("content_type")
-    return Memory.model_construct(
-        memory_id=id_of(scope, provider_id, entry.key),
-        tenant_id=scope.tenant_id,
-        user_id=scope.user_id,
-        kind="semantic",
-        layer="session" if provider_id == "working" else "long_term",
-        namespace=provider_id,
-        key=entry.key,
-        content=text_of(entry.value)[:MAX_CONTENT_CHARACTERS],
-        value=entry.value,
-        content_type=kind if isinstance(kind, str) else "fact",
-        metadata=entry.metadata,
-        tags=(),
-        source=provider_id,
-        importance=0.5,
-        visibility="private",
-        valid_from=moment,
-        version=1,
-        created_at=moment,
-        updated_at=moment,
-    )
 
 
 def _known_as(memory: Memory) -> str:

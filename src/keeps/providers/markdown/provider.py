@@ -75,6 +75,7 @@ class MarkdownProvider:
         name = named("key", key, 355)
         known = dict(new.metadata)
         kind = known.pop("content_type", None)
+        known.pop("id", None)  # as `read` shows it
         categories = await self._look()
         held = _find(categories, name)
         category = (
