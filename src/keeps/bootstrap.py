@@ -157,7 +157,7 @@ async def open_keeps(
         if taken := set(factories) & {*LOCAL, *builtin}:
             raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
         folder = settings.markdown_folder or settings.home / "markdown"
-        markdown = MarkdownFolders(folder, introducer, asking("markdown"), clock)
+        markdown = MarkdownFolders(folder, introducer, asking("markdown"), clock, chosen)
         shelves = WorkingShelves(clock)
         registry = Registry(database, introducer, clock, shelves, markdown, builtin, factories, settings.home)
         asked = ProviderService(registry, introducer, recall, clock, provider_timeout_seconds)

@@ -67,7 +67,11 @@ def checked_matches(answer: object, limit: int) -> list[Match]:
             raise BadAnswerError(f"search returned {_kind(match)} instead of Match")
     found = cast("Sequence[Match]", matches)
     scores = [_score(match.score) for match in found]
-    return [Match(*pair) for pair in zip(_entries("search", [match.entry for match in found]), scores, strict=True)]
+    relevances = [None if match.relevance is None else _score(match.relevance) for match in found]
+    if not all(each is None or 0 <= each <= 1 for each in relevances):
+        raise BadAnswerError("search returned a relevance that is not between 0 and 1")
+    entries = _entries("search", [match.entry for match in found])
+    return [Match(*fields) for fields in zip(entries, scores, relevances, strict=True)]
 
 
 def checked_keys(answer: object) -> list[str]:

@@ -65,10 +65,14 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry that a search found. Scores say something within one provider only; what counts is the order."""
+    """An entry that a search found. Scores say something within one provider only; what counts is the order.
+
+    `relevance`, from 0 to 1, says how likely the entry answers; None where the provider cannot tell.
+    """
 
     entry: Entry
     score: float
+    relevance: float | None = None
 
 
 class MemoryProvider(Protocol):

@@ -41,6 +41,7 @@ from keeps_client.models import (
     RecallResult,
 )
 from keeps_client.models.events import EventType
+from keeps_client.models.recall import WEAK_RELEVANCE
 from keeps_client.validation import named
 
 TIERS = frozenset({"working", "persistent", "indexed"})
@@ -99,7 +100,12 @@ class ProviderService:
                 answers.append(found)
         first = {key: None for answer in answers if answer.provider_id == "working" for key in answer.keys}
         hits = merge(answers, first, request.limit, explain=request.explain, query=request.query)
-        others_know = any(answer.hits for answer in answers if answer.provider_id != "postgres")
+        others_know = any(
+            hit.relevance is None or hit.relevance >= WEAK_RELEVANCE
+            for answer in answers
+            if answer.provider_id != "postgres"
+            for hit in answer.hits
+        )
         unknown = not others_know and all(each.nothing_known for each in results if isinstance(each, RecallResult))
         took_ms = (time.perf_counter() - started) * 1e3
         return RecallResult.model_construct(
@@ -353,11 +359,14 @@ class ProviderService:
             tier = held.capabilities().tier
             if not held.capabilities().supports_search or (request.scope in TIERS and tier != request.scope):
                 return Answer(name, [], [])
-            found = await held.search(request.query, filters or None, request.limit)
+            matches = await held.search(request.query, filters or None, request.limit)
+            least = request.min_relevance or 0.0
+            found = [match for match in matches if match.relevance is None or match.relevance >= least]
             hits = [
                 Hit.model_construct(
                     memory=memory_of(scope, name, each.entry, self._clock),
                     score=each.score,
+                    relevance=each.relevance,
                     provider_id=name,
                     tier=tier,
                     explanation=None,

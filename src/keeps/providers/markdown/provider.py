@@ -21,6 +21,8 @@ from keeps.providers.contract import Filters, Match, text_of
 from keeps.providers.markdown import pipeline
 from keeps.providers.markdown.folder import Edit, MarkdownFolder
 from keeps.providers.markdown.format import Category, Section
+from keeps.providers.markdown.vectors import TextVectors
+from keeps.recall.relevance import nearness_of
 from keeps.telemetry.logs import log
 from keeps.text.words import count_terms
 from keeps_client.checked import validated
@@ -34,6 +36,10 @@ Told = Callable[[Sequence[Edit]], Awaitable[None]]
 InThread = Callable[..., Awaitable[Any]]
 """Does work on text in a thread, when it is one's turn: a function, and its arguments."""
 DEFAULT_CATEGORY = "fact"
+LEAST_SIMILARITY = 0.45
+"""From this cosine an entry is found that shares no word with the question."""
+MEANING_WEIGHT = 2.0
+"""Score of full nearness; a word that one of two entries holds counts 1.1, less for a long entry."""
 _CAPABILITIES = ProviderCapabilities(
     provider_id="markdown", tier="persistent", content_types=("profile", "activity", "event", "*")
 )
@@ -49,12 +55,14 @@ class MarkdownProvider:
         told: Told,
         chat: ChatModel | None = None,
         in_thread: InThread = asyncio.to_thread,
+        vectors: TextVectors | None = None,
     ) -> None:
         self._folder = MarkdownFolder(folder, lambda: str(new_id()), clock)
         self._clock = clock
         self._told = told
         self._chat = chat
         self._in_thread = in_thread
+        self._vectors = vectors
         self._terms: dict[str, tuple[Section, Counter[str]]] = {}
         """The words of each entry, as long as it stays as it is."""
 
@@ -175,9 +183,13 @@ class MarkdownProvider:
         return bool(places)
 
     async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
-        """By words, the rarer the better; of a key's words, too."""
+        """By words, the rarer the better, and of a key's words, too; and by meaning, where there is a model."""
         wanted = Filters.of(filters)
-        return await self._in_thread(self._found, await self._look(), query, wanted, limit)
+        categories = await self._look()
+        similarities: Mapping[str, float] = {}
+        if self._vectors is not None:
+            similarities = await self._vectors.similarities(query, [_words(each) for each in _all(categories).values()])
+        return await self._in_thread(self._found, categories, query, similarities, wanted, limit)
 
     async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
         wanted = Filters.of(filters)
@@ -188,29 +200,36 @@ class MarkdownProvider:
         """Look at the files anew; they are the source."""
         return len(_all(await self._look()))
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        if self._vectors is not None:
+            await self._vectors.close()
 
-    def _found(self, categories: Mapping[str, Category], query: str, wanted: Filters, limit: int) -> list[Match]:
+    def _found(
+        self,
+        categories: Mapping[str, Category],
+        query: str,
+        similarities: Mapping[str, float],
+        wanted: Filters,
+        limit: int,
+    ) -> list[Match]:
         asked = count_terms(query)
         known, self._terms = self._terms, {}
-        found: list[tuple[Entry, Counter[str]]] = []
+        found: list[tuple[Entry, Counter[str], float | None]] = []
         for entry, section in _entries(categories):
             before = known.get(section.key)
             terms = before[1] if before is not None and before[0] is section else _terms(section)
             self._terms[section.key] = (section, terms)
             if wanted.pass_by(entry):
-                found.append((entry, terms))
-        found_in = Counter(term for _, terms in found for term in asked if term in terms)
-        matches = [
-            Match(
-                entry,
-                sum(math.log(1 + len(found) / found_in[term]) for term in asked if term in terms)
-                / (1 + math.log(1 + len(terms))),
-            )
-            for entry, terms in found
-        ]
-        best = sorted((each for each in matches if each.score > 0), key=lambda each: (-each.score, each.entry.key))
-        return best[:limit]
+                found.append((entry, terms, similarities.get(_words(section))))
+        found_in = Counter(term for _, terms, _ in found for term in asked if term in terms)
+        matches: list[Match] = []
+        for entry, terms, similarity in found:
+            score = sum(math.log(1 + len(found) / found_in[term]) for term in asked if term in terms)
+            score /= 1 + math.log(1 + len(terms))
+            if score > 0 or (similarity is not None and similarity >= LEAST_SIMILARITY):
+                relevance = None if similarity is None else nearness_of(similarity)
+                matches.append(Match(entry, score + MEANING_WEIGHT * (relevance or 0.0), relevance))
+        return sorted(matches, key=lambda each: (-each.score, each.entry.key))[:limit]
 
     async def _look(self) -> dict[str, Category]:
         categories, edits = await asyncio.to_thread(self._folder.look)
@@ -284,8 +303,12 @@ def _entries(categories: Mapping[str, Category]) -> list[tuple[Entry, Section]]:
     return [(_entry(name, section), section) for name, section in first.values()]
 
 
+def _words(section: Section) -> str:
+    return f"{section.key} {text_of(section.value)}"
+
+
 def _terms(section: Section) -> Counter[str]:
-    return count_terms(f"{section.key} {text_of(section.value)}")
+    return count_terms(_words(section))
 
 
 def _entry(category: str, section: Section) -> Entry:
