@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,31 @@ async def test_file_whose_name_is_no_utf8_is_reported(tmp_path: Path) -> None:
     assert await notes.list_keys() == ["Other"]
     (problem,) = (await notes.problems()).items()
     assert [text.encode().decode() for text in problem] == list(problem)
+
+
+@pytest.mark.parametrize("name", ["../evil.md", "/tmp/evil.md", "sub/evil.md", "evil.txt", 5])
+async def test_index_leads_no_file_out_of_the_folder(tmp_path: Path, name: Any) -> None:
+    folder = tmp_path / "m"
+    await provider(folder).write("idea", "Sail.", {"content_type": "profile"})
+    index = json.loads((folder / ".keeps.json").read_text())
+    category = str(name).removesuffix(".md")
+    index["categories"][category] = index["categories"]["profile"]
+    index["files"] = {category: name}
+    (folder / ".keeps.json").write_text(json.dumps(index))
+    notes = provider(folder)
+    await notes.write("idea", "Swim.", {"content_type": category})
+    await notes.write("other", "Swim.", {"content_type": "profile"})
+    assert {path.parent for path in tmp_path.rglob("*.md")} == {folder}
+    assert not Path("/tmp/evil.md").exists()
+
+
+async def test_entry_moves_to_another_category_with_its_value(tmp_path: Path) -> None:
+    notes = provider(tmp_path)
+    await notes.write("idea", "Sail.", {"content_type": "profile"})
+    await notes.write("idea", "Sail.", {"content_type": "event"})
+    assert await notes.list_keys() == ["idea"]
+    assert "Sail." in (tmp_path / "event.md").read_text()
+    assert "Sail." not in (tmp_path / "profile.md").read_text()
 
 
 FRONT_MATTER = [

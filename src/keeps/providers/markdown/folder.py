@@ -390,7 +390,9 @@ class MarkdownFolder:
             with os.fdopen(descriptor, encoding="utf-8") as file:
                 known = json.load(file)
             files = {
-                category: name for category, name in known.get("files", {}).items() if category_of(name) == category
+                category: name
+                for category, name in known.get("files", {}).items()
+                if "/" not in name and name.endswith(".md") and category_of(name) == category
             }
             return known["categories"], files
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
