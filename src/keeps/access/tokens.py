@@ -22,6 +22,19 @@ MIN_SECRET_BYTES = 32
 PUBLIC_ALGORITHMS = ("RS256", "ES256")
 KEYS_SECONDS, UNKNOWN_KEY_SECONDS, STALE_SECONDS = 300.0, 10.0, 3_600.0
 _REMEMBERED = 10_000
+_FAR = 1 << 53
+"""Times later than this are this: no float is too small for it."""
+_SIGNED = (
+    jwt.ImmatureSignatureError,
+    jwt.InvalidAudienceError,
+    jwt.InvalidIssuerError,
+    jwt.MissingRequiredClaimError,
+)
+"""What is wrong with claims, which are read after the signature was checked."""
+
+
+class EndedCredentialError(UnauthenticatedError):
+    """A credential that was issued here and opens nothing now: no guess."""
 
 
 class PublicKeys:
@@ -89,7 +102,7 @@ class Tokens:
         scope = _scope(claims)
         if len(self._good) >= _REMEMBERED:
             self._good.clear()
-        self._good[token] = (float(claims["exp"]), scope, kid, key)
+        self._good[token] = (float(min(int(claims["exp"]), _FAR)), scope, kid, key)
         return scope
 
     async def _claims(self, token: str) -> tuple[dict[str, Any], str, jwt.PyJWK | None]:
@@ -121,10 +134,12 @@ class Tokens:
         except KeepsError:
             raise
         except jwt.ExpiredSignatureError:
-            raise UnauthenticatedError("the token is expired; get a new one") from None
+            raise EndedCredentialError("the token is expired; get a new one") from None
+        except _SIGNED as error:
+            raise EndedCredentialError(f"the token is not valid ({type(error).__name__})") from None
         except jwt.PyJWTError as error:
             raise UnauthenticatedError(f"the token is not valid ({type(error).__name__})") from None
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             raise UnauthenticatedError("the token is not valid") from None
 
 
@@ -145,4 +160,4 @@ def _scope(claims: Mapping[str, object]) -> Scope:
             agent_bound=agent_id is not None,
         )
     except ValidationFailedError as error:
-        raise UnauthenticatedError(f"the token's claims do not name a tenant and user: {error.detail}") from None
+        raise EndedCredentialError(f"the token's claims do not name a tenant and user: {error.detail}") from None

@@ -10,6 +10,7 @@ import hashlib
 import re
 import time
 from collections.abc import Sequence
+from functools import partial
 from uuid import uuid4
 
 from fastapi.middleware.gzip import GZipMiddleware
@@ -21,6 +22,7 @@ from starlette.routing import Match
 
 from keeps.access.identity import Authenticator
 from keeps.access.rates import WrongCredentials
+from keeps.access.tokens import EndedCredentialError
 from keeps.db.repeats import Request, repeatable
 from keeps.db.session import traced
 from keeps.server.answers import Answer
@@ -32,6 +34,7 @@ from keeps.server.mounting import Mounted
 from keeps.server.names import named_user, plain_names
 from keeps.server.origins import check_origin
 from keeps.server.problems import internal_problem, problem_of
+from keeps.server.proxies import TrustedProxies
 from keeps.settings import Settings
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import HttpMetrics
@@ -83,6 +86,7 @@ class Edge:
         self._settings = settings
         self._mounted = mounted
         self._wrong = WrongCredentials()
+        self._proxies = TrustedProxies(settings.trusted_proxies if settings is not None else ())
         self._in_flight = 0
         metrics.in_flight.set_function(lambda: self._in_flight)
         self._counters: dict[tuple[str, str, int], tuple[list[Counter], list[Histogram]]] = {}
@@ -147,14 +151,19 @@ class Edge:
             )
         check_origin(headers, self._allowed_origins)
         named_user(scope, headers)
-        address = (scope.get("client") or ("", 0))[0]
-        self._wrong.check(address)
+        address = self._proxies.client(scope)
         try:
             other = self._other(scope["path"]) if "keeps.mounted" in scope else None
-            scope["keeps.scope"] = await authenticator.scope_of(headers, some_user=other.some_user if other else None)
+            scope["keeps.scope"] = await authenticator.scope_of(
+                headers,
+                some_user=other.some_user if other else None,
+                lookup=partial(self._wrong.lookup, address),
+            )
+        except EndedCredentialError:
+            raise
         except UnauthenticatedError:
-            if "authorization" in headers or "x-api-key" in headers:
-                self._wrong.count(address)
+            if credential := headers.get("authorization") or headers.get("x-api-key"):
+                self._wrong.count(address, credential)
             raise
         traceparent = headers.get("traceparent", "")
         with traced(traceparent if _TRACEPARENT.fullmatch(traceparent) else ""):
