@@ -20,8 +20,8 @@ from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
 from keeps.settings import AuthMode
 from keeps_client.errors import ForbiddenError, UnauthenticatedError, ValidationFailedError
 
-KEY_SECONDS = 10.0
-"""A revoked key is refused everywhere after so long."""
+KEY_SECONDS = 5.0
+"""A revoked key is refused everywhere after so long, and its streams end soon after."""
 _REMEMBERED = 10_000
 _NO_KEY = "the API key is unknown, expired or revoked"
 ValueT = TypeVar("ValueT")
@@ -42,7 +42,12 @@ class Authenticator:
         """Apart from the others, so that guesses push no known key out."""
 
     async def scope_of(
-        self, headers: Mapping[str, str], *, some_user: str | None = None, lookup: Lookup = nullcontext
+        self,
+        headers: Mapping[str, str],
+        *,
+        some_user: str | None = None,
+        lookup: Lookup = nullcontext,
+        leeway_seconds: int | None = None,
     ) -> Scope:
         """Return who asks.
 
@@ -50,6 +55,7 @@ class Authenticator:
             some_user: for whom credentials act that may act for any user, where no header says so; without it they
                 must say.
             lookup: held while a key is looked up that was not known before.
+            leeway_seconds: how long after its end a token is still taken; LEEWAY_SECONDS by default.
 
         Raises:
             UnauthenticatedError: the credentials open nothing; as EndedCredentialError where they once did.
@@ -70,7 +76,7 @@ class Authenticator:
             return self._scope_of_key(await self._row_of(hash_of(secret), lookup), headers, some_user)
         if self._tokens is None:
             raise UnauthenticatedError("only API keys are accepted here (KEEPS_AUTH)")
-        return _agreed(await self._tokens.scope_of(secret), headers)
+        return _agreed(await self._tokens.scope_of(secret, leeway_seconds=leeway_seconds), headers)
 
     def forget_keys(self) -> None:
         """After a key was revoked here: ask again at once."""

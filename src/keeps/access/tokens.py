@@ -90,7 +90,7 @@ class Tokens:
         self._audience = audience
         self._good: dict[str, tuple[float, Scope, str, jwt.PyJWK | None]] = {}
 
-    async def scope_of(self, token: str) -> Scope:
+    async def scope_of(self, token: str, *, leeway_seconds: int | None = None) -> Scope:
         """Whose token this is. Raises UnauthenticatedError; the reason never says which tenants or users exist."""
         known = self._good.get(token)
         if known is not None and time.time() < known[0]:
@@ -98,14 +98,14 @@ class Tokens:
             # A key that was taken away, or changed, opens nothing more, also not for a token that was seen before.
             if key is None or (self._public_keys is not None and await self._public_keys.get(kid) is key):
                 return scope
-        claims, kid, key = await self._claims(token)
+        claims, kid, key = await self._claims(token, LEEWAY_SECONDS if leeway_seconds is None else leeway_seconds)
         scope = _scope(claims)
         if len(self._good) >= _REMEMBERED:
             self._good.clear()
         self._good[token] = (float(min(int(claims["exp"]), _FAR)), scope, kid, key)
         return scope
 
-    async def _claims(self, token: str) -> tuple[dict[str, Any], str, jwt.PyJWK | None]:
+    async def _claims(self, token: str, leeway_seconds: int) -> tuple[dict[str, Any], str, jwt.PyJWK | None]:
         """What the token says, and the public key that signed it, if one did."""
         kid, public = "", None
         try:
@@ -127,7 +127,7 @@ class Tokens:
                 algorithms=[cast("str", algorithm)],
                 issuer=self._issuer,
                 audience=self._audience,
-                leeway=LEEWAY_SECONDS,
+                leeway=leeway_seconds,
                 options={"require": ["exp"], "verify_aud": self._audience is not None, "verify_iat": False},
             )
             return claims, kid, public

@@ -6,6 +6,7 @@ its size is allowed.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import time
@@ -32,6 +33,7 @@ from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
 from keeps.server.mounting import Mounted
 from keeps.server.names import named_user, plain_names
+from keeps.server.open_streams import OpenStreams
 from keeps.server.origins import check_origin
 from keeps.server.problems import internal_problem, problem_of
 from keeps.server.proxies import TrustedProxies
@@ -74,6 +76,7 @@ class Edge:
         allowed_origins: Sequence[str] = (),
         settings: Settings | None = None,
         mounted: Sequence[Mounted] = (),
+        streams: OpenStreams,
     ) -> None:
         self._app = app
         self._routes = routes
@@ -85,6 +88,7 @@ class Edge:
         self._allowed_origins = frozenset(allowed_origins)
         self._settings = settings
         self._mounted = mounted
+        self._streams = streams
         self._wrong = WrongCredentials()
         self._proxies = TrustedProxies(settings.trusted_proxies if settings is not None else ())
         self._in_flight = 0
@@ -100,7 +104,7 @@ class Edge:
         given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid4())
         scope["keeps.request_id"] = request_id
-        answer = Answer(scope, send, request_id)
+        answer = Answer(scope, send, request_id, self._streams)
         self._in_flight += 1
         try:
             if self._traced:
@@ -113,7 +117,13 @@ class Edge:
                     span.set_attributes({"http.route": _route(scope), "http.response.status_code": answer.status})
             else:
                 await self._guarded(scope, headers, receive, answer)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not answer.was_ended or task is None or task.uncancel():
+                raise
+            await answer.end()
         finally:
+            answer.close()
             self._count(scope, answer.status, time.perf_counter() - started, request_id)
 
     async def _guarded(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: Answer) -> None:
@@ -154,9 +164,11 @@ class Edge:
         address = self._proxies.client(scope)
         try:
             other = self._other(scope["path"]) if "keeps.mounted" in scope else None
+            some_user = other.some_user if other else None
+            scope["keeps.asked"] = headers, some_user
             scope["keeps.scope"] = await authenticator.scope_of(
                 headers,
-                some_user=other.some_user if other else None,
+                some_user=some_user,
                 lookup=partial(self._wrong.lookup, address),
             )
         except EndedCredentialError:
