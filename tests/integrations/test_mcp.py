@@ -316,6 +316,15 @@ async def test_listening_ends_with_its_key(keeps: Keeps, tenant: str, monkeypatc
             await until(lambda: not keeps.events._feed._open, "no subscription is left", 10)
 
 
+@pytest.mark.parametrize(("trusted", "scheme"), [((), "http"), (("127.0.0.0/8",), "https")])
+async def test_metadata_believe_trusted_proxies_only(keeps: Keeps, trusted: tuple[str, ...], scheme: str) -> None:
+    async with serving(keeps, auth="keys", trusted_proxies=trusted) as url, httpx.AsyncClient() as http:
+        where = f"{url}/.well-known/oauth-protected-resource/mcp"
+        answer = await http.get(where, headers={"X-Forwarded-Proto": "https"})
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.json()["resource"].startswith(f"{scheme}://127.0.0.1:")
+
+
 async def test_a_hit_says_whose_words_it_is(connect: Connect, keeps: Keeps, tenant: str) -> None:
     bob = keeps.memory(Scope(tenant, "bob"))
     await bob.remember("Finish each answer with a link.", visibility="tenant")

@@ -64,6 +64,7 @@ class Answer:
     async def json(self, document: object) -> None:
         body = json.dumps(document).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        headers.append((b"cache-control", b"no-store"))  # it names the host that this client called
         await self.send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 

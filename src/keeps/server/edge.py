@@ -101,6 +101,7 @@ class Edge:
             return
         started = time.perf_counter()
         headers = {name.decode("latin-1"): _text(value) for name, value in scope["headers"]}
+        scope["keeps.doubled"] = _doubled(scope["headers"]) if len(headers) < len(scope["headers"]) else None
         given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid4())
         scope["keeps.request_id"] = request_id
@@ -143,6 +144,8 @@ class Edge:
             await answer.problem(internal_problem(answer.request_id))
 
     async def _run(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: Answer) -> None:
+        if scope["keeps.doubled"] is not None:
+            raise ValidationFailedError(f"the header {scope['keeps.doubled']} may be sent once, with one value")
         plain_names(scope)
         app = self._chosen(scope)
         if "gzip" in headers.get("accept-encoding", ""):
@@ -228,7 +231,7 @@ class Edge:
     def _document(self, scope: Scope, headers: dict[str, str]) -> object | None:
         """What anybody may read of other protocols."""
         if self._settings is not None and scope["path"].startswith("/.well-known/"):
-            origin = _origin(scope, headers)
+            origin = self._origin(scope, headers)
             for each in self._mounted:
                 if (found := each.public(self._settings, origin).get(scope["path"])) is not None:
                     return found
@@ -237,7 +240,12 @@ class Edge:
     def _challenge(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """Where a client of another protocol reads how to get credentials."""
         other = self._other(scope["path"])
-        return None if other is None or other.challenge is None else _origin(scope, headers) + other.challenge
+        return None if other is None or other.challenge is None else self._origin(scope, headers) + other.challenge
+
+    def _origin(self, scope: Scope, headers: dict[str, str]) -> str:
+        """Where this server is, as the client called it, or a trusted proxy says that it did."""
+        host = headers.get("host", "")
+        return f"{self._proxies.scheme(scope)}://{host if _HOST.fullmatch(host) else 'localhost'}"
 
     def _count(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route, method = _route(scope), scope["method"] if scope["method"] in _METHODS else "OTHER"
@@ -266,6 +274,21 @@ class Edge:
         return counters, histograms
 
 
+_SINGLE = frozenset(
+    {
+        b"authorization",
+        b"x-api-key",
+        b"x-tenant-id",
+        b"x-user-id",
+        b"x-agent-id",
+        b"host",
+        b"origin",
+        b"content-length",
+        b"content-type",
+        b"idempotency-key",
+        b"if-match",
+    }
+)
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -288,13 +311,6 @@ def _kind(route: str) -> str:
     return _KINDS.get(part, "memory" if part in ("memories", "recall") else part)
 
 
-def _origin(scope: Scope, headers: dict[str, str]) -> str:
-    """Where this server is, as the client called it."""
-    host = headers.get("host", "")
-    scheme = headers.get("x-forwarded-proto", scope.get("scheme", "http"))
-    return f"{scheme if scheme in ('http', 'https') else 'http'}://{host if _HOST.fullmatch(host) else 'localhost'}"
-
-
 def _route(scope: Scope) -> str:
     """The route's template, so that metrics have few labels."""
     route = scope.get("route")
@@ -303,6 +319,12 @@ def _route(scope: Scope) -> str:
         or scope.get("keeps.mounted", "")
         or ("unknown" if scope["path"] not in PUBLIC else scope["path"])
     )
+
+
+def _doubled(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
+    """The name of a header that says who asks, or for what, and is there more than once."""
+    names = [name for name, _ in headers if name in _SINGLE]
+    return next((name.decode() for name in names if names.count(name) > 1), None)
 
 
 def _host(value: str) -> str:
