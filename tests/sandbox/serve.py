@@ -25,8 +25,8 @@ async def _start_probe(program: str, *arguments: Any, **options: Any) -> Any:
     return await _start_program(program, *arguments, **options)
 
 
-# Workers are spawned, and import this file again.
-asyncio.create_subprocess_exec = _start_probe  # type: ignore[assignment]
+if __name__ in ("__main__", "__mp_main__"):  # the latter in workers, which import this file again
+    asyncio.create_subprocess_exec = _start_probe  # type: ignore[assignment]
 
 if __name__ == "__main__":
     if sys.argv[1] == REFUSE_UNSHARE:
