@@ -18,7 +18,7 @@ from keeps.context.asking import Asker, Asking
 from keeps.context.filling import Filler, gather, span_name
 from keeps.context.signals import Signals
 from keeps.recall.access import AccessBuffer
-from keeps.scope import Scope
+from keeps.scope import Scope, in_zone
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
 from keeps.turns import TextWorker, acting_for
@@ -68,6 +68,7 @@ class ContextRouter:
     async def context(self, scope: Scope, request: ContextRequest) -> ContextResult:
         """What to put into the prompt of `request.query`: Markdown within the budget, and how it came about."""
         started = time.perf_counter()
+        request = in_zone(scope, request)
         zone = zone_of(request.timezone) if request.timezone else self._zone
         asking = Asking(scope, request, self._clock(), zone)
         read = signals.read_signals(request.query, asking.now, zone)

@@ -10,6 +10,7 @@ import hashlib
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from fastapi.middleware.gzip import GZipMiddleware
@@ -156,6 +157,8 @@ class Edge:
             if "authorization" in headers or "x-api-key" in headers:
                 self._wrong.count(address)
             raise
+        if "x-timezone" in headers:
+            scope["keeps.scope"] = replace(scope["keeps.scope"], timezone=headers["x-timezone"])
         traceparent = headers.get("traceparent", "")
         with traced(traceparent if _TRACEPARENT.fullmatch(traceparent) else ""):
             await self._admitted(app, scope, headers, receive, answer)
