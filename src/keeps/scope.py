@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from keeps_client.errors import ValidationFailedError
+from keeps_client.models import ContextRequest, RecallRequest
 from keeps_client.validation import named_id
+from keeps_client.zones import named_zone
 
 DEFAULT_TENANT_ID = "00000000-0000-0000-0000-000000000000"
 DEFAULT_USER_ID = "default"
+RequestT = TypeVar("RequestT", RecallRequest, ContextRequest)
 _LIMITS = {"tenant_id": 64, "user_id": 255, "agent_id": 255, "session_id": 255}
 
 
@@ -26,7 +30,8 @@ class Scope:
 
     `tenant_id` is the hard wall, `user_id` owns what is written. Both are text ids; a UUID works as its text. With
     `agent_bound`, as tokens of agents are, the experiences and skills of other agents of the user are out of reach.
-    `any_user`: whoever asks may act for other users of the tenant, too.
+    `any_user`: whoever asks may act for other users of the tenant, too. `timezone`: where the user's days begin, as a
+    name or a UTC offset, for calls that name none.
     """
 
     tenant_id: str = DEFAULT_TENANT_ID
@@ -36,6 +41,7 @@ class Scope:
     roles: frozenset[str] = field(default=frozenset({"writer"}))
     agent_bound: bool = False
     any_user: bool = False
+    timezone: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         check_id("tenant_id", self.tenant_id)
@@ -44,6 +50,8 @@ class Scope:
             check_id("agent_id", self.agent_id)
         if self.session_id is not None:
             check_id("session_id", self.session_id)
+        if self.timezone is not None:
+            named_zone(self.timezone)
         if self.agent_bound and self.agent_id is None:
             raise ValidationFailedError("agent_bound needs an agent_id")
 
@@ -51,3 +59,10 @@ class Scope:
     def bound_agent(self) -> str:
         """The agent whose token this is; empty where the user acts, or any agent of theirs."""
         return (self.agent_id or "") if self.agent_bound else ""
+
+
+def in_zone(scope: Scope, request: RequestT) -> RequestT:
+    """Return the request with the scope's time zone where it names none."""
+    if request.timezone is not None or scope.timezone is None:
+        return request
+    return request.model_copy(update={"timezone": scope.timezone})

@@ -229,6 +229,33 @@ async def test_a_prompt_tells_the_best_and_stops(living: Keeps, tenant: str) -> 
     assert {left.reason for left in found.left_out} == {"not_relevant"}
 
 
+async def test_messages_stop_where_the_answer_is_told(living: Keeps, tenant: str) -> None:
+    alice, bob = (living.memory(Scope(tenant, name)) for name in ("alice", "bob"))
+    said = ["The spare key of the boathouse hangs behind the clock.", "The boathouse needs paint.", "I lost a glove."]
+    said += [f"The {number}th crate of apples went to the harbour." for number in range(30)]
+    await alice.remember_many(
+        [{"content": text, "kind": "episodic", "role": "user", "session_id": "s"} for text in said], index="now"
+    )
+    asked = "Where does the spare key of the boathouse hang?"
+    first, *others = lines((await alice.context(asked)).text)
+    assert first.endswith(said[0])
+    assert all("boathouse" in line for line in others)
+    await alice.forget((await alice.recall(asked)).hits[0].memory.memory_id)
+    await bob.remember(f"Bob says: {said[0]}", visibility="tenant", index="now")
+    assert len(lines((await alice.context(asked)).text)) >= LEAST_MEMORIES, "others' words end nothing"
+
+
+async def test_a_change_is_told_beside_a_clear_answer(living: Keeps, clock: MovingClock, tenant: str) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    texts = "I'm with Vodafone for my phone, 30 a month.", "Switched to Giffgaff over the weekend, half the price."
+    for session, text in enumerate(texts):
+        await alice.store_exchange([{"role": "user", "content": text}], session_id=f"s{session}")
+        clock.forward(days=1)
+    await living.indexer.settle(alice.scope)
+    told = (await alice.context("Which phone company am I with, Vodafone?", session_id="now")).text
+    assert all(text in told for text in texts)
+
+
 async def test_only_asked_and_empty_messages_are_left_out(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     exchange = [

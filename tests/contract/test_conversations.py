@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
+import aiohttp
 import pytest
 
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from keeps_client import MemoryClient
 from keeps_client.errors import NotFoundError, ValidationFailedError
 
 SAID = [
@@ -63,6 +67,24 @@ async def test_named_day_is_a_day_of_the_time_zone(memory: Any) -> None:
         result = await memory.context(question, timezone=zone)
         assert (f"{result.since:%Y-%m-%dT%H:%M}", f"{result.until:%Y-%m-%dT%H:%M}") == (since, until)
     assert (await memory.recall(question, timezone="Europe/Berlin")).hits == []
+
+
+async def test_zone_of_whoever_asks_holds_for_all_calls(keeps: Keeps, server_url: str, tenant: str) -> None:
+    local = keeps.memory(Scope(tenant, "alice", timezone="Europe/Berlin"))
+    async with MemoryClient(server_url, tenant_id=tenant, user_id="alice", timezone="Europe/Berlin") as client:
+        for memory in (local, client):
+            result = await memory.context("What did I say on 2026-03-29?")
+            assert f"{result.since:%Y-%m-%dT%H:%M}" == "2026-03-28T23:00"
+            result = await memory.context("What did I say on 2026-03-29?", timezone="UTC")
+            assert f"{result.since:%Y-%m-%dT%H:%M}" == "2026-03-29T00:00"
+    for make in (lambda: Scope(tenant, timezone="localtime"), lambda: MemoryClient(server_url, timezone="Mars/Base")):
+        with pytest.raises(ValidationFailedError, match="unknown time zone"):
+            make()
+    async with aiohttp.ClientSession(server_url) as http:
+        headers = {"X-Tenant-ID": tenant, "X-User-ID": "alice", "X-Timezone": "Mars/Base"}
+        async with http.post("/v1/context", json={"query": "x"}, headers=headers) as answer:
+            assert answer.status == 422
+            assert "Mars/Base" in (await answer.json())["detail"]
 
 
 @pytest.mark.parametrize(

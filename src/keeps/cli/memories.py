@@ -343,7 +343,7 @@ def print_hit(place: int, hit: Hit) -> None:
         for part in hit.explanation.parts:
             raw = "—" if part.raw is None else f"{part.raw:.3f}"
             out.print(
-                f"     [cyan]{part.name:<14}[/] raw {raw:>8}  norm {part.normalised:5.2f} × {part.weight:4.2f} ="
+                f"     [cyan]{part.name:<24}[/] raw {raw:>8}  norm {part.normalised:5.2f} × {part.weight:4.2f} ="
                 f" {part.points:6.3f}  [dim]rank {part.rank}[/]",
                 soft_wrap=True,
             )

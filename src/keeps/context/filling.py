@@ -16,6 +16,7 @@ from keeps.context.sections import TITLES, Gathered, Item, Last
 from keeps.context.signals import Signals
 from keeps.conversations.service import CONTEXT_BEGIN, CONTEXT_END
 from keeps.recall.service import CLEAR_RELEVANCE
+from keeps.text.changes import may_change_something
 from keeps_client.models import (
     ContextItem,
     ContextResult,
@@ -31,7 +32,11 @@ LEFT_OUT_TOLD = 50
 TOKENS, LIST_TOKENS = 400, 1_500
 """Tokens of memories that a question gets at most; a list, an overview or a comparison gets more."""
 LEAST_MEMORIES = 5
-"""So many are told, however irrelevant: the answer may be among them."""
+"""Number of memories that are told, however irrelevant, until the answer is likely among them."""
+UNANSWERED, NEAR_SHARE = 0.05, 0.5
+"""Once the chance that no told memory answers is below UNANSWERED, messages follow only where they are at least
+NEAR_SHARE as relevant as the best, or may change what the best says. Facts and notes are few, and may matter beside the
+answer: an allergy for a menu. A list, an overview or a comparison has many answers, and wants all."""
 FADED_RELEVANCE = 0.25
 """After the first memories, those less relevant than this share of the best are left out."""
 LINE_TOKENS = 150
@@ -138,7 +143,9 @@ class Filler:
         self._count(gathered.items)
         self._shorten(gathered.items, min(LINE_TOKENS, budget - frame - max(titles.values())))
         most = LIST_TOKENS if WIDE & {*read.names} else TOKENS
-        ranked, irrelevant = (gathered.items, list[Item]()) if chosen else _by_rank(gathered.items, most)
+        ranked, irrelevant = (
+            (gathered.items, list[Item]()) if chosen else _by_rank(gathered.items, most, wide=most == LIST_TOKENS)
+        )
         sections.mark_earlier(ranked)
         self._count(ranked)
         offers = [
@@ -252,9 +259,10 @@ class Filler:
             items = [item for item in items if id(item) not in going]
 
 
-def _by_rank(items: Sequence[Item], most_tokens: int) -> tuple[list[Item], list[Item]]:
+def _by_rank(items: Sequence[Item], most_tokens: int, *, wide: bool) -> tuple[list[Item], list[Item]]:
     """Split items into those to tell and those that a question does not need: memories by rank, until `most_tokens`
-    are taken or relevance falls off. Where a time is asked about, its memories are told first, and few others."""
+    are taken, relevance falls off or, unless the question is `wide`, the answer is told almost surely. Where a time is
+    asked about, its memories are told first, and few others."""
     ranked = sorted(
         (item for item in items if item.section in RANKED), key=lambda item: -(item.relevance or item.value)
     )
@@ -262,18 +270,29 @@ def _by_rank(items: Sequence[Item], most_tokens: int) -> tuple[list[Item], list[
     asked = [item for item in items if item.section == "temporal"]
     enough = LEAST_MEMORIES if not asked else 0
     taken = sum(item.tokens for item in asked)
+    unanswered = 1.0
     dropped: set[int] = set()
     for position, item in enumerate(ranked):
-        faded = item.relevance is not None and item.relevance < FADED_RELEVANCE * best
-        if position >= enough and (taken + item.tokens > most_tokens or faded):
+        relevance = best if item.relevance is None else item.relevance
+        faded = relevance < FADED_RELEVANCE * best
+        spare = item.section == "conversations" and not wide and unanswered < UNANSWERED
+        spare = spare and relevance < NEAR_SHARE * best and not (position < enough and _may_change(item, ranked[0]))
+        if spare or (position >= enough and (taken + item.tokens > most_tokens or faded)):
             dropped.add(id(item))
         else:
             taken += item.tokens
+            unanswered *= 1.0 - relevance if item.trusted else 1.0  # others' words must not push out one's own
     others = [item for item in items if item.section not in RANKED]
     return (
         others + [item for item in ranked if id(item) not in dropped],
         [item for item in ranked if id(item) in dropped],
     )
+
+
+def _may_change(item: Item, best: Item) -> bool:
+    """Return whether a memory may change what a better hit says: it is no older, and has a word that tells of it."""
+    older = item.at is not None and best.at is not None and item.at < best.at
+    return not older and may_change_something(item.text)
 
 
 _CUTS = re.compile(r"[.!?。！？](?=\s|$)|[。！？]|\s+|$")

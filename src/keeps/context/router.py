@@ -19,7 +19,7 @@ from keeps.context.asking import Asker, Asking
 from keeps.context.filling import Filler, gather, span_name
 from keeps.context.signals import Signals
 from keeps.recall.access import AccessBuffer
-from keeps.scope import Scope
+from keeps.scope import Scope, in_zone
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import Metrics
 from keeps.turns import TextWorker, acting_for
@@ -69,6 +69,7 @@ class ContextRouter:
     async def context(self, scope: Scope, request: ContextRequest) -> ContextResult:
         """What to put into the prompt of `request.query`: Markdown within the budget, and how it came about."""
         started = time.perf_counter()
+        request = in_zone(scope, request)
         zone = zone_of(request.timezone) if request.timezone else self._zone
         scope = replace(scope, session_id=request.session_id or scope.session_id)  # whose scratchpad is recalled
         asking = Asking(scope, request, self._clock(), zone)

@@ -35,7 +35,7 @@ from keeps.recall.passages import (
 from keeps.recall.ranking import Ranking
 from keeps.recall.reranking import RERANKED, Reranking
 from keeps.recall.rows import Rows, Turns
-from keeps.scope import Scope
+from keeps.scope import Scope, in_zone
 from keeps.text.asks import only_asks
 from keeps.text.searched import embedded_text
 from keeps.text.trust import is_quotation, origin_of
@@ -131,6 +131,7 @@ class RecallService:
     ) -> Answer:
         """Recall, and keep the ranking for `nearest_sentences`."""
         started = time.perf_counter()
+        request = in_zone(scope, request)
         with acting_for(scope.tenant_id):
             words_only = request.scope == "persistent"
             query, partial = (None, False) if words_only else await self._embed(request.query, scope.user_id)

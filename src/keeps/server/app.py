@@ -163,6 +163,7 @@ def create_app(
                 "X-Tenant-ID",
                 "X-User-ID",
                 "X-Agent-ID",
+                "X-Timezone",
                 "X-Request-ID",
                 "Idempotency-Key",
                 "If-Match",

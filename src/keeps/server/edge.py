@@ -11,6 +11,7 @@ import hashlib
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from uuid import uuid4
 
@@ -180,6 +181,8 @@ class Edge:
             if credential := headers.get("authorization") or headers.get("x-api-key"):
                 self._wrong.count(address, credential)
             raise
+        if "x-timezone" in headers:
+            scope["keeps.scope"] = replace(scope["keeps.scope"], timezone=headers["x-timezone"])
         traceparent = headers.get("traceparent", "")
         with traced(traceparent if _TRACEPARENT.fullmatch(traceparent) else ""):
             await self._admitted(app, scope, headers, receive, answer)

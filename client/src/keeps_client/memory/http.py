@@ -18,6 +18,7 @@ from keeps_client.memory.whole import Memory
 from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 from keeps_client.uploads import receipt_of, upload_of
 from keeps_client.validation import event_types, memory_kinds, named_id, position_of
+from keeps_client.zones import named_zone
 
 PIECE_BYTES = 4 << 20
 """What an import sends at once: less than a body may have."""
@@ -69,6 +70,7 @@ class MemoryClient(Memory):
     with KEEPS_AUTH=none believes (`user_id` also goes with an API key that may act for any user). Calls are sent again
     where nothing answered or the server asked to wait; writes carry an Idempotency-Key, so that this does nothing
     twice.
+    `timezone` (such as "Europe/Berlin") says where the user's days begin, for calls that name no zone of their own.
     Connections stay open until `close`.
     """
 
@@ -80,6 +82,7 @@ class MemoryClient(Memory):
         tenant_id: str | None = None,
         user_id: str | None = None,
         agent_id: str | None = None,
+        timezone: str | None = None,
         timeout_seconds: float = 30.0,
         max_connections: int = 100,
     ) -> None:
@@ -89,6 +92,8 @@ class MemoryClient(Memory):
         for name, value in (("tenant_id", tenant_id), ("user_id", user_id), ("agent_id", agent_id)):
             if value is not None:
                 headers[f"X-{name[:-3].title()}-ID"] = named_id(name, value, 255)
+        if timezone is not None:
+            headers["X-Timezone"] = named_zone(timezone)
         query = ""
         if user_id is not None and not user_id.isascii():  # a header cannot say it
             query = f"user_id={quote(headers.pop('X-User-ID'), safe='')}"
