@@ -52,10 +52,12 @@ from keeps.memories.service import MemoryService
 from keeps.operations.service import OperationService, Run
 from keeps.plans.service import PlanService
 from keeps.providers.builtin import GraphProvider, PostgresProvider, VectorProvider
+from keeps.providers.calls import TIMEOUT_SECONDS
 from keeps.providers.contract import ProviderFactory
 from keeps.providers.markdown.folders import MarkdownFolders
 from keeps.providers.registry import LOCAL, BuiltIn, Registry, installed_factories
-from keeps.providers.service import TIMEOUT_SECONDS, ProviderService
+from keeps.providers.service import ProviderService
+from keeps.providers.shown import ShownEntries
 from keeps.providers.working import WorkingShelves
 from keeps.recall.access import AccessBuffer
 from keeps.recall.service import RecallService
@@ -155,7 +157,7 @@ async def open_keeps(
         if taken := set(factories) & {*LOCAL, *builtin}:
             raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
         folder = settings.markdown_folder or settings.home / "markdown"
-        markdown = MarkdownFolders(folder, introducer, asking("markdown"), clock)
+        markdown = MarkdownFolders(folder, introducer, asking("markdown"), clock, chosen)
         shelves = WorkingShelves(clock)
         registry = Registry(database, introducer, clock, shelves, markdown, builtin, factories, settings.home)
         asked = ProviderService(registry, introducer, recall, clock, provider_timeout_seconds)
@@ -220,6 +222,7 @@ async def open_keeps(
             plans=PlanService(database, introducer, clock),
             tasks=TaskService(database, introducer, clock),
             providers=asked,
+            shown=ShownEntries(database, asked, clock),
             graph=graph,
             reader=Reader(database, introducer, asking("graph"), clock),
             documents=documents,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from keeps.plans.service import PlanService
     from keeps.providers.contract import MemoryProvider
     from keeps.providers.service import ProviderService
+    from keeps.providers.shown import ShownEntries
     from keeps.recall.access import AccessBuffer
     from keeps.recall.service import RecallService
     from keeps.sessions.service import SessionService
@@ -89,6 +90,7 @@ class Keeps:
     plans: PlanService
     tasks: TaskService
     providers: ProviderService
+    shown: ShownEntries
     graph: GraphService
     reader: Reader
     documents: DocumentService

@@ -17,7 +17,8 @@ from keeps.memories.answers import RECEIPT
 from keeps.memories.keys import COUNT, below
 from keeps.memories.service import MemoryService
 from keeps.providers.builtin import joined_key
-from keeps.providers.service import ProviderService, id_of
+from keeps.providers.hits import id_of
+from keeps.providers.service import ProviderService
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError
 from keeps_client.models import KeysChanged, Receipt

@@ -54,13 +54,37 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         if (p.namespace is None) != (p.key is None):
             raise ValidationFailedError("namespace and key go together: the two name a memory")
         if p.namespace is not None and p.key is not None:
-            found = await k.memories.find(s, p.namespace, p.key)
+            found = await k.memories.find(s, p.namespace, p.key) or await k.shown.find(s, None, p.namespace, p.key)
             return Page[Memory].model_construct(items=[found] if found else [], next_cursor=None)
         return await k.memories.list(s, filters=p.filters, order=p.order, limit=p.limit, cursor=p.cursor)
 
     async def updated(s: Scope, p: memories.ChangedMemory, b: memories.MemoryChange) -> Receipt:
-        now = p.index == "now"
-        return await k.memories.update(s, p.memory_id, b, if_version=p.if_version, index_now=now)
+        try:
+            return await k.memories.update(s, p.memory_id, b, if_version=p.if_version, index_now=p.index == "now")
+        except NotFoundError:
+            return await k.shown.update(s, p.memory_id, b, if_version=p.if_version)
+
+    async def got(s: Scope, p: memories.MemoryAt, _: object) -> Memory:
+        try:
+            return await k.memories.get(s, p.memory_id, as_of=p.as_of)
+        except NotFoundError:
+            if p.as_of is not None:
+                raise
+            return await k.shown.get(s, p.memory_id)
+
+    async def history(s: Scope, p: memories.MemoryId, _: object) -> list[Event]:
+        try:
+            return await k.memories.history(s, p.memory_id)
+        except NotFoundError:
+            return await k.shown.history(s, p.memory_id)
+
+    async def forgotten(
+        s: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, hard: bool
+    ) -> Receipt:
+        try:
+            return await k.forgetting.forget(s, memory_id, namespace, key, hard=hard)
+        except NotFoundError:
+            return await k.shown.forget(s, memory_id, namespace, key)
 
     async def put(s: Scope, p: working.PlanKey, b: working.WorkingValue) -> WorkingItem:
         new = NewWorkingItem.model_construct(
@@ -101,14 +125,14 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         memories.REMEMBER: lambda s, p, b: k.memories.remember(s, b, index_now=p.index == "now"),
         memories.REMEMBER_MANY: lambda s, _, b: k.memories.remember_many(s, b.items, index_now=b.index == "now"),
         memories.LIST_MEMORIES: listed,
-        memories.GET_MEMORY: lambda s, p, _: k.memories.get(s, p.memory_id, as_of=p.as_of),
+        memories.GET_MEMORY: got,
         memories.UPDATE_MEMORY: updated,
-        memories.FORGET_MEMORY: lambda s, p, _: k.forgetting.forget(s, p.memory_id, None, None, hard=p.hard),
-        memories.FORGET_KEY: lambda s, p, _: k.forgetting.forget(s, None, p.namespace, p.key, hard=p.hard),
+        memories.FORGET_MEMORY: lambda s, p, _: forgotten(s, p.memory_id, None, None, p.hard),
+        memories.FORGET_KEY: lambda s, p, _: forgotten(s, None, p.namespace, p.key, p.hard),
         memories.MOVE_KEYS: lambda s, _, b: k.memory_keys.move(s, b.namespace, b.key, b.to),
         memories.FORGET_KEYS: lambda s, _, b: k.forgetting.forget_keys(s, b.namespace, b.key, hard=b.hard),
         memories.RESTORE_MEMORY: lambda s, p, _: k.memories.restore(s, p.memory_id),
-        memories.GET_HISTORY: lambda s, p, _: k.memories.history(s, p.memory_id),
+        memories.GET_HISTORY: history,
         recall.RECALL: lambda s, _, b: k.providers.recall(s, b),
         context.BUILD_CONTEXT: lambda s, _, b: k.router.context(s, b),
         context.ADD_SOURCE: lambda s, _, b: k.sources.add(s, b),

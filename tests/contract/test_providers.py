@@ -28,3 +28,12 @@ async def test_a_text_becomes_entries(memory: Any) -> None:
     made = await memory.append_markdown("My name is Ada. Ada moved to Turin yesterday.")
     assert [entry.value for entry in made] == ["My name is Ada.", "Ada moved to Turin yesterday."]
     assert (await memory.read_entry("markdown", made[0].key)).value == "My name is Ada."
+
+
+async def test_context_of_a_session_holds_its_scratchpad(memory: Any) -> None:
+    session = f"s-{uuid4()}"
+    await memory.remember("The kettle is in the kitchen.")
+    await memory.write_entry("working", "pad", "The kettle is boiling.", session_id=session)
+    assert "boiling" in (await memory.context("Where is the kettle?", session_id=session)).text
+    assert "kitchen" in (await memory.context("Where is the kettle?", session_id=session)).text
+    assert "boiling" not in (await memory.context("Where is the kettle?", session_id=f"s-{uuid4()}")).text

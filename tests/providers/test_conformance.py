@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from keeps.clock import utc_now
 from keeps.engine import Keeps
-from keeps.providers.conformance import CHECKS, ProviderConformance, Subject
+from keeps.providers import Entry, Match
+from keeps.providers.conformance import CHECKS, ProviderConformance, Subject, check_answers, scope_of
 from keeps.providers.contract import ProviderFactory
 from keeps.providers.markdown.provider import MarkdownProvider
 from keeps.providers.working import WorkingShelves
@@ -88,6 +90,52 @@ async def test_a_provider_that_mixes_users_fails(tmp_path: Path) -> None:
     careless: Callable[..., Any] = lambda scope: _ready(shelves.of(Scope(scope.tenant_id, "everybody")))  # noqa: E731
     with pytest.raises(AssertionError, match="reads Alice's entry"):
         await check_isolation(Subject(careless))
+
+
+class Wrapped:
+    """The working memory with one method that does something else."""
+
+    def __init__(self, **methods: Callable[..., Any]) -> None:
+        self._inner = WorkingShelves(utc_now).of(scope_of())
+        self._methods = methods
+
+    def __getattr__(self, name: str) -> Any:
+        return self._methods.get(name) or getattr(self._inner, name)
+
+
+async def _blocking(*_: Any, **__: Any) -> list[Match]:
+    time.sleep(1.6)  # noqa: ASYNC251  the fault under test
+    return []
+
+
+async def _many(*_: Any, **__: Any) -> list[Match]:
+    return [Match(Entry(key=f"{number}", value="x"), 1.0) for number in range(500)]
+
+
+async def _score(*_: Any, **__: Any) -> list[Match]:
+    return [Match(Entry(key="key-00", value="x"), "high")]  # type: ignore[arg-type]
+
+
+async def _nothing(*_: Any, **__: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ({"search": _score}, "as a score"),
+        ({"search": _many}, "500 matches"),
+        ({"search": _blocking}, "stood still"),
+        ({"list_keys": _nothing}, "list_keys"),
+        ({"delete": _nothing}, "delete"),
+        ({"rebuild": _nothing}, "rebuild"),
+        ({"capabilities": dict}, "ProviderCapabilities"),
+    ],
+)
+async def test_provider_with_a_wrong_answer_fails(methods: dict[str, Any], message: str) -> None:
+    provider = Wrapped(**methods)
+    subject = Subject(lambda _: _ready(provider))
+    with pytest.raises(AssertionError, match=message):
+        await check_answers(subject)
 
 
 async def _ready(provider: Any) -> Any:

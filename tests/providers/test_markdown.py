@@ -21,7 +21,8 @@ from keeps.clock import utc_now
 from keeps.db.repeats import Request, repeatable
 from keeps.engine import Keeps
 from keeps.providers.markdown import pipeline
-from keeps.providers.markdown.format import Category, Section, UnreadableError, category_of, file_of, parse, render
+from keeps.providers.markdown.format import Category, Section, category_of, file_of, parse, render
+from keeps.providers.markdown.front_matter import UnreadableError
 from keeps.providers.markdown.provider import MarkdownProvider
 from keeps.scope import Scope
 from keeps.settings import Settings
@@ -294,7 +295,7 @@ def test_what_is_written_is_what_is_read(values: dict[str, Any], windows: bool) 
         for key, value in values.items()
         if "\x00" not in repr(value)
     }
-    sections = {key: each for key, each in sections.items() if "\x00" not in str(each.value)}
+    sections = {key: each for key, each in sections.items() if "\\x00" not in repr(each.value)}
     category = Category("profile", 3, sections, "# profile")
     text = render(category)
     assert parse(text, "profile") == category

@@ -168,7 +168,7 @@ async def test_a_troubled_provider_costs_at_most_its_timeout_and_is_named(
         "what fails a tenant rests for it alone"
     )
     troubles["troubled"].clear()
-    keeps.providers._registry.breaker(Scope(tenant, "alice"), "troubled")._until = 0.0
+    keeps.providers._registry.health(Scope(tenant, "alice"), "troubled").breaker._until = 0.0
     assert (await memory.recall("tea")).partial is False, "it is asked again, and answers"
 
 

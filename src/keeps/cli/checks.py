@@ -185,7 +185,7 @@ async def _database(settings: Settings) -> list[Check]:
         index = await keeps.status()
         version = await keeps.server_version()
         citus = await has_citus(keeps.database.main)
-        asked = await _asked_databases(keeps)
+        asked = [*await _providers(keeps), *await _asked_databases(keeps)]
         cells = [*await _standbys(keeps), *await _cells(keeps, settings)]
     except KeepsError as error:
         return [Check("database", "failed", error.detail)]
@@ -227,6 +227,15 @@ async def _database(settings: Settings) -> list[Check]:
             )
         )
     return checks
+
+
+async def _providers(keeps: Keeps) -> list[Check]:
+    """Providers of other packages that cannot be opened."""
+    faults = await keeps.providers.faults(Scope())
+    return [
+        Check("provider", "failed", f"{name} cannot be used: {reason}; mend or uninstall its package")
+        for name, reason in faults.items()
+    ]
 
 
 async def _standbys(keeps: Keeps) -> list[Check]:

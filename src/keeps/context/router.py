@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
+from dataclasses import replace
 from datetime import UTC, tzinfo
 from typing import TypeVar
 
@@ -69,6 +70,7 @@ class ContextRouter:
         """What to put into the prompt of `request.query`: Markdown within the budget, and how it came about."""
         started = time.perf_counter()
         zone = zone_of(request.timezone) if request.timezone else self._zone
+        scope = replace(scope, session_id=request.session_id or scope.session_id)  # whose scratchpad is recalled
         asking = Asking(scope, request, self._clock(), zone)
         read = signals.read_signals(request.query, asking.now, zone)
         read_ms = (time.perf_counter() - started) * 1e3

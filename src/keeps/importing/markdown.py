@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from keeps.importing.formats import Record
 from keeps.providers.builtin import joined_key, split_key
 from keeps.providers.contract import text_of
-from keeps.providers.markdown.format import Category, Section, UnreadableError, category_of, file_of, parse, render
+from keeps.providers.markdown.format import Category, Section, category_of, file_of, parse, render
+from keeps.providers.markdown.front_matter import UnreadableError
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Memory
 

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from keeps.graph.service import GraphService
 from keeps.indexing.service import Indexer
 from keeps.memories.service import MemoryService
-from keeps.providers.contract import Filters, Match, text_of
+from keeps.providers.contract import Filters, Match, text_of, writable_metadata
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps_client.checked import validated
@@ -161,6 +161,7 @@ class GraphProvider:
     async def write(self, key: str, value: JsonValue, metadata: Mapping[str, JsonValue] | None = None) -> None:
         """The value becomes the properties; what is no object is kept under `value`."""
         kind, name = _entity_key(named("key", key, 355))
+        writable_metadata(self._capabilities, metadata)
         properties: dict[str, JsonValue] = {"value": value, "metadata": dict(metadata or {})}
         new = validated(NewEntity, {"name": name, "entity_type": kind, "properties": properties})
         await self._graph.add_entity(self._scope, new)

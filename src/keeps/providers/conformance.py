@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
@@ -18,13 +19,25 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from keeps.providers.answers import (
+    BadAnswerError,
+    checked_bool,
+    checked_capabilities,
+    checked_count,
+    checked_entry,
+    checked_keys,
+    checked_matches,
+)
 from keeps.providers.contract import MemoryProvider, ProviderContext, ProviderFactory
 from keeps.scope import Scope
 from keeps_client.errors import ForbiddenError, PayloadTooLargeError, ValidationFailedError
+from keeps_client.models import ProviderCapabilities
 
 Open = Callable[[Scope], Awaitable[MemoryProvider]]
 Plant = Callable[[Scope, str, str], Awaitable[None]]
 """Puts a text under a key, for a scope: for a read-only provider through whatever it derives from."""
+TICK_SECONDS = 0.01
+MAX_TICKS = 100
 VALUES: tuple[Any, ...] = (
     "text",
     "",
@@ -109,8 +122,9 @@ async def check_values(subject: Subject) -> None:
         except ForbiddenError:
             return
         raise AssertionError("a read-only provider refuses writes with ForbiddenError")
+    kind = next((each for each in provider.capabilities().content_types if each != "*"), "fact")
     for number, value in enumerate(VALUES):
-        await provider.write(f"key-{number}", value, {"content_type": "fact", "number": number})
+        await provider.write(f"key-{number}", value, {"content_type": kind, "number": number})
         entry = await provider.read(f"key-{number}")
         assert entry is not None, f"value {value!r} is gone"
         assert (entry.key, entry.value, type(entry.value)) == (f"key-{number}", value, type(value))
@@ -151,6 +165,64 @@ async def check_unicode(subject: Subject) -> None:
                 continue
             raise AssertionError(f"key {key[:20]!r} with value {value!r} must be refused with ValidationFailedError")
         assert await provider.read("k") is None
+
+
+async def check_answers(subject: Subject) -> None:
+    """Every answer has its type and a bounded size, and nobody else waits for it."""
+    scope = scope_of()
+    async with _responsive():
+        provider = await subject.open(scope)
+        for number in range(30):
+            await subject.plant(scope, f"key-{number:02}", f"The lighthouse number {number}.")
+    said = provider.capabilities()
+    assert isinstance(said, ProviderCapabilities), "capabilities() returns ProviderCapabilities"
+    try:
+        checked_capabilities(said, said.provider_id)
+        async with _responsive():
+            checked_keys(await provider.list_keys())
+            checked_entry(await provider.read("key-00"), "key-00")
+            checked_entry(await provider.read("nothing"), "nothing")
+            checked_count(await provider.rebuild())
+            for limit in (1, 10, 200):
+                if said.supports_search:
+                    checked_matches(await provider.search("lighthouse number", limit=limit), limit)
+            checked_bool(await provider.delete("key-00"))
+            checked_bool(await provider.delete("nothing"))
+    except BadAnswerError as error:
+        raise AssertionError(str(error)) from None
+
+
+@asynccontextmanager
+async def _responsive() -> AsyncGenerator[None]:
+    """Fail where the event loop stands still for a second while other threads go on: something blocks it."""
+    ticks = longest = 0
+    over = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not over.wait(TICK_SECONDS):
+            ticks += 1
+
+    async def watch() -> None:
+        nonlocal longest
+        while not over.is_set():
+            before = ticks
+            await asyncio.sleep(TICK_SECONDS)
+            longest = max(longest, ticks - before)
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(0)
+    try:
+        yield
+        await asyncio.sleep(TICK_SECONDS)
+    finally:
+        over.set()
+        await watching
+    assert longest < MAX_TICKS, (
+        f"the event loop stood still for about {longest * TICK_SECONDS:.1f} s; await, or work in a thread"
+    )
 
 
 async def check_search(subject: Subject) -> None:
@@ -339,6 +411,7 @@ async def check_close(subject: Subject) -> None:
 CHECKS: dict[str, Callable[[Subject], Awaitable[None]]] = {
     "contract": check_contract,
     "values": check_values,
+    "answers": check_answers,
     "unicode": check_unicode,
     "search": check_search,
     "filters": check_filters,
@@ -395,6 +468,9 @@ class ProviderConformance:
 
     def test_values(self) -> None:
         self._run(check_values)
+
+    def test_answers(self) -> None:
+        self._run(check_answers)
 
     def test_unicode(self) -> None:
         self._run(check_unicode)

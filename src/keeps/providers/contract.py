@@ -20,7 +20,7 @@ from typing import Any, Protocol, cast
 from pydantic import JsonValue
 
 from keeps.scope import Scope
-from keeps_client.errors import ValidationFailedError
+from keeps_client.errors import ForbiddenError, ValidationFailedError
 from keeps_client.models import Entry, ProviderCapabilities
 
 FILTERS = frozenset({"content_types", "prefix", "since", "until", "metadata"})
@@ -65,10 +65,14 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry that a search found. Scores say something within one provider only; what counts is the order."""
+    """An entry that a search found. Scores say something within one provider only; what counts is the order.
+
+    `relevance`, from 0 to 1, says how likely the entry answers; None where the provider cannot tell.
+    """
 
     entry: Entry
     score: float
+    relevance: float | None = None
 
 
 class MemoryProvider(Protocol):
@@ -128,3 +132,27 @@ def text_of(value: JsonValue) -> str:
     if isinstance(value, list):
         return " ".join(text_of(each) for each in cast("list[JsonValue]", value))
     return json.dumps(value)
+
+
+def writable_metadata(
+    capabilities: ProviderCapabilities, metadata: Mapping[str, JsonValue] | None
+) -> Mapping[str, JsonValue] | None:
+    """Return the metadata to store. A provider of a single content type need not be told it.
+
+    Raises ForbiddenError where the provider is read-only, and ValidationFailedError for a content type that it does
+    not take.
+    """
+    if capabilities.read_only:
+        raise ForbiddenError(f"the provider {capabilities.provider_id} is read-only")
+    taken = capabilities.content_types
+    if "*" in taken:
+        return metadata
+    given = (metadata or {}).get("content_type")
+    if given is None and len(taken) == 1:
+        return {**(metadata or {}), "content_type": taken[0]}
+    if (given or "fact") not in taken:
+        raise ValidationFailedError(
+            f"the provider {capabilities.provider_id} takes no {given or 'fact'!r}; metadata.content_type must be one"
+            f" of {', '.join(taken)}"
+        )
+    return metadata

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from keeps.text.words import count_terms
 from keeps_client.models import Explanation, Hit
+from keeps_client.models.recall import WEAK_RELEVANCE
 
 RANK_CONSTANT = 60
 """Of reciprocal rank fusion: 1 / (60 + rank), from Cormack, Clarke and Büttcher, SIGIR 2009."""
@@ -32,7 +33,8 @@ def merge(
     """The hits of all, best first, each key once: from the working tier before persistent before indexed.
 
     `first`: keys of the current session's working memory, which come before all others. Of equals, as the first of two
-    providers are, the one that shares more words with `query` comes first. The best of one provider alone scores 1.
+    providers are, the one that shares more words with `query` comes first. The best of one provider alone scores 1,
+    if it is not weak.
     """
     score: dict[str, float] = {}
     best: dict[str, Hit] = {}
@@ -44,7 +46,7 @@ def merge(
             if key in seen:
                 continue
             seen.add(key)
-            points = (RANK_CONSTANT + 1) / (RANK_CONSTANT + rank)
+            points = (RANK_CONSTANT + 1) / (RANK_CONSTANT + rank) * _share(answer.provider_id, hit.relevance)
             score[key] = score.get(key, 0.0) + points
             parts.setdefault(key, []).append(
                 Explanation.Part(
@@ -72,6 +74,12 @@ def merge(
         )
         for key in ordered
     ]
+
+
+def _share(provider_id: str, relevance: float | None) -> float:
+    """Return the share of its points that a hit gets: the best of a provider may be weak all the same."""
+    weak = provider_id != "postgres" and relevance is not None and relevance < WEAK_RELEVANCE
+    return relevance / WEAK_RELEVANCE if weak and relevance is not None else 1.0
 
 
 def _explanation(hit: Hit, parts: list[Explanation.Part]) -> Explanation:

@@ -7,10 +7,14 @@ log gets `memory.provider.registered`, and the table `providers` holds what the 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
@@ -22,19 +26,36 @@ from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.providers.contract import MemoryProvider, ProviderContext, ProviderFactory
+from keeps.providers.foreign import CLOSE_SECONDS, ForeignProvider, ProviderThread
 from keeps.providers.markdown.folders import MarkdownFolders
 from keeps.providers.working import WorkingShelves
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
 from keeps.tenants.service import Introducer
-from keeps_client.errors import NotConfiguredError, NotFoundError
-from keeps_client.models import ProviderCapabilities, ProviderInfo
+from keeps_client.errors import KeepsError, NotConfiguredError, NotFoundError
+from keeps_client.models import ProviderCapabilities
 
 QUERIES = Statements("keeps.providers")
 GROUP = "keeps.providers"
 MAX_OPEN = 1_000
 LOCAL = ("working", "markdown")
 BuiltIn = Callable[[Scope], MemoryProvider]
+
+
+@dataclass(slots=True)
+class Health:
+    """How a provider does in one tenant. `reason`: its last fault, until it answers again."""
+
+    breaker: Breaker = field(default_factory=Breaker)
+    reason: str = ""
+
+    def succeeded(self) -> None:
+        self.breaker.succeeded()
+        self.reason = ""
+
+    def failed(self, reason: str) -> None:
+        self.breaker.failed()
+        self.reason = reason
 
 
 class Registry:
@@ -59,9 +80,11 @@ class Registry:
         self._builtin = builtin
         self._factories = factories
         self._home = home
-        self._open: OrderedDict[tuple[str, str, str], MemoryProvider] = OrderedDict()
+        self._open: OrderedDict[tuple[str, str, str], ForeignProvider] = OrderedDict()
+        self._threads = {name: ProviderThread(name) for name in factories}
+        self._closing: set[asyncio.Task[None]] = set()
         self._known: set[tuple[str, str]] = set()
-        self._breakers: OrderedDict[tuple[str, str], Breaker] = OrderedDict()
+        self._health: OrderedDict[tuple[str, str], Health] = OrderedDict()
 
     @property
     def beside(self) -> list[str]:
@@ -81,71 +104,74 @@ class Registry:
         ]
         return [*local, *self._factories]
 
-    def breaker(self, scope: Scope, provider_id: str) -> Breaker:
-        """Of a provider in a tenant: what one tenant's entries and questions are too much for says nothing of it to
-        others."""
+    def is_foreign(self, provider_id: str) -> bool:
+        """Whether a provider is that of another package."""
+        return provider_id in self._factories
+
+    def health(self, scope: Scope, provider_id: str) -> Health:
+        """How a provider does in a tenant: what one tenant's entries and questions are too much for says nothing of it
+        to others."""
         place = provider_id, scope.tenant_id
-        found = self._breakers.setdefault(place, Breaker())
-        self._breakers.move_to_end(place)
-        if len(self._breakers) > MAX_OPEN:
-            self._breakers.popitem(last=False)
+        found = self._health.setdefault(place, Health())
+        self._health.move_to_end(place)
+        if len(self._health) > MAX_OPEN:
+            self._health.popitem(last=False)
         return found
 
     async def provider(self, scope: Scope, provider_id: str, session_id: str | None = None) -> MemoryProvider:
-        """The provider for a scope. Raises NotFoundError, which names those that there are."""
+        """The provider for a scope, open. Raises NotFoundError, which names those that there are, and UnavailableError
+        for one that cannot be opened."""
         if provider_id == "working":
             return self.shelves.of(scope, session_id)
         if provider_id == "markdown":
             return self.markdown.of(scope)
         if provider_id in self._builtin:
             return self._builtin[provider_id](scope)
+        held = self.foreign(scope, provider_id)
+        await self._register(scope, await held.open())
+        return held
+
+    def foreign(self, scope: Scope, provider_id: str) -> ForeignProvider:
+        """A provider of another package for a scope, which may not be open yet. Raises NotFoundError, which names those
+        that there are."""
         if provider_id not in self._factories:
-            known = ", ".join([*LOCAL, *self._builtin, *self._factories])
-            raise NotFoundError(f"no provider {provider_id!r}; there are {known}")
+            raise NotFoundError(f"no provider {provider_id!r}; there are {', '.join(self.names)}")
         place = (provider_id, scope.tenant_id, scope.user_id)
         held = self._open.get(place)
         if held is None:
             folder = self._home / "providers" / provider_id / _folder(scope.tenant_id) / _folder(scope.user_id)
-            held = self._factories[provider_id](ProviderContext(Scope(scope.tenant_id, scope.user_id), folder))
-            self._open[place] = held
+            context = ProviderContext(Scope(scope.tenant_id, scope.user_id), folder)
+            make = partial(self._factories[provider_id], context)
+            held = self._open[place] = ForeignProvider(provider_id, make, self._threads[provider_id])
             if len(self._open) > MAX_OPEN:
-                await self._open.popitem(last=False)[1].close()
-            await self._register(scope, held.capabilities())
+                self._close_later(*self._open.popitem(last=False))
         self._open.move_to_end(place)
         return held
 
-    async def infos(self, scope: Scope) -> list[ProviderInfo]:
-        """Every provider, as it can be used in a tenant."""
+    async def registered(self, scope: Scope) -> dict[str, datetime]:
+        """When a tenant met each provider."""
         async with self._database.scoped(scope) as tx:
             rows = await tx.fetch(QUERIES["provider_list"], scope.tenant_id)
-        met = {row["provider_id"]: row["registered_at"] for row in rows}
-        found: list[ProviderInfo] = []
-        for name in (*LOCAL, *self._builtin, *self._factories):
-            capabilities = (await self.provider(scope, name)).capabilities()
-            state = "failing" if self.breaker(scope, name).is_open() else "active"
-            problems = (
-                await self.markdown.of(scope).problems() if name == "markdown" and self.markdown.has(scope) else {}
-            )
-            info = ProviderInfo(
-                **capabilities.model_dump(),
-                builtin=name not in self._factories,
-                state=state,
-                registered_at=met.get(name),
-                problems=problems,
-            )
-            found.append(info)
-        return found
+        return {row["provider_id"]: row["registered_at"] for row in rows}
+
+    @property
+    def names(self) -> list[str]:
+        """Every provider."""
+        return [*LOCAL, *self._builtin, *self._factories]
 
     async def close(self) -> None:
-        for held in self._open.values():
-            try:
-                await held.close()
-            except Exception as error:  # noqa: BLE001  another's defect must not keep us from closing the rest
-                log().warning(
-                    "provider did not close", provider=held.capabilities().provider_id, error=type(error).__name__
-                )
-        self._open.clear()
+        """Close every provider, each within a bounded time."""
+        while self._open:
+            self._close_later(*self._open.popitem())
+        await asyncio.gather(*self._closing)
+        await asyncio.gather(*(thread.close() for thread in self._threads.values()))
         await self.markdown.close()
+
+    def _close_later(self, place: tuple[str, str, str], held: ForeignProvider) -> None:
+        """Close a provider while nobody waits for it."""
+        task = asyncio.get_running_loop().create_task(_closed(place[0], held))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     async def _register(self, scope: Scope, capabilities: ProviderCapabilities) -> None:
         if (scope.tenant_id, capabilities.provider_id) in self._known:
@@ -189,17 +215,30 @@ class Registry:
 
 
 def installed_factories() -> dict[str, ProviderFactory]:
-    """The providers of installed packages. Raises NotConfiguredError that names a package which cannot be loaded."""
-    found: dict[str, ProviderFactory] = {}
+    """The providers of installed packages. One whose package cannot be loaded fails when it is used, and is listed as
+    failing."""
+    factories: dict[str, ProviderFactory] = {}
     for entry in entry_points(group=GROUP):
         try:
-            found[entry.name] = cast("ProviderFactory", entry.load())
-        except Exception as error:
-            raise NotConfiguredError(
-                f"the memory provider {entry.name!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error};"
-                " mend or uninstall its package"
-            ) from error
-    return found
+            factories[entry.name] = cast("ProviderFactory", entry.load())
+        except Exception as error:  # noqa: BLE001  another's package must not keep Keeps from opening
+            log().warning("provider cannot be loaded", provider=entry.name, error=type(error).__name__)
+            factories[entry.name] = partial(
+                _unloadable, f"{entry.value} cannot be loaded: {type(error).__name__}; mend or uninstall its package"
+            )
+    return factories
+
+
+def _unloadable(reason: str, _: ProviderContext) -> MemoryProvider:
+    raise NotConfiguredError(reason)
+
+
+async def _closed(provider_id: str, held: ForeignProvider) -> None:
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await held.close()
+    except (KeepsError, TimeoutError) as error:
+        log().warning("provider did not close", provider=provider_id, error=type(error).__name__)
 
 
 def _folder(name: str) -> str:

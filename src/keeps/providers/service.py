@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
-from uuid import UUID, uuid5
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from uuid import UUID
 
 from pydantic import JsonValue
 
@@ -17,35 +17,38 @@ from keeps.db.session import Tx
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.providers.builtin import joined_key
-from keeps.providers.contract import MemoryProvider, text_of
+from keeps.providers.calls import TIMEOUT_SECONDS, ProviderCalls, capabilities_of
+from keeps.providers.contract import MemoryProvider
+from keeps.providers.foreign import ProviderFailedError
+from keeps.providers.handle import ProviderHandle
+from keeps.providers.hits import ENTRY_ID_VERSION, id_of, memory_of
 from keeps.providers.merging import Answer, merge
 from keeps.providers.registry import Registry
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
 from keeps.tenants.service import Introducer
-from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.errors import ForbiddenError, NotFoundError, UnavailableError, ValidationFailedError
 from keeps_client.models import (
     Entry,
     Hit,
     Memory,
     NewEntry,
+    ProviderCapabilities,
     ProviderInfo,
     Rebuilt,
     RecallRequest,
     RecallResult,
 )
 from keeps_client.models.events import EventType
+from keeps_client.models.recall import WEAK_RELEVANCE
 from keeps_client.validation import named
 
-TIMEOUT_SECONDS = 1.0
+TIERS = frozenset({"working", "persistent", "indexed"})
+LOCAL_TIERS = {"working": "working", "markdown": "persistent"}
 OURS = frozenset({"postgres", "vector", "graph"})
 """Providers that are arms of the one recall over the database: asked together in one round trip."""
-TELL_THEMSELVES = OURS | {"markdown", "working"}
-"""Providers whose writes are in the log already; working memory that is not durable is in none."""
-_NAMESPACE = UUID("6d1f9a52-0f2e-5c0b-9a86-2f5f7b0a4d11")
 IDENTITIES = plain(list[str])
-ResultT = TypeVar("ResultT")
 
 
 class ProviderService:
@@ -63,7 +66,7 @@ class ProviderService:
         self._introducer = introducer
         self._recall = recall
         self._clock = clock
-        self._timeout_seconds = timeout_seconds
+        self._calls = ProviderCalls(registry, timeout_seconds)
 
     async def recall(
         self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
@@ -97,7 +100,12 @@ class ProviderService:
                 answers.append(found)
         first = {key: None for answer in answers if answer.provider_id == "working" for key in answer.keys}
         hits = merge(answers, first, request.limit, explain=request.explain, query=request.query)
-        others_know = any(answer.hits for answer in answers if answer.provider_id != "postgres")
+        others_know = any(
+            hit.relevance is None or hit.relevance >= WEAK_RELEVANCE
+            for answer in answers
+            if answer.provider_id != "postgres"
+            for hit in answer.hits
+        )
         unknown = not others_know and all(each.nothing_known for each in results if isinstance(each, RecallResult))
         took_ms = (time.perf_counter() - started) * 1e3
         return RecallResult.model_construct(
@@ -116,47 +124,134 @@ class ProviderService:
         """Remove a key from every provider beside the database that holds it; which did."""
         others = self._registry.holding(scope, None)
         removed = await asyncio.gather(
-            *(self._guarded(scope, other, lambda held: held.delete(key)) for other in others)
+            *(self._calls.attempt(scope, other, lambda held: held.delete(key)) for other in others)
         )
         gone = [other for other, removed_it in zip(others, removed, strict=True) if removed_it]
         for other in gone:
-            await self._tell(scope, other, key, "memory.deleted")
+            await self._log(scope, other, key, "memory.deleted")
         return gone
 
+    async def locate(
+        self, scope: Scope, memory_id: UUID | None, namespace: str | None = None, key: str | None = None
+    ) -> tuple[str, Entry] | None:
+        """Return the provider and the entry that a hit showed, by its id, or by the provider's name as its namespace
+        and its key."""
+        holding = self._registry.holding(scope, None)
+        if memory_id is None:
+            if namespace not in holding or key is None:
+                return None
+            entry = await self._calls.call(scope, namespace, lambda held: held.read(key))
+            return None if entry is None else (namespace, entry)
+        if memory_id.version != ENTRY_ID_VERSION:
+            return None
+        silent: list[str] = []
+        for name in holding:
+            keys = await self._calls.attempt(scope, name, lambda held: held.list_keys())
+            if keys is None:
+                silent.append(name)
+            for each in keys or ():
+                if id_of(scope, name, each) == memory_id:
+                    return await self.locate(scope, None, name, each)
+        if silent:
+            raise UnavailableError(
+                f"{memory_id} may be an entry of {', '.join(silent)}, which did not answer; try again"
+            )
+        return None
+
     async def infos(self, scope: Scope) -> list[ProviderInfo]:
-        return await self._registry.infos(scope)
+        """Every provider, as it can be used in a tenant. One that cannot be opened is listed as failing, with the
+        reason."""
+        registered = await self._registry.registered(scope)
+        return list(
+            await asyncio.gather(*(self._info(scope, name, registered.get(name)) for name in self._registry.names))
+        )
+
+    async def faults(self, scope: Scope) -> dict[str, str]:
+        """Return why providers of other packages cannot be opened, by name. Nothing is written."""
+        faults: dict[str, str] = {}
+        for name in filter(self._registry.is_foreign, self._registry.names):
+            try:
+                await self._calls.open(scope, name)
+            except ProviderFailedError as error:
+                faults[name] = error.reason
+        return faults
+
+    async def _info(self, scope: Scope, name: str, registered_at: datetime | None) -> ProviderInfo:
+        problems: dict[str, str] = {}
+        capabilities = ProviderCapabilities.model_construct(provider_id=name, tier="persistent", supports_search=False)
+        try:
+            capabilities = await self._calls.call(scope, name, capabilities_of)
+        except ProviderFailedError as error:
+            problems["provider"] = error.reason
+        health = self._registry.health(scope, name)
+        failing = bool(problems) or health.breaker.is_open()
+        if failing and health.reason:
+            problems.setdefault("provider", health.reason)
+        if name == "markdown" and self._registry.markdown.has(scope):
+            problems |= await self._registry.markdown.of(scope).problems()
+        return ProviderInfo(
+            **capabilities.model_dump(),
+            builtin=not self._registry.is_foreign(name),
+            state="failing" if failing else "active",
+            registered_at=registered_at,
+            problems=problems,
+        )
 
     async def provider(self, scope: Scope, provider_id: str, session_id: str | None = None) -> MemoryProvider:
-        return await self._registry.provider(scope, provider_id, session_id)
+        """One provider, to work with directly. Its writes and deletions go into the log."""
+        if not self._registry.is_foreign(provider_id):
+            return await self._registry.provider(scope, provider_id, session_id)
+        return ProviderHandle(self, self._calls, scope, await self._calls.call(scope, provider_id, capabilities_of))
 
     async def write(
         self, scope: Scope, provider_id: str, key: str, new: NewEntry, session_id: str | None = None
     ) -> Entry:
         """Store an entry; returns what is held now."""
-        held = await self._registry.provider(scope, provider_id, session_id)
-        await held.write(named("key", key, 355), new.value, new.metadata)
-        await self._tell(scope, provider_id, key, "memory.written")
-        found = await held.read(key)
+        name = named("key", key, 355)
+        await self.store(scope, provider_id, name, new.value, new.metadata, session_id)
+        found = await self._calls.call(scope, provider_id, lambda held: held.read(name), session_id)
         return found or Entry(key=key, value=new.value, metadata=new.metadata)
+
+    async def store(
+        self,
+        scope: Scope,
+        provider_id: str,
+        key: str,
+        value: JsonValue,
+        metadata: Mapping[str, JsonValue] | None,
+        session_id: str | None = None,
+    ) -> None:
+        """Have a provider store a value, and log that."""
+        await self._calls.call(scope, provider_id, lambda held: held.write(key, value, metadata), session_id)
+        await self._log(scope, provider_id, key, "memory.written")
+
+    async def remove(self, scope: Scope, provider_id: str, key: str, session_id: str | None = None) -> bool:
+        """Have a provider delete a key, and log that; return whether it held the key."""
+        removed = await self._calls.call(scope, provider_id, lambda held: held.delete(key), session_id)
+        if removed:
+            await self._log(scope, provider_id, key, "memory.deleted")
+        return removed
 
     async def read(self, scope: Scope, provider_id: str, key: str, session_id: str | None = None) -> Entry:
         """Raises NotFoundError."""
-        found = await (await self._registry.provider(scope, provider_id, session_id)).read(named("key", key, 355))
+        name = named("key", key, 355)
+        found = await self._calls.call(scope, provider_id, lambda held: held.read(name), session_id)
         if found is None:
             raise NotFoundError(f"provider {provider_id} has no key {key!r}")
         return found
 
     async def delete(self, scope: Scope, provider_id: str, key: str, session_id: str | None = None) -> Entry:
-        """Remove an entry; returns what it was. Raises NotFoundError."""
+        """Remove an entry; returns what it was. Raises NotFoundError, and ForbiddenError where the provider is
+        read-only."""
+        if (await self._calls.call(scope, provider_id, capabilities_of, session_id)).read_only:
+            raise ForbiddenError(f"the provider {provider_id} is read-only")
         gone = await self.read(scope, provider_id, key, session_id)
-        if await (await self._registry.provider(scope, provider_id, session_id)).delete(key):
-            await self._tell(scope, provider_id, key, "memory.deleted")
+        await self.remove(scope, provider_id, key, session_id)
         return gone
 
     async def rebuild(self, scope: Scope, provider_id: str) -> Rebuilt:
         """Make anew what the provider derives, for this scope."""
-        held = await self._registry.provider(scope, provider_id)
-        return Rebuilt(provider_id=provider_id, entries=await held.rebuild())
+        return Rebuilt(provider_id=provider_id, entries=await self._calls.rebuild(scope, provider_id))
 
     async def append(self, scope: Scope, text: str) -> list[Entry]:
         """Put a text through the Markdown pipeline; returns the new entries. Sent again, those that are still there."""
@@ -187,10 +282,10 @@ class ProviderService:
                 if name == "markdown":
                     removed[name], left[name] = self._registry.markdown.remove_user(scope), 0
                     continue
-                held = await self._registry.provider(scope, name)
-                keys = await held.list_keys()
-                gone = [await held.delete(key) for key in keys]
-                removed[name], left[name] = sum(gone), len(await held.list_keys())
+                keys = await self._calls.call(scope, name, lambda held: held.list_keys())
+                gone = [await self._calls.call(scope, name, lambda held, key=key: held.delete(key)) for key in keys]
+                removed[name] = sum(gone)
+                left[name] = len(await self._calls.call(scope, name, lambda held: held.list_keys()))
             except Exception as error:  # noqa: BLE001  another's defect is in the receipt, and ours is erased
                 log().error("provider did not erase", provider=name, error=type(error).__name__)
                 left[name] = 1
@@ -198,10 +293,10 @@ class ProviderService:
             name: count for name, count in left.items() if count
         }
 
-    async def _tell(self, scope: Scope, provider_id: str, key: str, what: EventType) -> None:
-        """Take into the log what another's provider did: which key, not what it holds, which is theirs to keep and to
-        erase."""
-        if provider_id in TELL_THEMSELVES:
+    async def _log(self, scope: Scope, provider_id: str, key: str, what: EventType) -> None:
+        """Log what another's provider did: which key, not what it holds, which is theirs to keep and to erase. Those of
+        Keeps log their own writes, and working memory, which is not durable, logs none."""
+        if not self._registry.is_foreign(provider_id):
             return
 
         async def work(tx: Tx) -> None:
@@ -235,8 +330,7 @@ class ProviderService:
             for name in known
             if not (request.as_of or request.valid_at)  # only the database knows the past
             and request.scope != "shared"
-            and (name == "working" or request.scope not in ("working", "indexed"))
-            and not (name == "working" and request.scope in ("persistent", "indexed"))
+            and (request.scope not in TIERS or LOCAL_TIERS.get(name, request.scope) == request.scope)
         ]
 
     async def _ask(self, scope: Scope, name: str, request: RecallRequest) -> Answer | None:
@@ -262,14 +356,17 @@ class ProviderService:
             return Answer(name, [], [])  # entries have none of these, so none passes
 
         async def search(held: MemoryProvider) -> Answer:
-            if not held.capabilities().supports_search:
-                return Answer(name, [], [])
-            found = await held.search(request.query, filters or None, request.limit)
             tier = held.capabilities().tier
+            if not held.capabilities().supports_search or (request.scope in TIERS and tier != request.scope):
+                return Answer(name, [], [])
+            matches = await held.search(request.query, filters or None, request.limit)
+            least = request.min_relevance or 0.0
+            found = [match for match in matches if match.relevance is None or match.relevance >= least]
             hits = [
                 Hit.model_construct(
-                    memory=_memory_of(scope, name, each.entry, self._clock),
+                    memory=memory_of(scope, name, each.entry, self._clock),
                     score=each.score,
+                    relevance=each.relevance,
                     provider_id=name,
                     tier=tier,
                     explanation=None,
@@ -278,60 +375,7 @@ class ProviderService:
             ]
             return Answer(name, hits, [each.entry.key for each in found])
 
-        return await self._guarded(scope, name, search, request.session_id)
-
-    async def _guarded(
-        self,
-        scope: Scope,
-        name: str,
-        work: Callable[[MemoryProvider], Awaitable[ResultT]],
-        session_id: str | None = None,
-    ) -> ResultT | None:
-        """Work with a provider that may be slow or broken: at most the timeout, and not at all while it rests."""
-        breaker = self._registry.breaker(scope, name)
-        if breaker.is_open():
-            return None
-        try:
-            async with asyncio.timeout(self._timeout_seconds):
-                result = await work(await self._registry.provider(scope, name, session_id))
-        except Exception as error:  # noqa: BLE001  whatever another's code raises, the others still answer
-            breaker.failed()
-            log().warning("provider failed", provider=name, error=type(error).__name__)
-            return None
-        breaker.succeeded()
-        return result
-
-
-def id_of(scope: Scope, provider_id: str, key: str) -> UUID:
-    """Entries have keys, memories ids: always the same id for the same entry."""
-    return uuid5(_NAMESPACE, "\x00".join((scope.tenant_id, scope.user_id, provider_id, key)))
-
-
-def _memory_of(scope: Scope, provider_id: str, entry: Entry, clock: Clock) -> Memory:
-    """An entry as a memory, so that hits are alike wherever they come from."""
-    moment = entry.updated_at or clock()
-    kind = entry.metadata.get("content_type")
-    return Memory.model_construct(
-        memory_id=id_of(scope, provider_id, entry.key),
-        tenant_id=scope.tenant_id,
-        user_id=scope.user_id,
-        kind="semantic",
-        layer="session" if provider_id == "working" else "long_term",
-        namespace=provider_id,
-        key=entry.key,
-        content=text_of(entry.value),
-        value=entry.value,
-        content_type=kind if isinstance(kind, str) else "fact",
-        metadata=entry.metadata,
-        tags=(),
-        source=provider_id,
-        importance=0.5,
-        visibility="private",
-        valid_from=moment,
-        version=1,
-        created_at=moment,
-        updated_at=moment,
-    )
+        return await self._calls.attempt(scope, name, search, request.session_id)
 
 
 def _known_as(memory: Memory) -> str:

@@ -160,6 +160,11 @@ def nearness(candidates: Candidates) -> Scores:
     return np.where(count > 0, np.round(np.clip(share, 0.0, 1.0), 4), np.nan)
 
 
+def nearness_of(similarity: float) -> float:
+    """Return a cosine on the scale of `nearness`, for texts without token vectors."""
+    return round(min(max((similarity - NEAR_FROM) / (NEAR_TO - NEAR_FROM), 0.0), 1.0), 4)
+
+
 def _of_question(weights: Mapping[str, float], question: Question) -> float:
     features = {
         "question_words": math.log1p(min(question.words, MANY_WORDS)),

@@ -27,13 +27,13 @@ from keeps.providers.markdown.format import (
     MAX_FILE_BYTES,
     Category,
     Section,
-    UnreadableError,
     body_of,
     category_of,
     file_of,
     parse,
     render,
 )
+from keeps.providers.markdown.front_matter import UnreadableError
 from keeps_client.errors import ConflictError, UnavailableError
 
 INDEX, LOCK = ".keeps.json", ".keeps.lock"
@@ -70,6 +70,8 @@ class MarkdownFolder:
         self._raw: dict[str, bytes] = {}
         self._untold: list[Edit] = []
         self._blocked: set[str] = set()
+        self._files: dict[str, str] = {}
+        """The file of each category whose file a person named."""
         self.problems: dict[str, str] = {}
         """Files that cannot be read or are missing, and why. They are left alone; what they held last is still
         known."""
@@ -94,8 +96,9 @@ class MarkdownFolder:
         def attempt() -> None:
             if self._fingerprint() != self._seen:
                 self._scan()
-            if file_of(category) in self._blocked:
-                raise ConflictError(f"{self.problems[file_of(category)]}; mend it, then write again")
+            file = self._file_of(category)
+            if file in self._blocked:
+                raise ConflictError(f"{self.problems[file]}; mend it, then write again")
             held = self._categories.get(category) or Category(category, 0, {})
             sections = dict(held.sections)
             work(sections)
@@ -137,12 +140,16 @@ class MarkdownFolder:
         finally:
             os.close(descriptor)
 
+    def _file_of(self, category: str) -> str:
+        """The file that was read for a category, or the one to make."""
+        return self._files.get(category) or file_of(category)
+
     def _fingerprint(self) -> dict[str, tuple[int, int, int, int]]:
-        """What the folder says of its files, without reading them."""
+        """What the folder says of its files and subfolders, without reading them."""
         found: dict[str, tuple[int, int, int, int]] = {}
         with os.scandir(self._folder) as entries:
             for entry in entries:
-                if entry.name.endswith(".md") and not entry.name.startswith("."):
+                if not entry.name.startswith(".") and (_is_markdown(entry.name) or entry.is_dir(follow_symlinks=False)):
                     with contextlib.suppress(FileNotFoundError):
                         found[entry.name] = _facts(entry.stat(follow_symlinks=False))
         return found
@@ -150,16 +157,28 @@ class MarkdownFolder:
     def _scan(self) -> None:
         """Read what is there, compare it with the last look, and write back where entries got ids or were kept."""
         self._recover()
-        self._index = self._read_index()
+        self._index, self._files = self._read_index()
         self._raw = {}
         fingerprint = self._fingerprint()
         self.problems = {}
         self._blocked = set()
         found: dict[str, Category] = {}
         self._seen = fingerprint  # of before reading: what changes from now on is noticed
-        for name, (_, _, _, mode) in sorted(fingerprint.items()):
+        self._files = {category: name for category, name in self._files.items() if category in self._index}
+        for name, (_, _, _, mode) in sorted(fingerprint.items(), key=lambda each: (_is_encoded(each[0]), each[0])):
+            if (reason := self._reason_to_skip(name, mode)) is not None:
+                if reason:
+                    self.problems[_shown(name)] = reason
+                continue
+            category = category_of(name)
+            if category in found:
+                self.problems[name] = (
+                    f"{name} is a second file of the category {category}, beside {self._file_of(category)}; move its"
+                    " entries there, then remove it"
+                )
+                continue
             try:
-                found[category_of(name)] = parse(self._read(name, mode), category_of(name))
+                found[category] = parse(self._read(name, mode), category)
             except (UnreadableError, UnicodeDecodeError, OSError) as error:
                 self.problems[name] = (
                     error.detail
@@ -167,26 +186,66 @@ class MarkdownFolder:
                     else f"{name} cannot be read ({type(error).__name__})"
                 )
                 self._blocked.add(name)
+            self._files.pop(category, None)
+            if name != file_of(category):
+                self._files[category] = name
         edits: list[Edit] = []
         self._categories = {}
+        moved = {
+            (key, section.identity) for held in found.values() for key, section in held.sections.items()
+        }  # to a file of another name
         for category in sorted(set(found) | set(self._index)):
             if category in found:
                 self._categories[category] = self._reconciled(category, found[category], edits)
                 continue
             # A slip of the pen, a sync or a `git stash` must not forget anything: what the file held last stays known.
-            known = self._index[category]
-            if file_of(category) not in self._blocked:
-                self.problems[file_of(category)] = (
-                    f"{file_of(category)} is missing; its {len(known)} entries stay known until it is back, or they are"
-                    " deleted"
+            file = self._file_of(category)
+            known = {
+                key: entry for key, entry in self._index[category].items() if (key, entry["section"]["id"]) not in moved
+            }
+            if not known:
+                del self._index[category]
+                self._files.pop(category, None)
+                continue
+            self._index[category] = known
+            if file not in self._blocked:
+                self.problems[file] = (
+                    f"{file} is missing; its {len(known)} entries stay known until it is back, or they are deleted"
                 )
-            newest = max((told["revision"] for told in known.values()), default=0)
+            newest = max(entry["revision"] for entry in known.values())
             self._categories[category] = Category(
-                category, newest, {key: _from_index(key, told) for key, told in known.items()}
+                category, newest, {key: _from_index(key, entry) for key, entry in known.items()}
             )
         self._categories = {name: held for name, held in self._categories.items() if held.sections or name in found}
+        self._report_repeats()
         self._remember()
-        self._untold += edits
+        present = {key for held in self._categories.values() for key in held.sections}
+        self._untold += [edit for edit in edits if edit.kind == "written" or edit.key not in present]
+
+    def _reason_to_skip(self, name: str, mode: int) -> str | None:
+        """Why something in the folder is not read; empty where nobody would expect it to be, None where it is read."""
+        if name.endswith(".md"):
+            return f"{_shown(name)} is no UTF-8 name; rename it" if _shown(name) != name else None
+        if not stat.S_ISDIR(mode):
+            return f"{_shown(name)} is not read, since only files that end in .md are; rename it"
+        inside = next((path for path in (self._folder / name).rglob("*") if _is_markdown(path.name)), None)
+        return (
+            ""
+            if inside is None
+            else f"files in the subfolder {_shown(name)} are not read; move them to the folder itself"
+        )
+
+    def _report_repeats(self) -> None:
+        """Name the files that hold a key which another file holds, too."""
+        first: dict[str, str] = {}
+        for category, held in self._categories.items():
+            for key in held.sections:
+                if first.setdefault(key, category) != category:
+                    self.problems.setdefault(
+                        self._file_of(category),
+                        f"{self._file_of(category)} holds {key!r}, as {self._file_of(first[key])} does, which counts;"
+                        " rename one",
+                    )
 
     def _recover(self) -> None:
         """A writer that was killed between taking the old file away and putting the new one there: the old one comes
@@ -213,10 +272,17 @@ class MarkdownFolder:
                 else:
                     edits.append(Edit("deleted", name, key, None))
                 continue
+            if section.identity is None:
+                section = sections[key] = replace(section, identity=told["section"]["id"])
+                changed = True
             body = _hash(section.value)
-            if body == told["hash"]:
+            marked = _marks(_to_index(section)) != _marks(told["section"])
+            if body == told["hash"] and not marked:
                 continue
-            if told["revision"] > base and body in told["before"]:  # they kept the old text, we have a newer one
+            if told["revision"] > base and body in (
+                told["hash"],
+                *told["before"],
+            ):  # they kept the old text, we have a newer one
                 sections[key] = _from_index(key, told)
                 changed = True
                 continue
@@ -235,7 +301,7 @@ class MarkdownFolder:
                 changed = changed or made != section
                 sections[key] = made
                 edits.append(Edit("written", name, key, made))
-        result = Category(name, newest, sections, found.title)
+        result = replace(found, revision=newest, sections=sections)
         if changed:
             result = replace(result, revision=newest + 1)
             self._store(result)
@@ -245,7 +311,7 @@ class MarkdownFolder:
 
     def _store(self, category: Category) -> None:
         """Write a file whole or not at all. Raises _ChangedError where somebody has saved it since we looked."""
-        target = self._folder / file_of(category.name)
+        target = self._folder / self._file_of(category.name)
         temporary = self._folder / f".{target.name}.{os.getpid()}.tmp"
         encoded = render(category).encode()
         try:
@@ -298,30 +364,39 @@ class MarkdownFolder:
         for key, section in category.sections.items():
             before = known.get(key)
             body = _hash(section.value)
-            if before is not None and before["hash"] == body:
-                entries[key] = {**before, "section": _to_index(section)}
+            stored = _to_index(section)
+            if before is not None and before["hash"] == body and _marks(before["section"]) == _marks(stored):
+                entries[key] = {**before, "section": stored}
                 continue
             past = [before["hash"], *before["before"]][:REMEMBERED] if before is not None else []
-            entries[key] = {"hash": body, "revision": category.revision, "before": past, "section": _to_index(section)}
+            entries[key] = {"hash": body, "revision": category.revision, "before": past, "section": stored}
         self._index[category.name] = entries
         if not entries:
             del self._index[category.name]
 
     def _remember(self) -> None:
-        encoded = json.dumps({"keeps": 1, "categories": self._index}, ensure_ascii=False)
+        known = {"keeps": 1, "categories": self._index, "files": self._files}
+        encoded = json.dumps(known, ensure_ascii=False)
         temporary = self._folder / f"{INDEX}.{os.getpid()}.tmp"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(encoded)
         os.replace(temporary, self._folder / INDEX)
 
-    def _read_index(self) -> dict[str, Any]:
+    def _read_index(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """What each entry was at the last look, and the files that people named."""
         try:
             descriptor = os.open(self._folder / INDEX, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(descriptor, encoding="utf-8") as file:
-                return json.load(file)["categories"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}  # everything that stands in the files is new, with the ids that it has
+                known = json.load(file)
+            files = {
+                category: name
+                for category, name in known.get("files", {}).items()
+                if "/" not in name and name.endswith(".md") and category_of(name) == category
+            }
+            return known["categories"], files
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}, {}  # everything that stands in the files is new, with the ids that it has
 
     def _read(self, name: str, mode: int) -> str:
         """A file of this folder itself: a link could lead anywhere."""
@@ -331,6 +406,20 @@ class MarkdownFolder:
         with os.fdopen(descriptor, "rb") as file:
             self._raw[name] = file.read(2 * MAX_FILE_BYTES)
         return self._raw[name].decode()
+
+
+def _is_markdown(name: str) -> bool:
+    return name.lower().endswith((".md", ".markdown"))
+
+
+def _is_encoded(name: str) -> bool:
+    """Whether Keeps, not a person, named a file."""
+    return "%" in name and name == file_of(category_of(name))
+
+
+def _shown(name: str) -> str:
+    """A file name as text; bytes that are no UTF-8 are replaced."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _facts(seen: os.stat_result) -> tuple[int, int, int, int]:
@@ -347,6 +436,11 @@ def _put_back(old: Path, target: Path) -> None:
 
 def _hash(value: JsonValue) -> str:
     return hashlib.sha256(body_of(value).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _marks(stored: dict[str, Any]) -> list[Any]:
+    """What an entry has beside its text."""
+    return [stored["tags"], stored["links"], stored["metadata"]]
 
 
 def _to_index(section: Section) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import shutil
@@ -13,6 +14,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from keeps.ai.counted import CountedChat
+from keeps.ai.embedder import Embedder
 from keeps.clock import Clock, new_id
 from keeps.db.session import Tx
 from keeps.db.statements import Statements
@@ -20,6 +22,7 @@ from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.providers.markdown.folder import Edit
 from keeps.providers.markdown.provider import MarkdownProvider, entry_data
+from keeps.providers.markdown.vectors import TextVectors
 from keeps.scope import Scope
 from keeps.tenants.service import Introducer
 from keeps.turns import TextWorker, acting_for
@@ -34,16 +37,34 @@ FoundT = TypeVar("FoundT")
 class MarkdownFolders:
     """`root/<tenant>/<user>`: readable, so that people find theirs."""
 
-    def __init__(self, root: Path, introducer: Introducer, chat: CountedChat | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        root: Path,
+        introducer: Introducer,
+        chat: CountedChat | None,
+        clock: Clock,
+        embedder: Embedder | None = None,
+    ) -> None:
         self._root = root
         self._introducer = introducer
         self._chat = chat
         self._clock = clock
+        self._embedder = embedder
+        self._closing: set[asyncio.Task[None]] = set()
         self._open: OrderedDict[tuple[str, str], MarkdownProvider] = OrderedDict()
         self._texts = TextWorker()
 
     async def close(self) -> None:
+        while self._open:
+            self._close_later(self._open.popitem()[1])
+        await asyncio.gather(*self._closing)
         await self._texts.close()
+
+    def _close_later(self, held: MarkdownProvider) -> None:
+        """Stop what a provider still derives, while nobody waits for it."""
+        task = asyncio.get_running_loop().create_task(held.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     async def _in_thread(self, scope: Scope, work: Callable[..., FoundT], *arguments: object) -> FoundT:
         with acting_for(scope.tenant_id):
@@ -56,12 +77,14 @@ class MarkdownFolders:
 
     def remove_tenant(self, tenant_id: str) -> None:
         """Everything of a tenant."""
-        self._open = OrderedDict((place, held) for place, held in self._open.items() if place[0] != tenant_id)
+        for place in [place for place in self._open if place[0] == tenant_id]:
+            self._close_later(self._open.pop(place))
         shutil.rmtree(_within(self._root, tenant_id), ignore_errors=True)
 
     def remove_user(self, scope: Scope) -> int:
         """Everything of a user; how many files it was."""
-        self._open.pop((scope.tenant_id, scope.user_id), None)
+        if held := self._open.pop((scope.tenant_id, scope.user_id), None):
+            self._close_later(held)
         count = len(list(self.path(scope).glob("*.md")))
         shutil.rmtree(self.path(scope), ignore_errors=True)
         return count
@@ -80,10 +103,11 @@ class MarkdownFolders:
                 lambda edits: self._tell(owner, edits),
                 None if self._chat is None else self._chat.of(owner),
                 partial(self._in_thread, owner),
+                None if self._embedder is None else TextVectors(self._embedder, scope.tenant_id),
             )
             self._open[place] = held
             if len(self._open) > MAX_OPEN:
-                self._open.popitem(last=False)
+                self._close_later(self._open.popitem(last=False)[1])
         self._open.move_to_end(place)
         return held
 

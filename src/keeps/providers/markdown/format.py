@@ -27,26 +27,21 @@ from datetime import UTC, date, datetime
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
-import yaml
 from pydantic import JsonValue
 
-from keeps_client.errors import ValidationFailedError
+from keeps.providers.markdown import front_matter
+from keeps.providers.markdown.front_matter import UnreadableError
+from keeps_client.models.common import MAX_VALUE_BYTES, json_within
 
-VERSION = 1
-# The same as yaml.safe_load and safe_dump, in C where PyYAML was built so.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 MAX_FILE_BYTES = 16 << 20
 _HEADING = re.compile(r"^## (.*)$", re.MULTILINE)
 _ESCAPED = re.compile(r"^\\(\\*#{1,2} )", re.MULTILINE)
 _PLAIN = re.compile(r"^(\\*#{1,2} )", re.MULTILINE)
 _JSON_BLOCK = re.compile(r"```json\n(.*)\n```", re.DOTALL)
 _PLAIN_KEY = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029%]+")
+_TOLD = frozenset({"id", "created", "updated", "tags", "links", "metadata"})
+_STORABLE = json_within(MAX_VALUE_BYTES)
 _SAFE_FILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
-
-
-class UnreadableError(ValidationFailedError):
-    """A file that somebody has to mend; it is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +56,27 @@ class Section:
     tags: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    extra: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What a person wrote of the entry in the front matter, beside what Keeps knows."""
+    heading: str = field(default="", compare=False)
+    """The key as the file has it, where a person wrote it otherwise than Keeps would."""
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A file: its entries by key, in the order in which they stand there. `revision` counts what Keeps wrote."""
+    """A file: its entries by key, in the order in which they stand there. `revision` counts what Keeps wrote.
+
+    What a person chose stays: `title` above the first entry, `foreign` lines of the front matter, line ends and a byte
+    order mark.
+    """
 
     name: str
     revision: int
     sections: Mapping[str, Section]
     title: str = ""
+    foreign: str = ""
+    newline: str = "\n"
+    mark: str = ""
 
 
 def parse(text: str, name: str) -> Category:
@@ -79,33 +85,35 @@ def parse(text: str, name: str) -> Category:
         raise UnreadableError(f"{name} is larger than {MAX_FILE_BYTES >> 20} MiB")
     if "\x00" in text:
         raise UnreadableError(f"{name} holds a NUL character")
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    head, body = _front_matter(text, name)
-    known = head.get("entries") or {}
-    if not isinstance(known, dict):
-        raise UnreadableError(f"{name}: entries in the front matter is no mapping")
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    newline = "\r\n" if "\n" in text and text.count("\r\n") == text.count("\n") else "\n"
+    front, body = front_matter.split(text.removeprefix(mark).replace("\r\n", "\n"), name)
+    head = front_matter.read(front, name)
     pieces = _HEADING.split(body)
     sections: dict[str, Section] = {}
-    for heading, content in zip(pieces[1::2], pieces[2::2], strict=True):
-        key = _key_of(heading.strip())
-        if not key:
+    for line, content in zip(pieces[1::2], pieces[2::2], strict=True):
+        heading = line.strip()
+        key = _key_of(heading)
+        if not key or "\x00" in key:
             raise UnreadableError(f"{name}: a heading `## ` without a name")
         if key in sections:
             raise UnreadableError(f"{name}: two sections are called {key!r}; rename one")
-        told = cast("dict[str, Any]", known).get(heading.strip())
-        sections[key] = _section(key, _value_of(content.strip("\n")), told if isinstance(told, dict) else {}, name)
-    revision = head.get("revision", 0)
-    return Category(name, revision if isinstance(revision, int) else 0, sections, pieces[0].strip("\n"))
+        value = _value_of(content.strip("\n"))
+        if isinstance(value, str) and len(value.encode()) > MAX_VALUE_BYTES:
+            raise UnreadableError(f"{name}: section {key!r} is larger than {MAX_VALUE_BYTES >> 10} KiB; split it")
+        known = head.entries.get(heading)
+        sections[key] = _section(key, value, known if isinstance(known, dict) else {}, name, heading)
+    return Category(name, head.revision, sections, pieces[0].strip("\n"), head.foreign, newline, mark)
 
 
 def render(category: Category) -> str:
     """The file's text. Parsing it gives the same category."""
-    entries = {_heading_of(key): _told(section) for key, section in category.sections.items()}
-    head = {"keeps": VERSION, "category": category.name, "revision": category.revision, "entries": entries}
-    front = yaml.dump(head, Dumper=_DUMPER, allow_unicode=True, sort_keys=False, width=10_000)
+    headings = {key: _heading_in(section) for key, section in category.sections.items()}
+    entries = {headings[key]: _told(section) for key, section in category.sections.items()}
+    front = front_matter.write(category.name, category.revision, entries, category.foreign)
     parts = [f"---\n{front}---\n\n{category.title or '# ' + category.name}\n"]
-    parts += [f"\n## {_heading_of(key)}\n\n{body_of(section.value)}\n" for key, section in category.sections.items()]
-    return "".join(parts)
+    parts += [f"\n## {headings[key]}\n\n{body_of(section.value)}\n" for key, section in category.sections.items()]
+    return category.mark + "".join(parts).replace("\n", category.newline)
 
 
 def body_of(value: JsonValue) -> str:
@@ -135,50 +143,13 @@ def category_of(file_name: str) -> str:
     return unquote(file_name.removesuffix(".md"))
 
 
-def _front_matter(text: str, name: str) -> tuple[dict[str, object], str]:
-    if not text.startswith("---\n"):
-        return {}, text
-    front, end, body = text[4:].partition("\n---\n")
-    if not end and text[4:].startswith("---\n"):
-        front, body = "", text[8:]
-    elif not end:
-        raise UnreadableError(f"{name}: the front matter begins with --- but does not end with it")
-    try:
-        head = yaml.load(front, _LOADER)  # noqa: S506  it is the safe one or {}
-    except yaml.YAMLError as error:
-        where = getattr(getattr(error, "problem_mark", None), "line", 0)
-        raise UnreadableError(f"{name}: the front matter is no YAML, near line {where + 2}") from None
-    except (RecursionError, ValueError, TypeError, LookupError, AttributeError):  # `!!timestamp soon`, for one
-        raise UnreadableError(f"{name}: the front matter cannot be read") from None
-    if not isinstance(head, dict):
-        raise UnreadableError(f"{name}: the front matter is no mapping")
-    if _is_more_than(head, len(front)):
-        raise UnreadableError(f"{name}: the front matter repeats itself by `*` without end; write it out")
-    return cast("dict[str, object]", head), body
-
-
-def _is_more_than(value: object, most: int) -> bool:
-    """Whether YAML says more than stands there: `*a` is all of `&a` again, and that may hold the like."""
-    waiting = [value]
-    while waiting and most >= 0:
-        match waiting.pop():
-            case dict() as held:
-                waiting += [*held.keys(), *held.values()]
-            case list() | tuple() | set() as held:
-                waiting += held
-            case _:
-                pass
-        most -= 1
-    return most < 0
-
-
-def _section(key: str, value: JsonValue, told: Mapping[str, Any], name: str) -> Section:
+def _section(key: str, value: JsonValue, told: Mapping[str, Any], name: str, heading: str) -> Section:
     metadata = told.get("metadata")
     try:
         return Section(
             key,
             value,
-            identity=str(told["id"]) if "id" in told else None,
+            identity=str(told["id"]) if told.get("id") is not None else None,
             created_at=_time(told.get("created")),
             updated_at=_time(told.get("updated")),
             tags=tuple(str(each) for each in told.get("tags") or ()),
@@ -186,29 +157,36 @@ def _section(key: str, value: JsonValue, told: Mapping[str, Any], name: str) -> 
             metadata=(
                 cast("dict[str, JsonValue]", json.loads(json.dumps(metadata))) if isinstance(metadata, dict) else {}
             ),
+            extra={each: said for each, said in told.items() if each not in _TOLD},
+            heading=heading,
         )
     except (TypeError, ValueError):
         raise UnreadableError(f"{name}: the front matter says something of {key!r} that cannot be read") from None
 
 
-def _told(section: Section) -> dict[str, JsonValue]:
-    told: dict[str, JsonValue] = {"id": section.identity}
+def _told(section: Section) -> dict[str, object]:
+    told: dict[str, object] = {"id": section.identity}
     for name, moment in (("created", section.created_at), ("updated", section.updated_at)):
         if moment is not None:
             told[name] = moment.isoformat()
     told |= {name: list(value) for name, value in (("tags", section.tags), ("links", section.links)) if value}
     if section.metadata:
         told["metadata"] = dict(section.metadata)
-    return told
+    return {**told, **section.extra}
 
 
 def _value_of(body: str) -> JsonValue:
     if found := _JSON_BLOCK.fullmatch(body.strip()):
         try:
-            return json.loads(found.group(1))
+            return _STORABLE(json.loads(found.group(1)))
         except (ValueError, RecursionError):
-            pass  # a block that a person wrote, or is writing: it is text
+            pass  # a block that a person wrote, or is writing, or that holds what nobody may store: it is text
     return _ESCAPED.sub(r"\1", body)
+
+
+def _heading_in(section: Section) -> str:
+    """The heading of an entry: as it was read, where it still says the key."""
+    return section.heading if section.heading and _key_of(section.heading) == section.key else _heading_of(section.key)
 
 
 def _heading_of(key: str) -> str:

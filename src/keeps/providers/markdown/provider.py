@@ -21,6 +21,8 @@ from keeps.providers.contract import Filters, Match, text_of
 from keeps.providers.markdown import pipeline
 from keeps.providers.markdown.folder import Edit, MarkdownFolder
 from keeps.providers.markdown.format import Category, Section
+from keeps.providers.markdown.vectors import TextVectors
+from keeps.recall.relevance import nearness_of
 from keeps.telemetry.logs import log
 from keeps.text.words import count_terms
 from keeps_client.checked import validated
@@ -34,6 +36,10 @@ Told = Callable[[Sequence[Edit]], Awaitable[None]]
 InThread = Callable[..., Awaitable[Any]]
 """Does work on text in a thread, when it is one's turn: a function, and its arguments."""
 DEFAULT_CATEGORY = "fact"
+LEAST_SIMILARITY = 0.45
+"""From this cosine an entry is found that shares no word with the question."""
+MEANING_WEIGHT = 2.0
+"""Score of full nearness; a word that one of two entries holds counts 1.1, less for a long entry."""
 _CAPABILITIES = ProviderCapabilities(
     provider_id="markdown", tier="persistent", content_types=("profile", "activity", "event", "*")
 )
@@ -49,12 +55,14 @@ class MarkdownProvider:
         told: Told,
         chat: ChatModel | None = None,
         in_thread: InThread = asyncio.to_thread,
+        vectors: TextVectors | None = None,
     ) -> None:
         self._folder = MarkdownFolder(folder, lambda: str(new_id()), clock)
         self._clock = clock
         self._told = told
         self._chat = chat
         self._in_thread = in_thread
+        self._vectors = vectors
         self._terms: dict[str, tuple[Section, Counter[str]]] = {}
         """The words of each entry, as long as it stays as it is."""
 
@@ -75,16 +83,17 @@ class MarkdownProvider:
         name = named("key", key, 355)
         known = dict(new.metadata)
         kind = known.pop("content_type", None)
+        known.pop("id", None)  # as `read` shows it
         categories = await self._look()
         held = _find(categories, name)
         category = (
             kind
-            if isinstance(kind, str) and re.fullmatch(NAME_PATTERN, kind)
+            if isinstance(kind, str) and (kind in categories or re.fullmatch(NAME_PATTERN, kind))
             else held[0]
             if held
             else DEFAULT_CATEGORY
         )
-        if held is not None and held[0] != category:
+        if any(name in other.sections for place, other in categories.items() if place != category):
             await self.delete(name)
             held = None
         tags, links = (_names(known.pop(each, None)) for each in ("tags", "links"))
@@ -99,6 +108,8 @@ class MarkdownProvider:
             tags=tags,
             links=links,
             metadata=known,
+            extra=before.extra if before else {},
+            heading=before.heading if before else "",
         )
         if before is not None and _same(before, section):
             return
@@ -165,54 +176,60 @@ class MarkdownProvider:
         return None if held is None else _entry(*held)
 
     async def delete(self, key: str) -> bool:
-        held = _find(await self._look(), key)
-        if held is None:
-            return False
-        category, _ = held
-        await self._change(category, lambda sections: sections.pop(key, None))
-        await self._tell([Edit("deleted", category, key, None)])
-        return True
+        places = [category for category, held in (await self._look()).items() if key in held.sections]
+        for category in places:
+            await self._change(category, lambda sections: sections.pop(key, None))
+            await self._tell([Edit("deleted", category, key, None)])
+        return bool(places)
 
     async def search(self, query: str, filters: Mapping[str, object] | None = None, limit: int = 10) -> list[Match]:
-        """By words, the rarer the better; of a key's words, too."""
+        """By words, the rarer the better, and of a key's words, too; and by meaning, where there is a model."""
         wanted = Filters.of(filters)
-        return await self._in_thread(self._found, await self._look(), query, wanted, limit)
+        categories = await self._look()
+        similarities: Mapping[str, float] = {}
+        if self._vectors is not None:
+            similarities = await self._vectors.similarities(query, [_words(each) for each in _all(categories).values()])
+        return await self._in_thread(self._found, categories, query, similarities, wanted, limit)
 
     async def list_keys(self, filters: Mapping[str, object] | None = None) -> list[str]:
         wanted = Filters.of(filters)
         categories = await self._look()
-        entries = [_entry(name, section) for name, held in categories.items() for section in held.sections.values()]
-        return sorted(each.key for each in entries if wanted.pass_by(each))
+        return sorted(entry.key for entry, _ in _entries(categories) if wanted.pass_by(entry))
 
     async def rebuild(self) -> int:
         """Look at the files anew; they are the source."""
         return len(_all(await self._look()))
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        if self._vectors is not None:
+            await self._vectors.close()
 
-    def _found(self, categories: Mapping[str, Category], query: str, wanted: Filters, limit: int) -> list[Match]:
+    def _found(
+        self,
+        categories: Mapping[str, Category],
+        query: str,
+        similarities: Mapping[str, float],
+        wanted: Filters,
+        limit: int,
+    ) -> list[Match]:
         asked = count_terms(query)
         known, self._terms = self._terms, {}
-        found: list[tuple[Entry, Counter[str]]] = []
-        for name, category in categories.items():
-            for section in category.sections.values():
-                before = known.get(section.key)
-                terms = before[1] if before is not None and before[0] is section else _terms(section)
-                self._terms[section.key] = (section, terms)
-                entry = _entry(name, section)
-                if wanted.pass_by(entry):
-                    found.append((entry, terms))
-        found_in = Counter(term for _, terms in found for term in asked if term in terms)
-        matches = [
-            Match(
-                entry,
-                sum(math.log(1 + len(found) / found_in[term]) for term in asked if term in terms)
-                / (1 + math.log(1 + len(terms))),
-            )
-            for entry, terms in found
-        ]
-        best = sorted((each for each in matches if each.score > 0), key=lambda each: (-each.score, each.entry.key))
-        return best[:limit]
+        found: list[tuple[Entry, Counter[str], float | None]] = []
+        for entry, section in _entries(categories):
+            before = known.get(section.key)
+            terms = before[1] if before is not None and before[0] is section else _terms(section)
+            self._terms[section.key] = (section, terms)
+            if wanted.pass_by(entry):
+                found.append((entry, terms, similarities.get(_words(section))))
+        found_in = Counter(term for _, terms, _ in found for term in asked if term in terms)
+        matches: list[Match] = []
+        for entry, terms, similarity in found:
+            score = sum(math.log(1 + len(found) / found_in[term]) for term in asked if term in terms)
+            score /= 1 + math.log(1 + len(terms))
+            if score > 0 or (similarity is not None and similarity >= LEAST_SIMILARITY):
+                relevance = None if similarity is None else nearness_of(similarity)
+                matches.append(Match(entry, score + MEANING_WEIGHT * (relevance or 0.0), relevance))
+        return sorted(matches, key=lambda each: (-each.score, each.entry.key))[:limit]
 
     async def _look(self) -> dict[str, Category]:
         categories, edits = await asyncio.to_thread(self._folder.look)
@@ -238,6 +255,9 @@ def entry_data(edit: Edit) -> dict[str, JsonValue]:
     data: dict[str, JsonValue] = {"key": edit.key, "provider_id": "markdown", "content_type": edit.category}
     if edit.section is not None:
         data |= {"value": edit.section.value, "value_type": "text" if isinstance(edit.section.value, str) else "json"}
+        data |= {
+            name: list(held) for name, held in (("tags", edit.section.tags), ("links", edit.section.links)) if held
+        }
     return data
 
 
@@ -271,11 +291,24 @@ def _find(categories: Mapping[str, Category], key: str) -> tuple[str, Section] |
 
 
 def _all(categories: Mapping[str, Category]) -> dict[str, Section]:
-    return {key: section for held in categories.values() for key, section in held.sections.items()}
+    return {section.key: section for _, section in _entries(categories)}
+
+
+def _entries(categories: Mapping[str, Category]) -> list[tuple[Entry, Section]]:
+    """Every entry; of a key in two files the one that `read` finds."""
+    first: dict[str, tuple[str, Section]] = {}
+    for name, category in categories.items():
+        for key, section in category.sections.items():
+            first.setdefault(key, (name, section))
+    return [(_entry(name, section), section) for name, section in first.values()]
+
+
+def _words(section: Section) -> str:
+    return f"{section.key} {text_of(section.value)}"
 
 
 def _terms(section: Section) -> Counter[str]:
-    return count_terms(f"{section.key} {text_of(section.value)}")
+    return count_terms(_words(section))
 
 
 def _entry(category: str, section: Section) -> Entry:
