@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -201,13 +202,16 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         content: Annotated[str | None, Field(min_length=1)] = None,
         tags: list[str] | None = None,
         importance: Annotated[float | None, Field(ge=0, le=1)] = None,
+        ttl_days: Annotated[float | None, Field(ge=0, description="Forget it after so long; 0: never")] = None,
         if_version: Annotated[int | None, Field(ge=1, description="Only if it still has this version")] = None,
     ) -> Annotated[CallToolResult, Done]:
         """Correct a memory; what it said before stays in its history."""
         changes = {"content": content, "tags": tags, "importance": importance}
         given: dict[str, Any] = {each: value for each, value in changes.items() if value is not None}
+        if ttl_days is not None:
+            given["expires_at"] = datetime.now(UTC) + timedelta(days=ttl_days) if ttl_days else None
         if not given:
-            raise ToolError("Nothing to change: give content, tags or importance.")
+            raise ToolError("Nothing to change: give content, tags, importance or ttl_days.")
         done = await memory_of().update(_id(memory_id), if_version=if_version, **given)
         version = done.memory.version if done.memory else None
         return answer(Done(status=done.status, id=str(done.memory_id), version=version))
