@@ -96,8 +96,11 @@ class Changes:
             await store.copy_vectors(tx, row.memory_id, older.memory_id)
         await store.replace(tx, [new], "memory.written", at)
         await store.store_words(tx, new)
-        if new.embedding is not None and stored.embedded_text != row.embedded_text:
-            await store.store_vector(tx, row, new.embedding, self._model)
+        if stored.embedded_text != row.embedded_text:
+            if new.embedding is None:
+                await store.drop_vectors(tx, row)
+            else:
+                await store.store_vector(tx, row, new.embedding, self._model)
         if (stored.visibility, row.visibility) == ("tenant", "private"):
             await self._hide_older(tx, row.memory_id)
         indexed = await store.is_indexed(tx, row.memory_id, self._model)

@@ -14,6 +14,7 @@ from keeps_client.validation import same_json
 
 # What a caller who writes a key or content again may change without making it another truth.
 _ATTRIBUTES = (
+    "kind",
     "tags",
     "metadata",
     "importance",
@@ -78,6 +79,8 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
     over = _is_past(stored.expires_at, now) or _is_past(stored.valid_to, now)
     value = new.value if "value" in given else stored.value
     named = {name: getattr(new, name) for name in _ATTRIBUTES if name in given}
+    if named.get("kind", stored.kind) != stored.kind:
+        named["layer"] = new.layer
     changed: dict[str, Any]
     if same_json((stored.content, stored.value), (new.content, value)) and not over:
         changed = {name: value for name, value in named.items() if not same_json(value, getattr(stored, name))}
@@ -85,6 +88,8 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
             changed["expires_at"] = new.expires_at
         if "valid_from" not in given and not _is_past(stored.valid_from, now):
             changed["valid_from"] = new.valid_from  # it was to become true later, and is true now
+        if "valid_from" in given and new.valid_from < stored.valid_from:
+            changed["valid_from"] = new.valid_from  # it was true before; that it is true again later says nothing new
         return Replace(_next_version(stored, changed, now), None) if changed else Keep(stored)
     if "valid_from" in given and not over and new.valid_from < stored.valid_from:
         visibility = new.visibility if "visibility" in given else stored.visibility

@@ -104,8 +104,10 @@ class Memories(Doing):
             "procedure_type": procedure_type,
             "if_version": if_version,
         }
-        # What is stored under a key keeps what nobody names.
+        # What is stored already keeps what nobody names.
         given = {name: value for name, value in named.items() if not is_default(NewMemory, name, value)}
+        if metadata is not None:
+            given["metadata"] = metadata
         return self._do(REMEMBER, content=content, index=index, **given)
 
     def remember_many(

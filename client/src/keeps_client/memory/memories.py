@@ -103,8 +103,10 @@ class Memories(Doing):
             "procedure_type": procedure_type,
             "if_version": if_version,
         }
-        # What is stored under a key keeps what nobody names.
+        # What is stored already keeps what nobody names.
         given = {name: value for name, value in named.items() if not is_default(NewMemory, name, value)}
+        if metadata is not None:
+            given["metadata"] = metadata
         return await self._do(REMEMBER, content=content, index=index, **given)
 
     async def remember_many(
