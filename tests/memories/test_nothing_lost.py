@@ -17,9 +17,9 @@ from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client import MemoryClient, sync
 from keeps_client.models import Memory
-from tests.given import AGENTS, MEMORY_FIELDS, TEXTS, USERS, VALUES, Given, Memories, Picker, same, shown
+from tests.given import AGENTS, MEMORY_FIELDS, USERS, Given, Memories, Picker, same, shown
 
-STEPS = 60
+STEPS = 40
 FROM_SHELL = 4
 SHELL_FIELDS = frozenset(
     "content kind namespace key tags importance metadata visibility session_id role valid_from".split()
