@@ -101,7 +101,7 @@ class Memories:
     def write(self, given: Given) -> tuple[Any, ...]:
         """Store as the documentation says (docs/layers.md); return the place."""
         new = given.fields
-        place = self._place(given)
+        place = self.place(given)
         held = self.stored.get(place)
         if held is None:
             begun: dict[str, Any] = {"kind": "semantic", "content_type": "fact", "tags": [], "metadata": {}}
@@ -125,7 +125,7 @@ class Memories:
         held |= kept
         return place
 
-    def _place(self, given: Given) -> tuple[Any, ...]:
+    def place(self, given: Given) -> tuple[Any, ...]:
         new = given.fields
         if "key" in new:
             return given.user, new["namespace"], new["key"]
@@ -133,7 +133,7 @@ class Memories:
         skill = tuple(new.get(name) for name in ("role", "trigger_condition", "procedure_type"))
         app = new.get("metadata", {}).get("app_id")
         owner = new.get("agent_id", given.agent), new.get("session_id"), app
-        place = (given.user, None, new["content"], kind, skill if kind == "procedural" else None, owner)
+        place = (given.user, new.get("namespace"), new["content"], kind, skill if kind == "procedural" else None, owner)
         while place in self.stored and not self._meets(self.stored[place], new, app):
             place = (*place, "twin")
         return place
