@@ -1,7 +1,8 @@
 """Forgetting: in every provider beside the database first, then in one transaction for a memory and all that was made
 of it.
 
-Killed in between, the database still holds all of it, so the request that is sent again finds it and does the rest.
+Killed in between, or where a provider fails, the database still holds all of it, so the request that is sent again
+finds it and does the rest.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from keeps.graph.service import GraphService
 from keeps.memories import store
 from keeps.memories.answers import RECEIPT
 from keeps.memories.keys import COUNT, below
+from keeps.memories.reconcile import check_version
 from keeps.memories.service import MemoryService
+from keeps.memories.types import MemoryRow
 from keeps.providers.builtin import joined_key
 from keeps.providers.hits import id_of
 from keeps.providers.service import ProviderService
@@ -45,19 +48,31 @@ class Forgetting:
         self._providers = providers
 
     async def forget(
-        self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
+        self,
+        scope: Scope,
+        memory_id: UUID | None,
+        namespace: str | None,
+        key: str | None,
+        *,
+        hard: bool,
+        if_version: int | None = None,
     ) -> Receipt:
         """Forget in the database and in every provider that holds the key; the receipt names them.
 
         Soft hides the memory for 30 days. `hard` removes it, its older truths, what was made of them, their vectors,
-        and what the log and kept answers say of them. Raises NotFoundError where nobody holds it.
+        and what the log and kept answers say of them. Raises NotFoundError where nobody holds it, ConflictError where
+        `if_version` is not the stored version, and UnavailableError where a provider may hold it still: then the
+        database holds it, too.
         """
         known = await self._memories.known(scope, memory_id, namespace, key)
+        if known is not None:
+            check_version(MemoryRow.of(known), if_version)
         name = joined_key(known) if known is not None else _named(namespace, key)
-        others = await self._providers.forget(scope, name) if name is not None else []
+        others, kept = await self._providers.forget(scope, name) if name is not None else ([], [])
 
         async def work(tx: Tx) -> Receipt:
             stored = await self._memories.stored(tx, memory_id, namespace, key)
+            check_version(stored, if_version)
             done = await self._memories.forget_stored(tx, stored, hard=hard)
             if stored.kind == "episodic":
                 await self._exchanges.forget_what_was_made(tx, stored, hard=hard)
@@ -70,12 +85,13 @@ class Forgetting:
         except NotFoundError:
             if not others or name is None:
                 raise
-            return Receipt(status="forgotten", memory_id=id_of(scope, others[0], name), providers=tuple(others))
+            gone = id_of(scope, others[0], name)
+            return Receipt(status="forgotten", memory_id=gone, providers=tuple(others), failed_providers=tuple(kept))
         if hard:
             self._erased(scope.tenant_id)
         if known is not None and known.session_id is not None:
             await self._exchanges.drop_copies(scope, known.session_id)
-        return receipt.model_copy(update={"providers": ("postgres", *others)})
+        return receipt.model_copy(update={"providers": ("postgres", *others), "failed_providers": tuple(kept)})
 
     async def forget_keys(self, scope: Scope, namespace: str, key: str, *, hard: bool) -> KeysChanged:
         """Forget what is stored under a key and all keys below it: all of it, or none. Raises NotFoundError."""

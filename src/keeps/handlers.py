@@ -79,11 +79,13 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
             return await k.shown.history(s, p.memory_id)
 
     async def forgotten(
-        s: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, hard: bool
+        s: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, hard: bool, if_version: int | None
     ) -> Receipt:
         try:
-            return await k.forgetting.forget(s, memory_id, namespace, key, hard=hard)
+            return await k.forgetting.forget(s, memory_id, namespace, key, hard=hard, if_version=if_version)
         except NotFoundError:
+            if if_version is not None:
+                raise  # entries have no versions
             return await k.shown.forget(s, memory_id, namespace, key)
 
     async def put(s: Scope, p: working.PlanKey, b: working.WorkingValue) -> WorkingItem:
@@ -131,8 +133,8 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         memories.LIST_MEMORIES: listed,
         memories.GET_MEMORY: got,
         memories.UPDATE_MEMORY: updated,
-        memories.FORGET_MEMORY: lambda s, p, _: forgotten(s, p.memory_id, None, None, p.hard),
-        memories.FORGET_KEY: lambda s, p, _: forgotten(s, None, p.namespace, p.key, p.hard),
+        memories.FORGET_MEMORY: lambda s, p, _: forgotten(s, p.memory_id, None, None, p.hard, p.if_version),
+        memories.FORGET_KEY: lambda s, p, _: forgotten(s, None, p.namespace, p.key, p.hard, p.if_version),
         memories.MOVE_KEYS: lambda s, _, b: k.memory_keys.move(s, b.namespace, b.key, b.to),
         memories.FORGET_KEYS: lambda s, _, b: k.forgetting.forget_keys(s, b.namespace, b.key, hard=b.hard),
         memories.RESTORE_MEMORY: lambda s, p, _: k.memories.restore(s, p.memory_id),

@@ -217,3 +217,15 @@ async def test_of_a_long_memory_the_hit_says_which_sentences_answer(memory: Any)
     assert long[hit.passage.start :].startswith(("On day", "Then"))
     assert shown.endswith(".")
     assert [each.passage for each in hits if each.memory_id != receipt.memory_id] == [None]
+
+
+@pytest.mark.sync_client
+async def test_forgetting_may_expect_a_version(memory: Any) -> None:
+    stored = await memory.remember("v1", namespace="n", key="k")
+    await memory.remember("v2", namespace="n", key="k")
+    for wanted in ({"memory_id": stored.memory_id}, {"namespace": "n", "key": "k"}):
+        for hard in (True, False):
+            with pytest.raises(ConflictError) as error:
+                await memory.forget(**wanted, hard=hard, if_version=1)
+            assert error.value.current_version == 2
+    assert (await memory.forget(stored.memory_id, if_version=2)).status == "forgotten"

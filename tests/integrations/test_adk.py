@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -268,7 +269,8 @@ async def test_tools_store_retrieve_and_delete(service: KeepsMemoryService, plac
     assert [each.partition(":")[0] for each in answers[:3]] == ["Stored", "Replaced", "Stored"]
     assert "MLA" in answers[3]
     assert "APA" not in answers[3]
-    assert answers[4] == answers[5] == "Nothing is stored that fits."
+    assert answers[4] == "Nothing is stored that fits."
+    assert "MLA" in answers[5], "importance stays where it is left out"
     assert "preferences/citation_style: The user wants MLA citations." in answers[6]
     assert answers[7].startswith("Deleted.")
     assert answers[8].startswith("- research/topic: (may be related) Works on qubits.")
@@ -360,3 +362,18 @@ async def test_the_example(place: dict[str, Any]) -> None:
     assert "I'm allergic to peanuts" in model.asked[-1], "the second conversation begins with what the first said"
     for each in (memory, tools, sessions):
         await each.close()
+
+
+@pytest.mark.parametrize("text", ["The passport is at the hotel.", "The passport is in the safe."], ids=["same", "new"])
+@pytest.mark.parametrize("ttl_days", [None, 0])
+async def test_a_tool_that_leaves_out_the_end_keeps_for_good(
+    keeps: Keeps, place: dict[str, Any], tenant: str, text: str, ttl_days: float | None
+) -> None:
+    tools = KeepsTools(**place)
+    context: Any = SimpleNamespace(user_id="alice", session=SimpleNamespace(app_name="app", id="s1", user_id="alice"))
+    first = {"tags": ["papers"], "importance": 0.9, "ttl_days": 5}
+    assert "Stored" in await tools.store_memory("The passport is at the hotel.", "papers", "passport", context, **first)
+    assert "Replaced" in await tools.store_memory(text, "papers", "passport", context, ttl_days=ttl_days)
+    (stored,) = await keeps.memory(Scope(tenant, "alice")).list()
+    assert (stored.content, stored.expires_at, stored.tags, stored.importance) == (text, None, ("papers",), 0.9)
+    await tools.close()

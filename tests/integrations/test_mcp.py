@@ -86,7 +86,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 
 
 @pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
-async def test_every_tool_in_both_eras(connect: Connect, mode: Any, version: str) -> None:
+async def test_every_tool_in_both_eras(connect: Connect, keeps: Keeps, tenant: str, mode: Any, version: str) -> None:
     async with connect(mode=mode) as client:
         assert client.protocol_version == version
         assert "long-term memory" in (client.instructions or "")
@@ -111,6 +111,10 @@ async def test_every_tool_in_both_eras(connect: Connect, mode: Any, version: str
         assert (await call(client, "list_memories", tags=["cows"]))["memories"] == []
         newer = await call(client, "update_memory", memory_id=made["id"], importance=0.9, if_version=1)
         assert newer["version"] == 2
+        for ttl_days, ends in ((3, True), (0, False)):
+            await call(client, "update_memory", memory_id=made["id"], ttl_days=ttl_days)
+            (stored,) = await keeps.memory(Scope(tenant, "alice")).list()
+            assert (stored.expires_at is not None) == ends
         assert HENS in (await call(client, "context", query="What are the hens called?"))["text"]
         relations = [{"type": "keeps", "to": "Ada"}]
         await call(client, "add_entity", name="Alice", entity_type="person", relations=relations)

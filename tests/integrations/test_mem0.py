@@ -531,3 +531,33 @@ async def test_its_command_line_is_a_product_that_runs_on_keeps(served: str, key
     await mem0("delete", hit["id"])
     await mem0("delete", "--all", "--force")
     assert await mem0("list") == []
+
+
+@pytest.mark.parametrize("owner", ["agent_id", "run_id", "app_id"])
+async def test_each_agent_run_and_app_keeps_its_own_memory_of_a_text(
+    client: Callable[..., MemoryClient], owner: str
+) -> None:
+    def work() -> None:
+        mem0 = client()
+
+        def add(name: str, **given: Any) -> dict[str, Any]:
+            return mem0.add(CELLO, user_id="alice", infer=False, **{owner: name}, **given)["results"][0]
+
+        def held(name: str) -> list[dict[str, Any]]:
+            return mem0.get_all(filters={"AND": [{"user_id": "alice"}, {owner: name}]})["results"]
+
+        first = add("one", metadata={"topic": "music"}, expiration_date="2099-01-31")
+        told = mem0.get(first["id"])
+        second = add("two")
+        assert [first["event"], second["event"], add("one")["event"], add("two")["event"]] == [
+            "ADD",
+            "ADD",
+            "NONE",
+            "NONE",
+        ]
+        assert mem0.get(first["id"]) == told
+        assert [[each["id"] for each in held(name)] for name in ("one", "two")] == [[first["id"]], [second["id"]]]
+        mem0.delete_all(user_id="alice", **{owner: "two"})
+        assert [[each["id"] for each in held(name)] for name in ("one", "two")] == [[first["id"]], []]
+
+    await asyncio.to_thread(work)

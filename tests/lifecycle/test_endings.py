@@ -93,9 +93,9 @@ async def test_an_installation_sets_lengths_and_ends(
         (home,) = (await alice.list()).items
         assert home.expires_at == clock.now + timedelta(days=10)
         for ttl_days in (1_000, 1):
-            kept = await alice.remember("Alice has a dog.", namespace="n", key=f"dog{ttl_days}", ttl_days=ttl_days)
+            await alice.remember("Alice has a dog.", namespace="n", key=f"dog{ttl_days}", ttl_days=ttl_days)
             again = await alice.remember("Alice has two dogs.", namespace="n", key=f"dog{ttl_days}")
-            assert (again.memory.expires_at, again.memory.content) == (kept.memory.expires_at, "Alice has two dogs.")
+            assert again.memory.expires_at == clock.now + timedelta(days=10), "a new value has an end of its own"
             await alice.forget(namespace="n", key=f"dog{ttl_days}", hard=True)
         lasting = await alice.remember("Alice was born in York.", ttl_days=1_000)
         assert (await alice.get(lasting.memory_id)).expires_at == clock.now + timedelta(days=1_000)
@@ -106,6 +106,28 @@ async def test_an_installation_sets_lengths_and_ends(
             row = await tx.fetch_row(DUE, tenant)
         assert row is not None
         assert row["due_at"] == clock.now + timedelta(hours=6)
+
+
+async def test_the_default_end_begins_anew_with_a_text_that_is_told_again(
+    app_url: str, shared: Any, tmp_path: Path, clock: MovingClock, tenant: str
+) -> None:
+    settings = Settings(home=tmp_path, database_url=app_url, default_ttl_days=365)
+    async with await open_keeps(settings, embedder=shared, clock=clock) as keeps:
+        alice = keeps.memory(Scope(tenant, "alice"))
+        keyed = {"namespace": "papers", "key": "passport"}
+
+        async def tell(**given: Any) -> list[Any]:
+            texts = [("The passport is in the safe.", {}), ("The visa is in the safe.", keyed)]
+            return [await alice.remember(text, **place, **given) for text, place in texts]
+
+        await tell()
+        clock.forward(hours=1)
+        assert [each.status for each in await tell()] == ["unchanged"] * 2
+        clock.forward(days=360)
+        assert [each.memory.expires_at for each in await tell()] == [clock.now + timedelta(days=365)] * 2
+        given = await alice.remember("The code is 4711.", ttl_days=5)
+        clock.forward(days=3)
+        assert (await alice.remember("The code is 4711.")).memory.expires_at == given.memory.expires_at
 
 
 DUE = Statement("due", "SELECT due_at FROM keeps.tenant_jobs WHERE tenant_id = $1 AND job = 'expiry'")

@@ -30,10 +30,10 @@ async def test_the_same_content_again_is_unchanged(memory: LocalMemory, kind: Ki
 
 async def test_the_same_content_with_other_attributes_is_updated_not_lost(memory: LocalMemory) -> None:
     first = await memory.remember("Bob likes tea.", tags=["drink"])
-    again = await memory.remember("Bob likes tea.", importance=0.9, visibility="tenant")
+    again = await memory.remember("Bob likes tea.", importance=0.9, source="chat")
     assert (again.status, again.memory_id) == ("updated", first.memory_id)
     stored = await memory.get(first.memory_id)
-    assert (stored.tags, stored.importance, stored.visibility, stored.version) == (("drink",), 0.9, "tenant", 2)
+    assert (stored.tags, stored.importance, stored.source, stored.version) == (("drink",), 0.9, "chat", 2)
 
 
 async def test_saying_yes_at_two_moments_is_two_experiences(memory: LocalMemory) -> None:
@@ -374,11 +374,11 @@ async def test_someone_elses_id_as_cursor_or_key_is_no_way_in(memory: LocalMemor
         await memory.list(cursor="nonsense")
 
 
-async def test_a_time_to_live_stays_when_a_key_is_written_again(memory: LocalMemory) -> None:
+async def test_a_new_value_of_a_key_lives_as_long_as_it_says(memory: LocalMemory) -> None:
     first = await memory.remember("v1", namespace="n", key="k", ttl_days=3, tags=["t"])
     again = await memory.remember("v2", namespace="n", key="k")
-    assert again.memory.expires_at == first.memory.expires_at is not None
+    assert first.memory.expires_at is not None
+    assert again.memory.expires_at is None
     longer = await memory.remember("v3", namespace="n", key="k", ttl_days=9)
     assert longer.memory.expires_at is not None
-    assert first.memory.expires_at is not None
     assert longer.memory.expires_at > first.memory.expires_at

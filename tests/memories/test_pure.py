@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from keeps.clock import new_id
 from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
-from keeps.memories.types import MEMORY, MemoryRow, content_hash, new_row
+from keeps.memories.types import MEMORY, MemoryRow, content_hash, fact_hash, new_row
 from keeps.scope import Scope
 from keeps.text.importance import estimate_importance
 from keeps.text.searched import searched_words
@@ -87,7 +87,10 @@ def test_a_fact_is_its_words_and_an_experience_its_moment_too() -> None:
     def row(**arguments: Any) -> MemoryRow:
         return new_row(NewMemory(content="same", **arguments), SCOPE, UUID(int=1), NOW)
 
-    assert content_hash(row()) == content_hash(row(session_id="s", tags=("t",)))
+    assert content_hash(row()) == content_hash(row(importance=0.9, tags=("t",))) == fact_hash("same")
+    owners = [row(**each) for each in ({}, {"session_id": "a"}, {"agent_id": "a"}, {"metadata": {"app_id": "a"}})]
+    assert len({each.content_hash for each in owners}) == 4
+    assert {each.content_hash[:32] for each in owners} == {fact_hash("same")}
     assert row(kind="episodic", session_id="a").content_hash != row(kind="episodic", session_id="b").content_hash
     later = NOW + timedelta(1)
     assert row(kind="episodic", valid_from=NOW).content_hash != row(kind="episodic", valid_from=later).content_hash

@@ -432,3 +432,58 @@ async def test_package_that_cannot_be_loaded_is_listed(
         assert "no_such_package" in infos["broken"].problems["provider"]
         await memory.remember("Tea is served at five.")
         assert (await memory.recall("tea")).hits
+
+
+@pytest.mark.parametrize("hard", [True, False], ids=["hard", "soft"])
+@pytest.mark.parametrize("fault", ["raises", "hangs", "rests"])
+@pytest.mark.parametrize("by_key", [True, False], ids=["key", "id"])
+async def test_nothing_is_forgotten_before_every_provider_can(
+    opened: tuple[Keeps, dict[str, Any]], tenant: str, fault: str, by_key: bool, hard: bool, monkeypatch: Any
+) -> None:
+    keeps, behaviour = opened
+    monkeypatch.setattr("keeps.providers.calls.DIRECT_FACTOR", 1)
+    memory = keeps.memory(Scope(tenant, "alice"))
+    stored = await memory.remember("The code is 4711.", namespace="notes", key="code")
+    await (await memory.provider("bad")).write("notes/code", "The code is 4711.")
+    wanted: Any = {"namespace": "notes", "key": "code"} if by_key else {"memory_id": stored.memory_id}
+    if fault == "hangs":
+        behaviour["delete"] = lambda: asyncio.sleep(60)
+    elif fault == "raises":
+        behaviour["delete"] = raises(OSError("gone"))
+    else:
+        health = keeps.providers._registry.health(Scope(tenant, "alice"), "bad")
+        while not health.breaker.is_open():
+            health.failed("it fails")
+    with pytest.raises(UnavailableError, match="bad"):
+        await memory.forget(**wanted, hard=hard)
+    assert (await memory.get(stored.memory_id)).deleted_at is None
+    behaviour.pop("delete", None)
+    keeps.providers._registry.health(Scope(tenant, "alice"), "bad").succeeded()
+    done = await memory.forget(**wanted, hard=hard)
+    assert (done.status, set(done.providers)) == ("forgotten", {"postgres", "bad"})
+    assert not (await memory.recall("code")).hits
+
+
+async def test_keys_are_forgotten_only_where_every_provider_can(
+    opened: tuple[Keeps, dict[str, Any]], tenant: str
+) -> None:
+    keeps, behaviour = opened
+    memory = keeps.memory(Scope(tenant, "alice"))
+    stored = await memory.remember("The code is 4711.", namespace="notes", key="a/code")
+    behaviour["delete"] = raises(OSError("gone"))
+    with pytest.raises(UnavailableError, match="bad"):
+        await memory.forget_keys("notes", "a", hard=True)
+    assert (await memory.get(stored.memory_id)).deleted_at is None
+
+
+async def test_a_receipt_names_read_only_providers_that_keep_an_entry(
+    opened: tuple[Keeps, dict[str, Any]], tenant: str
+) -> None:
+    keeps, behaviour = opened
+    memory = keeps.memory(Scope(tenant, "alice"))
+    behaviour["capabilities"] = ProviderCapabilities(provider_id="bad", tier="persistent", read_only=True)
+    behaviour["entries"] = {"alice": {"notes/code": Entry(key="notes/code", value="The code is 4711.")}}
+    for key, kept in (("code", ("bad",)), ("other", ())):
+        await memory.remember(f"The {key} is 4711.", namespace="notes", key=key)
+        done = await memory.forget(namespace="notes", key=key, hard=True)
+        assert (done.providers, done.failed_providers) == (("postgres",), kept)

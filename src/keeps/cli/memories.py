@@ -263,6 +263,7 @@ def forget(
     namespace: Namespace = None,
     key: Key = None,
     hard: Annotated[bool, typer.Option(help="For good: content, vectors and event payloads go now.")] = False,
+    if_version: Annotated[int | None, typer.Option(help="Only if this version is stored.")] = None,
     *,
     target: Target,
     as_json: Json = False,
@@ -271,7 +272,7 @@ def forget(
 
     async def work() -> None:
         async with target.memory() as memory:
-            receipt = await memory.forget(memory_id, namespace=namespace, key=key, hard=hard)
+            receipt = await memory.forget(memory_id, namespace=namespace, key=key, hard=hard, if_version=if_version)
         _print_receipt(receipt, as_json=as_json)
         if receipt.status == "forgotten" and not hard and not as_json:
             err.print(f"[dim]undo within 30 days: keeps restore {receipt.memory_id}[/]", soft_wrap=True)

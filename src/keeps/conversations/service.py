@@ -431,8 +431,7 @@ async def _is_known(tx: Tx, message: Message) -> bool:
 
 
 async def _known_as(tx: Tx, content: str) -> UUID | None:
-    held = await memories.lock_content(tx, fact_hash(content))
-    return held.memory_id if held else await memories.said(tx, NAMESPACE, content.strip())
+    return await memories.fact(tx, fact_hash(content)) or await memories.said(tx, NAMESPACE, content.strip())
 
 
 def _as_note(said: _Said) -> Note:

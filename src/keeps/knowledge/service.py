@@ -37,32 +37,39 @@ class KnowledgeService:
         self._recall = recall
 
     async def store(self, scope: Scope, new: NewKnowledge) -> SemanticItem:
-        """Store a fact; under an `external_id` in place of what was there."""
+        """Store a fact; under an `external_id` in place of what was there.
+
+        Clients of the source documents send every field, also those that nobody gave: empty ones, and a text without
+        an `external_id` that is not public, keep what is stored.
+        """
         _check_owner(scope, new.user_id)
         public = new.is_public if new.public is None else new.public
-        fields: dict[str, Any] = {
-            "content": new.content,
-            "metadata": new.metadata,
-            "tags": new.tags,
-            "source": new.source,
-            "visibility": "tenant" if public else "private",
-            "namespace": EXTERNAL if new.external_id else None,
-            "key": new.external_id,
+        fields: dict[str, Any] = {"content": new.content} | {
+            name: value
+            for name, value in (("metadata", new.metadata), ("tags", new.tags), ("source", new.source))
+            if value
         }
+        if public or (new.external_id and {"is_public", "public"} & new.model_fields_set):
+            fields["visibility"] = "tenant" if public else "private"
+        if new.external_id:
+            fields |= {"namespace": EXTERNAL, "key": new.external_id}
         return semantic_item(await self._stored(scope, fields))
 
     async def upsert(self, scope: Scope, new: KnowledgeUpsert) -> Upserted:
         """Store a fact, or put it in place of one's own nearest that is similar enough and says the same."""
         _check_owner(scope, new.user_id)
         nearest = await self._recall.most_similar(scope, new.content)
-        if nearest is not None and same_fact(nearest[0].content, new.content, nearest[1], new.dedupe_threshold):
-            changed: dict[str, Any] = {"content": new.content} | ({"metadata": new.metadata} if new.metadata else {})
+        given: dict[str, Any] = {"content": new.content} | ({"metadata": new.metadata} if new.metadata else {})
+        if (
+            nearest is not None
+            and _is_of(scope, nearest[0])
+            and same_fact(nearest[0].content, new.content, nearest[1], new.dedupe_threshold)
+        ):
             receipt = await self._memories.update(
-                scope, nearest[0].memory_id, validated(MemoryChange, changed), if_version=None, index_now=True
+                scope, nearest[0].memory_id, validated(MemoryChange, given), if_version=None, index_now=True
             )
         else:
-            fact = validated(NewMemory, {"content": new.content, "metadata": new.metadata})
-            receipt = await self._memories.remember(scope, fact, index_now=True)
+            receipt = await self._memories.remember(scope, validated(NewMemory, given), index_now=True)
         # From the receipt, not from the way taken: sent again with its key, a request that created finds its own fact.
         return Upserted(status="created" if receipt.status == "created" else "updated", id=str(receipt.memory_id))
 
@@ -137,6 +144,11 @@ def _agent(scope: Scope, agent_id: str | None) -> str:
     if found is None:
         raise ValidationFailedError("agent_id: say which agent, or ask as one (X-Agent-ID, or a token of an agent)")
     return found
+
+
+def _is_of(scope: Scope, memory: Memory) -> bool:
+    """Return whether a memory belongs to nobody in particular, or to the agent and session that ask."""
+    return memory.agent_id in (None, scope.agent_id) and memory.session_id in (None, scope.session_id)
 
 
 def _check_owner(scope: Scope, user_id: str | None) -> None:

@@ -28,6 +28,10 @@ STALE_AFTER = timedelta(days=180)
 SUMMARIES = "summaries"
 
 
+_TOGETHER = ("namespace", "visibility", "agent_id", "session_id", "app_id")
+"""Only memories that agree in these stand for each other: what belongs to one agent, session or app stays theirs."""
+
+
 async def consolidate_user(database: Database, changes: Changes, scope: Scope, run: Run) -> None:
     """All three, of one user."""
     await _merge(database, changes, scope, run)
@@ -62,7 +66,7 @@ async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Row) -> int:
     same = [
         each["memory_id"]
         for each in alike
-        if (each["namespace"], each["visibility"]) == (row["namespace"], row["visibility"])
+        if all(each[name] == row[name] for name in _TOGETHER)
         and same_fact(row["content"], each["content"], each["similarity"])
     ]
     if not same:

@@ -15,7 +15,7 @@ from keeps.clock import new_id
 from keeps.db.session import Database, Row, Tx
 from keeps.lifecycle.gist import gists_of
 from keeps.lifecycle.meaning import lasting
-from keeps.lifecycle.promotion import promote
+from keeps.lifecycle.promotion import promote, promotions_undone
 from keeps.lifecycle.statements import QUERIES
 from keeps.memories import store
 from keeps.memories.store import Written
@@ -57,7 +57,9 @@ async def _lasting(tx: Tx, rows: Sequence[Row]) -> set[object]:
     if not guessed:
         return set()
     found = await tx.fetch(QUERIES["memory_meanings"], tx.scope.tenant_id, list(guessed), MINILM)
-    return {row["memory_id"] for row in found if lasting(guessed[row["memory_id"]], row["embedding"].to_numpy())}
+    return {
+        row["memory_id"] for row in found if lasting(guessed[row["memory_id"]], row["embedding"].to_numpy())
+    } - await promotions_undone(tx, list(guessed))
 
 
 async def _archive(tx: Tx, run: Run, rows: Sequence[Row]) -> int:

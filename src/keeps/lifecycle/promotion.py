@@ -62,9 +62,7 @@ async def promote_user(database: Database, scope: Scope, run: Run) -> None:
                 run.now - MIN_AGE,
                 BATCH,
             )
-            return (rows[-1]["memory_id"] if rows else None), await promote(
-                tx, run, [row for row in rows if _passes(row, run)]
-            )
+            return (rows[-1]["memory_id"] if rows else None), await promote(tx, run, await _passing(tx, rows, run))
 
         last, done = await database.write(scope, work)
         if done:
@@ -112,5 +110,17 @@ async def promote(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
     return len(changes)
 
 
-def _passes(row: Row, run: Run) -> bool:
-    return is_promoted(row["importance"], row["access_count"], row["last_used_at"], row["created_at"], run.now)
+async def promotions_undone(tx: Tx, memory_ids: Sequence[UUID]) -> set[UUID]:
+    """Return those whose promotion somebody undid: no job promotes them again while the receipt is kept."""
+    rows = await tx.fetch(QUERIES["promotions_undone"], tx.scope.tenant_id, list(memory_ids))
+    return {row["memory_id"] for row in rows}
+
+
+async def _passing(tx: Tx, rows: Sequence[Row], run: Run) -> list[Row]:
+    passing = [
+        row
+        for row in rows
+        if is_promoted(row["importance"], row["access_count"], row["last_used_at"], row["created_at"], run.now)
+    ]
+    undone = await promotions_undone(tx, [row["memory_id"] for row in passing]) if passing else set[UUID]()
+    return [row for row in passing if row["memory_id"] not in undone]

@@ -21,6 +21,13 @@ FOR UPDATE OF memories
 SELECT memory_id, embedding FROM keeps.memory_vectors WHERE tenant_id = $1 AND memory_id = ANY ($2::uuid[])
     AND model = $3
 
+-- name: promotions_undone
+-- Of some memories those whose promotion was undone, whichever job had promoted them.
+SELECT wanted.memory_id, $1::text AS tenant_id FROM unnest($2::uuid[]) AS wanted(memory_id)
+WHERE EXISTS (SELECT FROM keeps.operation_changes JOIN keeps.operations USING (tenant_id, operation_id)
+              WHERE operation_changes.tenant_id = $1 AND operation_changes.memory_id = wanted.memory_id
+                AND operation_changes.after ->> 'layer' = 'long_term' AND operations.status = 'undone')
+
 -- name: memories_promotable
 -- One's own short-term memories that may pass the gate, with how they were read: important ones, and those that were
 -- recalled. In order of their ids, after $3. $4: important enough alone · $5: important enough if read · $6: created
@@ -34,8 +41,6 @@ WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.layer = 'sh
   AND memories.deleted_at IS NULL AND memories.superseded_by IS NULL AND memories.created_at <= $6
   AND memories.memory_id > $3
   AND (memories.importance >= $4 OR (memories.importance >= $5 AND memory_access.access_count > 0))
-  AND NOT (keeps.was_undone($1, memories.memory_id, 'promotion')
-      OR keeps.was_undone($1, memories.memory_id, 'sessions'))
 ORDER BY memories.memory_id
 LIMIT $7
 FOR UPDATE OF memories
@@ -88,7 +93,8 @@ ON CONFLICT (tenant_id, day) DO UPDATE
 
 -- name: facts_changed
 -- One's own lasting facts without a key that are new since $3, in order of their ids, with the vector of their meaning.
-SELECT memories.memory_id, memories.content, memories.namespace, memories.visibility, memory_vectors.embedding
+SELECT memories.memory_id, memories.content, memories.namespace, memories.visibility, memories.agent_id,
+    memories.session_id, memories.metadata -> 'app_id' AS app_id, memory_vectors.embedding
 FROM keeps.memories JOIN keeps.memory_vectors
   ON memory_vectors.tenant_id = $1 AND memory_vectors.memory_id = memories.memory_id
 WHERE memories.tenant_id = $1 AND memories.user_id = $2 AND memories.kind = 'semantic'
@@ -101,7 +107,8 @@ ORDER BY memories.memory_id LIMIT $5
 
 -- name: facts_alike
 -- One's own lasting facts without a key whose meaning is nearest to $4, but for $3 itself.
-SELECT memories.memory_id, memories.content, memories.namespace, memories.visibility,
+SELECT memories.memory_id, memories.content, memories.namespace, memories.visibility, memories.agent_id,
+       memories.session_id, memories.metadata -> 'app_id' AS app_id,
        1 - (memory_vectors.embedding <=> $4::halfvec) AS similarity
 FROM keeps.memory_vectors JOIN keeps.memories
   ON memories.tenant_id = $1 AND memories.memory_id = memory_vectors.memory_id
@@ -113,12 +120,15 @@ ORDER BY memory_vectors.embedding <=> $4::halfvec
 LIMIT 5
 
 -- name: clusters_old
--- What has faded and belongs to no conversation, by agent, kind of activity and week: those of five and more.
+-- What has faded and belongs to no conversation, by agent, kind of activity and week: those of five and more. What an
+-- undone run has seen is left alone: a summary that was taken back leaves no row that says so.
 SELECT COALESCE(agent_id, '') AS agent_id, content_type, date_trunc('week', valid_from, 'UTC') AS week,
     count(*) AS memories
 FROM keeps.memories
 WHERE tenant_id = $1 AND user_id = $2 AND layer = 'short_term' AND kind = 'episodic' AND session_id IS NULL
     AND archived_at IS NOT NULL AND archived_at > $3
+    AND archived_at > (SELECT COALESCE(max(started_at), '-infinity') FROM keeps.operations
+                       WHERE operations.tenant_id = $1 AND job = 'consolidation' AND status = 'undone')
   AND deleted_at IS NULL AND superseded_by IS NULL AND content_type <> 'summary'
   AND role IS DISTINCT FROM 'tool' AND source IS NULL AND NOT metadata ? 'trust'
 GROUP BY 1, 2, 3 HAVING count(*) >= 5

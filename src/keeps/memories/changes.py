@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -12,9 +13,9 @@ from keeps.db.session import Tx
 from keeps.events import store as events
 from keeps.events.store import NewEvent
 from keeps.memories import store
-from keeps.memories.reconcile import Keep, Replace, StoreOlder, check_version, reconcile
+from keeps.memories.reconcile import Keep, Replace, StoreOlder, are_apart, check_version, reconcile
 from keeps.memories.store import Written, written
-from keeps.memories.types import MemoryRow
+from keeps.memories.types import MemoryRow, second_hash
 from keeps.memories.writer import Write
 from keeps.scope import Scope
 from keeps.stepwise import stepwise
@@ -64,22 +65,26 @@ class Changes:
 
     async def _meet(self, tx: Tx, write: Write) -> Receipt:
         """Store one write whose key or content is there already, or that expects a version."""
-        stored = await store.lock_same(tx, write.new.row)
+        new = write.new
+        stored = await store.lock_same(tx, new.row)
+        if stored is not None and are_apart(stored, new.row, write.given):
+            new = dataclasses.replace(new, row=new.row.evolve(content_hash=second_hash(new.row)))
+            stored = await store.lock_same(tx, new.row)
         check_version(stored, write.if_version)
         if stored is None:
-            if not await store.insert_many(tx, [write.new], self._model):
+            if not await store.insert_many(tx, [new], self._model):
                 # There is one, but this agent's token may not see it.
                 raise ConflictError("another agent of yours holds this key or content already")
-            return _created(write.new)
-        match reconcile(stored, write.new.row, write.given, new_id(), self._clock()):
+            return _created(new)
+        match reconcile(stored, new.row, write.given, new_id(), self._clock()):
             case Keep(current):
                 return await self.unchanged(tx, current)
             case Replace(row, older):
                 # The embedding is of what was given; what the stored memory keeps may have changed its text.
-                fits = row.embedded_text == write.new.row.embedded_text
-                return await self.replace(tx, stored, written(row, write.new.embedding if fits else None), older)
+                fits = row.embedded_text == new.row.embedded_text
+                return await self.replace(tx, stored, written(row, new.embedding if fits else None), older)
             case StoreOlder(row):
-                return await self._store_older(tx, stored, row, write.new.embedding)
+                return await self._store_older(tx, stored, row, new.embedding)
 
     async def replace(
         self, tx: Tx, stored: MemoryRow, new: Written, older: MemoryRow | None, at: datetime | None = None
@@ -91,8 +96,11 @@ class Changes:
             await store.copy_vectors(tx, row.memory_id, older.memory_id)
         await store.replace(tx, [new], "memory.written", at)
         await store.store_words(tx, new)
-        if new.embedding is not None and stored.embedded_text != row.embedded_text:
-            await store.store_vector(tx, row, new.embedding, self._model)
+        if stored.embedded_text != row.embedded_text:
+            if new.embedding is None:
+                await store.drop_vectors(tx, row)
+            else:
+                await store.store_vector(tx, row, new.embedding, self._model)
         if (stored.visibility, row.visibility) == ("tenant", "private"):
             await self._hide_older(tx, row.memory_id)
         indexed = await store.is_indexed(tx, row.memory_id, self._model)

@@ -175,6 +175,14 @@ WHERE tenant_id = $1 AND user_id = $2 AND namespace = $3 AND key IS NOT NULL AND
     AND superseded_by IS NULL
 LIMIT 1
 
+-- name: memory_fact
+-- One's own current fact without namespace and key that says just this, whichever agent, session or app it belongs to:
+-- its hash begins with $3; $4 is behind all that do.
+SELECT memory_id FROM keeps.memories
+WHERE tenant_id = $1 AND user_id = $2 AND content_hash >= $3 AND content_hash < $4 AND key IS NULL
+    AND deleted_at IS NULL AND superseded_by IS NULL
+LIMIT 1
+
 -- name: memory_get_as_of
 -- One memory as its owner's last event up to $3 told it; nothing where it was not known yet, or is erased.
 SELECT /*:memory memories*/

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from keeps.memories.types import MemoryRow, content_hash
+from keeps.memories.types import MemoryRow, belongs_to, content_hash
 from keeps_client.errors import ConflictError
 from keeps_client.validation import same_json
 
 # What a caller who writes a key or content again may change without making it another truth.
 _ATTRIBUTES = (
+    "kind",
     "tags",
     "metadata",
     "importance",
@@ -26,6 +27,10 @@ _ATTRIBUTES = (
     "agent_id",
     "session_id",
 )
+
+
+RENEWED_AFTER = timedelta(days=1)
+"""The default time to live begins anew with a known text, but not for less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,19 @@ class StoreOlder:
 Outcome = Keep | Replace | StoreOlder
 
 
+def are_apart(stored: MemoryRow, new: MemoryRow, given: frozenset[str]) -> bool:
+    """Return whether two memories without a key are two, though their `content_hash` is the same.
+
+    Those of another agent, session or app are, where the stored hash does not tell (an earlier release made it, or the
+    metadata changed). So is a private memory of what is now given to the whole tenant: its metadata, tags and
+    source were written for its owner alone.
+    """
+    if new.key is not None or new.layer == "knowledge":
+        return False
+    published = "visibility" in given and (stored.visibility, new.visibility) == ("private", "tenant")
+    return published or not same_json(belongs_to(stored), belongs_to(new))
+
+
 def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id: UUID, now: datetime) -> Outcome:
     """Writing `new` where `stored` is current, by key or by content.
 
@@ -61,21 +79,24 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
     over = _is_past(stored.expires_at, now) or _is_past(stored.valid_to, now)
     value = new.value if "value" in given else stored.value
     named = {name: getattr(new, name) for name in _ATTRIBUTES if name in given}
+    if named.get("kind", stored.kind) != stored.kind:
+        named["layer"] = new.layer
     changed: dict[str, Any]
     if same_json((stored.content, stored.value), (new.content, value)) and not over:
         changed = {name: value for name, value in named.items() if not same_json(value, getattr(stored, name))}
-        if {"ttl_days", "expires_at"} & given and new.expires_at != stored.expires_at:
+        if _ends_anew(stored, new, given):
             changed["expires_at"] = new.expires_at
         if "valid_from" not in given and not _is_past(stored.valid_from, now):
             changed["valid_from"] = new.valid_from  # it was to become true later, and is true now
+        if "valid_from" in given and new.valid_from < stored.valid_from:
+            changed["valid_from"] = new.valid_from  # it was true before; that it is true again later says nothing new
         return Replace(_next_version(stored, changed, now), None) if changed else Keep(stored)
     if "valid_from" in given and not over and new.valid_from < stored.valid_from:
         visibility = new.visibility if "visibility" in given else stored.visibility
         return StoreOlder(new.evolve(visibility=visibility, superseded_by=stored.memory_id, valid_to=stored.valid_from))
     changed = {
-        **{name: getattr(new, name) for name in ("content", "content_hash", "valid_from", "value")},
-        # A time to live stays like any other field that is not named; one that is over has done its work.
-        **({"expires_at": new.expires_at} if over or {"ttl_days", "expires_at"} & given else {}),
+        # How long the new truth stays is its own: the time to live of the old one says nothing about it.
+        **{name: getattr(new, name) for name in ("content", "content_hash", "value", "valid_from", "expires_at")},
         **named,
         "valid_to": None,
     }
@@ -116,6 +137,17 @@ def older_copy(stored: MemoryRow, valid_to: datetime, copy_id: UUID, now: dateti
         valid_to=max(ends, stored.valid_from),
         updated_at=now,
     )
+
+
+def _ends_anew(stored: MemoryRow, new: MemoryRow, given: frozenset[str]) -> bool:
+    """Return whether a known text gets the end of the new write: a given one, or that of the installation's default."""
+    if {"ttl_days", "expires_at"} & given:
+        return new.expires_at != stored.expires_at
+    if new.expires_at is None or stored.expires_at is None:
+        return False
+    default = new.expires_at - new.created_at
+    # An end that is nearer to the beginning than the default was given by somebody, and stays.
+    return stored.expires_at - stored.created_at >= default and new.expires_at - stored.expires_at >= RENEWED_AFTER
 
 
 def _same(one: object, other: object) -> bool:

@@ -322,7 +322,7 @@ class MemoryService:
             new.kind != "semantic" and new.agent_id not in (None, scope.agent_id) for new in items
         ):
             raise ForbiddenError(f"this token belongs to agent {scope.agent_id!r}; it cannot write for another")
-        named = [frozenset(new.model_fields_set) for new in items]
+        named = [_given(new) for new in items]
         items = [self._ending(new) for new in items]
 
         def made(new: NewMemory) -> Written:
@@ -343,8 +343,7 @@ class MemoryService:
         ]
 
     def _ending(self, new: NewMemory) -> NewMemory:
-        """A new memory is kept as long as this installation keeps what nobody set an end for; what is there keeps its
-        end."""
+        """Return the memory with the end of this installation's default, where nobody set one."""
         if self._default_ttl_days is None or new.ttl_days is not None or new.expires_at is not None:
             return new
         return new.model_copy(update={"ttl_days": self._default_ttl_days})
@@ -390,6 +389,11 @@ def _alive(row: MemoryRow, now: datetime) -> MemoryRow:
 
 def _text_of(memory: Memory) -> str:
     return embedded_text(memory.kind, memory.content, memory.metadata, memory.trigger_condition, memory.layer)
+
+
+def _given(new: NewMemory) -> frozenset[str]:
+    """Return the fields that a caller gave. None means absent, but for `expires_at`, where it says: without an end."""
+    return frozenset(name for name in new.model_fields_set if name == "expires_at" or getattr(new, name) is not None)
 
 
 def _named(change: MemoryChange) -> dict[str, object]:

@@ -153,6 +153,13 @@ async def said(tx: Tx, namespace: str, content: str) -> UUID | None:
     return None if row is None else row["memory_id"]
 
 
+async def fact(tx: Tx, content_hash: bytes) -> UUID | None:
+    """Return one's own current fact without namespace and key whose hash begins so."""
+    who = tx.scope.tenant_id, tx.scope.user_id
+    row = await tx.fetch_row(QUERIES["memory_fact"], *who, content_hash, content_hash + b"\xff" * 33)
+    return None if row is None else row["memory_id"]
+
+
 async def get_as_of(tx: Tx, memory_id: UUID, as_of: datetime) -> Memory | None:
     """The memory as the last event up to `as_of` told it."""
     row = await tx.fetch_row(QUERIES["memory_get_as_of"], tx.scope.tenant_id, str(memory_id), as_of)

@@ -25,6 +25,9 @@ from keeps_client.models import Memory, NewMemory
 from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visibility
 
 Json = JsonValue
+APP_ID = "app_id"
+"""The metadata that names the app which a memory belongs to; mem0's clients give it."""
+SUFFIX_BYTES = 16
 DEFAULT_LAYER: dict[Kind, Layer] = {"semantic": "long_term", "procedural": "long_term", "episodic": "short_term"}
 
 
@@ -171,10 +174,11 @@ def new_row(new: NewMemory, scope: Scope, memory_id: UUID, now: datetime) -> Mem
 
 
 def content_hash(row: MemoryRow, occurred_at: datetime | None = None) -> bytes:
-    """What makes a memory the same as another of its owner.
+    """Return the identity of a memory without a key among those of its user.
 
-    A fact is its words. A skill also belongs to its agent and trigger. An experience belongs to its agent, session and
-    speaker, and to its moment where that was given: saying "yes" twice is two experiences.
+    A memory is its words, and it belongs to an agent, a session and an app. A skill also belongs to its trigger. An
+    experience also belongs to its speaker, and to its moment where that was given: saying "yes" twice is two
+    experiences. The first 32 bytes are those of the same words of nobody in particular.
     """
     if row.layer == "knowledge":
         return passage_hash(row.content, row.visibility)
@@ -183,11 +187,25 @@ def content_hash(row: MemoryRow, occurred_at: datetime | None = None) -> bytes:
         identity += [row.agent_id, row.role, row.trigger_condition, row.procedure_type]
     if row.kind == "episodic":
         identity += [row.session_id, row.metadata.get("speaker"), occurred_at.isoformat() if occurred_at else None]
-    return _digest(identity)
+    # What agent and session an experience and a skill belong to is part of the words above since the first release.
+    agent_id, session_id, app_id = belongs_to(row)
+    others = {"semantic": (agent_id, session_id, app_id), "procedural": (session_id, app_id), "episodic": (app_id,)}
+    owners = others[row.kind]
+    return _digest(identity) + (b"" if not any(owners) else _digest([*owners])[:SUFFIX_BYTES])
+
+
+def belongs_to(row: MemoryRow) -> tuple[str | None, str | None, Json]:
+    """Return the agent, the session and the app that a memory belongs to."""
+    return row.agent_id, row.session_id, row.metadata.get(APP_ID)
+
+
+def second_hash(row: MemoryRow) -> bytes:
+    """Return the identity of a memory whose `content_hash` another memory of its user has."""
+    return row.content_hash + _digest([*belongs_to(row), row.visibility])[:SUFFIX_BYTES]
 
 
 def fact_hash(content: str) -> bytes:
-    """The same, of a fact that has no key."""
+    """Return the first 32 bytes of `content_hash` of any fact of these words without namespace and key."""
     return _digest(["semantic", None, content])
 
 

@@ -120,16 +120,38 @@ class ProviderService:
         """Load what takes its time at the first question."""
         await self._recall.warm()
 
-    async def forget(self, scope: Scope, key: str) -> list[str]:
-        """Remove a key from every provider beside the database that holds it; which did."""
+    async def forget(self, scope: Scope, key: str) -> tuple[list[str], list[str]]:
+        """Remove a key from every provider beside the database that holds it.
+
+        Returns the providers that removed it, and those that keep it, since they are read-only. Raises
+        UnavailableError, which names the providers that may hold it still, once all others have removed it.
+        """
         others = self._registry.holding(scope, None)
-        removed = await asyncio.gather(
-            *(self._calls.attempt(scope, other, lambda held: held.delete(key)) for other in others)
-        )
-        gone = [other for other, removed_it in zip(others, removed, strict=True) if removed_it]
+        outcomes = await asyncio.gather(*(self._removed(scope, other, key) for other in others), return_exceptions=True)
+        gone = [other for other, outcome in zip(others, outcomes, strict=True) if outcome is True]
         for other in gone:
             await self._log(scope, other, key, "memory.deleted")
-        return gone
+        failed = [other for other, outcome in zip(others, outcomes, strict=True) if isinstance(outcome, BaseException)]
+        if failed:
+            log().warning("provider did not forget", providers=failed)
+            raise UnavailableError(
+                f"{', '.join(failed)} may hold it still and did not delete it; the database forgets nothing before they"
+                " do. Try again; keeps providers names the fault"
+            )
+        return gone, [other for other, outcome in zip(others, outcomes, strict=True) if outcome is None]
+
+    async def _removed(self, scope: Scope, provider_id: str, key: str) -> bool | None:
+        """Return whether a provider removed a key; None where it is read-only and holds the key."""
+
+        async def remove(held: MemoryProvider) -> bool | None:
+            if held.capabilities().read_only:
+                return None if await held.read(key) is not None else False
+            return await held.delete(key)
+
+        try:
+            return await self._calls.call(scope, provider_id, remove)
+        except (NotFoundError, ValidationFailedError):
+            return False  # a key that no entry of theirs can have
 
     async def locate(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None = None, key: str | None = None

@@ -201,7 +201,7 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
             given_hash = row.pop("content_hash", "")
             _check_as(NewMemory, row)
             stored = MemoryRow.of(Memory.model_validate(row))
-            known = isinstance(given_hash, str) and re.fullmatch(r"\\x[0-9a-f]{64}", given_hash)
+            known = isinstance(given_hash, str) and re.fullmatch(r"\\x(?:[0-9a-f]{2}){32,64}", given_hash)
             hashed = bytes.fromhex(given_hash[2:]) if known else content_hash(stored)
             written = memories.written(stored.evolve(content_hash=hashed))
 

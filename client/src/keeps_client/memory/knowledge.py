@@ -38,7 +38,7 @@ class Knowledge(Doing):
             STORE_KNOWLEDGE,
             content=content,
             external_id=external_id,
-            is_public=is_public,
+            is_public=is_public or None,  # what is not given stays as it is stored
             metadata=metadata,
             tags=tags,
             source=source,

@@ -103,8 +103,10 @@ class Memories(Doing):
             "procedure_type": procedure_type,
             "if_version": if_version,
         }
-        # What is stored under a key keeps what nobody names.
+        # What is stored already keeps what nobody names.
         given = {name: value for name, value in named.items() if not is_default(NewMemory, name, value)}
+        if metadata is not None:
+            given["metadata"] = metadata
         return await self._do(REMEMBER, content=content, index=index, **given)
 
     async def remember_many(
@@ -167,14 +169,16 @@ class Memories(Doing):
         namespace: str | None = None,
         key: str | None = None,
         hard: bool = False,
+        if_version: int | None = None,
     ) -> Receipt:
         """Forget by id or by key: hidden at once, restorable for 30 days. `hard` removes it, its older truths, their
-        vectors and the contents of their events now, for good."""
+        vectors and the contents of their events now, for good. Raises ConflictError (`if_version`), and
+        UnavailableError where a provider may hold it still: nothing is forgotten before all can."""
         if memory_id is not None:
-            return await self._do(FORGET_MEMORY, memory_id=memory_id, hard=hard)
+            return await self._do(FORGET_MEMORY, memory_id=memory_id, hard=hard, if_version=if_version)
         if namespace is None or key is None:
             raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
-        return await self._do(FORGET_KEY, namespace=namespace, key=key, hard=hard)
+        return await self._do(FORGET_KEY, namespace=namespace, key=key, hard=hard, if_version=if_version)
 
     async def move_keys(self, namespace: str, key: str, to: str) -> KeysChanged:
         """Give a key, and all keys below it (`key/…`), another place: all of them, with their older truths, or none.

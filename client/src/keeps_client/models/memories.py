@@ -170,7 +170,7 @@ class Receipt(Wire):
     `unchanged`: it was there already. `superseded`: it was stored as an older truth, since a newer one is known.
     `event_id` names the event that records it (None when nothing changed); `indexed` tells whether the vector is
     stored, too: if not, the memory is found by its words until the index catches up. `providers`: of a forgetting,
-    which of them held it.
+    which of them held it; `failed_providers`: which of them hold it still, since they are read-only.
     """
 
     status: ReceiptStatus
@@ -179,6 +179,7 @@ class Receipt(Wire):
     event_id: UUID | None = None
     indexed: bool = False
     providers: tuple[str, ...] = ()
+    failed_providers: tuple[str, ...] = ()
 
 
 def _parsed(filters: object) -> object:
@@ -244,12 +245,14 @@ class ChangedMemory(Wire):
 class ForgottenMemory(Wire):
     memory_id: UUID
     hard: bool = False
+    if_version: ExpectedVersion | None = None
 
 
 class ForgottenKey(Wire):
     namespace: Annotated[Text, Field(min_length=1, max_length=100)]
     key: Annotated[Text, Field(min_length=1, max_length=255)]
     hard: bool = False
+    if_version: ExpectedVersion | None = None
 
 
 class KeysMoved(Wire):

@@ -176,9 +176,13 @@ class KeepsMemoryService(BaseMemoryService):
         found: list[NewMemory] = []
         for each in fields:
             try:
-                found.append(validated(NewMemory, each))
+                new = validated(NewMemory, each)
             except ValidationFailedError as error:
                 self._owners.failed(what, error)
+                continue
+            if not new.metadata.keys() - of_app("").keys():
+                new.model_fields_set.discard("metadata")  # which app it is of, is nothing that the entry gives
+            found.append(new)
         return found
 
     async def _written(self, what: str, user_id: str, work: Any) -> None:
@@ -213,7 +217,8 @@ def _text_of(event: Event) -> str:
 
 def _said(content: types.Content | None) -> str:
     parts = (content.parts if content is not None else None) or []
-    return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
+    text = "\n".join(part.text for part in parts if part.text and not part.thought)
+    return text if text.strip() else ""
 
 
 def _settings(custom: Mapping[str, object] | None) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -18,6 +18,7 @@ from keeps_client.errors import (
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored
 from keeps_client.models.recall import WEAK_RELEVANCE
+from keeps_client.validation import given
 
 
 class KeepsTools:
@@ -48,10 +49,11 @@ class KeepsTools:
         key: str,
         tool_context: ToolContext,
         tags: list[str] | None = None,
-        importance: float = 0.5,
+        importance: float | None = None,
         ttl_days: float | None = None,
     ) -> str:
-        """Remember something about the user for later conversations. The same namespace and key again replaces it.
+        """Remember something about the user for later conversations. The same namespace and key again replaces it;
+        tags and importance that are left out stay.
 
         Args:
           content: What to remember, as a sentence.
@@ -59,20 +61,20 @@ class KeepsTools:
           key: A short name within the category, such as citation_style.
           tags: Words to find it by.
           importance: From 0.0 to 1.0; what must never be forgotten is 0.9 or more.
-          ttl_days: After so many days it is forgotten; leave it out to keep it.
+          ttl_days: After so many days it is forgotten; leave it out, or give 0, to keep it.
         """
         app = tool_context.session.app_name
 
         async def store(memory: Memory) -> str:
-            receipt = await memory.remember(
-                content,
-                namespace=namespace_of(app, namespace),
-                key=key,
-                tags=tags or (),
-                importance=importance,
-                ttl_days=ttl_days,
-                metadata={**of_app(app), "namespace": namespace},
-            )
+            fields = {
+                "namespace": namespace_of(app, namespace),
+                "key": key,
+                "metadata": {**of_app(app), "namespace": namespace},
+                **given(tags=tags or None, importance=importance),
+                # None says: without an end, also where the text is known and had one.
+                **({"ttl_days": ttl_days} if ttl_days else {"expires_at": None}),
+            }
+            (receipt,) = await memory.remember_many([{"content": content, **fields}], index="now")
             done = {"created": "Stored", "updated": "Replaced", "unchanged": "Known already"}
             return f"{done.get(receipt.status, 'Stored')}: {namespace}/{key} (id {receipt.memory_id})."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -201,13 +202,18 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         content: Annotated[str | None, Field(min_length=1)] = None,
         tags: list[str] | None = None,
         importance: Annotated[float | None, Field(ge=0, le=1)] = None,
-        if_version: Annotated[int | None, Field(ge=1, description="Only if it still has this version")] = None,
+        ttl_days: float | None = None,
+        if_version: Annotated[int | None, Field(ge=1, description="Only if this is stored")] = None,
     ) -> Annotated[CallToolResult, Done]:
-        """Correct a memory; what it said before stays in its history."""
+        """Correct a memory; its history stays. ttl_days 0: keep for good."""
         changes = {"content": content, "tags": tags, "importance": importance}
         given: dict[str, Any] = {each: value for each, value in changes.items() if value is not None}
+        if ttl_days is not None:
+            if not 0 <= ttl_days <= 36_500:
+                raise ToolError("ttl_days must be 0 to 36500.")
+            given["expires_at"] = datetime.now(UTC) + timedelta(days=ttl_days) if ttl_days else None
         if not given:
-            raise ToolError("Nothing to change: give content, tags or importance.")
+            raise ToolError("Nothing to change: give content, tags, importance or ttl_days.")
         done = await memory_of().update(_id(memory_id), if_version=if_version, **given)
         version = done.memory.version if done.memory else None
         return answer(Done(status=done.status, id=str(done.memory_id), version=version))
@@ -226,10 +232,10 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
     async def forget(
         memory_id: MemoryId,
         may: Confirmed,
-        hard: Annotated[bool, Field(description="For good; else it can be restored for 30 days")] = False,
+        hard: Annotated[bool, Field(description="For good; else restorable for 30 days")] = False,
         confirm: Annotated[str | None, Field(description="With hard: memory_id again")] = None,  # noqa: ARG001  confirmed has it
     ) -> Annotated[CallToolResult, Done]:
-        """Forget one memory by its id. A person is asked first where hard."""
+        """Forget one memory. A person is asked first where hard."""
         if not may.remove_for_good:
             if isinstance(may, Repeated):
                 raise ToolError(
@@ -250,7 +256,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         budget_tokens: Annotated[int, Field(ge=100, le=8_000)] = MOST_TOKENS - 200,
         timezone: Annotated[str | None, Field(description="Such as Europe/Rome")] = None,
     ) -> Annotated[CallToolResult, Built]:
-        """What an answer needs to know, from all layers of memory, as text for a prompt."""
+        """What an answer needs to know, from all layers, as text for a prompt."""
         built = await memory_of().context(query, session_id=session_id, budget_tokens=budget_tokens, timezone=timezone)
         return answer(Built(text=start_of(built.text, budget_tokens + 100), tokens=built.tokens))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from keeps.integrations.mem0.shapes import (
     Changing,
     NotSupportedError,
     Outcome,
+    Said,
     Searching,
     added,
     end_of,
@@ -30,8 +32,9 @@ from keeps.integrations.mem0.shapes import (
     shown,
 )
 from keeps.scope import Scope
+from keeps_client.checked import validated
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
-from keeps_client.models import Filters, Memory, Receipt
+from keeps_client.models import Filters, Memory, NewMemory, Receipt
 from keeps_client.models.common import MAX_LIMIT
 
 _EVENTS = ("mem0", "events")
@@ -71,19 +74,7 @@ class Calls:
         at, ends = moment(body.timestamp), None if body.expiration_date is None else end_of(body.expiration_date)
         if not body.infer:
             return await memory.remember_many(
-                [
-                    {
-                        "content": each.text(),
-                        "role": each.role,
-                        "metadata": metadata | ({"speaker": each.name} if each.name else {}),
-                        "agent_id": agent,
-                        "session_id": names.get("run_id"),
-                        "tags": body.categories or [],
-                        "valid_from": at,
-                        "expires_at": ends,
-                    }
-                    for each in said
-                ]
+                [_verbatim(each, body, metadata, agent, names.get("run_id"), at, ends) for each in said]
             )
         messages = [
             {"role": each.role, "content": each.text(), "speaker": each.name, "occurred_at": at} for each in said
@@ -329,6 +320,32 @@ class Calls:
         if found.user_id != self._caller.user_id and not self._caller.any_user:
             raise NotFoundError(f"no memory {memory_id!r} that you may change")
         return found
+
+
+def _verbatim(
+    said: Said,
+    body: Adding,
+    metadata: Mapping[str, Any],
+    agent_id: str | None,
+    run_id: str | None,
+    at: datetime | None,
+    ends: datetime | None,
+) -> NewMemory:
+    """Return a message as a memory that names only what the call gives: a known text keeps the rest."""
+    fields: dict[str, Any] = {
+        "content": said.text(),
+        "role": said.role,
+        "metadata": {**metadata, **({"speaker": said.name} if said.name else {})},
+        "agent_id": agent_id,
+        "session_id": run_id,
+        "tags": body.categories,
+        "valid_from": at,
+        "expires_at": ends,
+    }
+    new = validated(NewMemory, {name: value for name, value in fields.items() if value is not None})
+    if not body.metadata and not said.name:
+        new.model_fields_set.discard("metadata")  # whose app it is, is no metadata that the call gives
+    return new
 
 
 def _ids(filters: Mapping[str, Any] | None) -> dict[str, str]:

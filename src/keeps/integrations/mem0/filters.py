@@ -12,10 +12,11 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from keeps.memories.types import APP_ID
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Filters
 
-APP = "app_id"
+APP = APP_ID
 """The key of a memory's metadata that says which app it is of: Keeps has no such column."""
 _COLUMNS = {"user_id": "user_id", "agent_id": "agent_id", "run_id": "session_id", "app_id": f"metadata.{APP}"}
 _TIMES = {

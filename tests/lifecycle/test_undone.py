@@ -1,0 +1,61 @@
+"""What somebody undid is not done again, by any job."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from keeps.engine import Keeps
+from keeps.scope import Scope
+from tests.lifecycle.conftest import MovingClock
+
+DECISION = "ok team voted, we stay on the monolith and split out billing only"
+
+
+@pytest.mark.meaning
+async def test_decay_promotes_nothing_whose_promotion_was_undone(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    allergy = await alice.remember("My daughter Mia is allergic to peanuts.", kind="episodic", role="user")
+    clock.forward(hours=2)
+    done = await living.lifecycle.run(tenant, "promotion")
+    assert (await alice.get(allergy.memory_id)).layer == "long_term"
+    await alice.undo(done.operation_id)
+    for days in (1, 20, 40):
+        clock.forward(days=days)
+        for job in ("promotion", "sessions", "decay"):
+            await living.lifecycle.run(tenant, job)
+        assert (await alice.get(allergy.memory_id)).layer == "short_term"
+
+
+@pytest.mark.meaning
+async def test_promotion_promotes_nothing_that_decay_promoted_and_somebody_took_back(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    decided = await alice.remember(DECISION, kind="episodic", role="user")
+    clock.forward(days=20)
+    done = await living.lifecycle.run(tenant, "decay")
+    assert done.counts == {"promoted": 1}
+    await alice.undo(done.operation_id)
+    await alice.update(decided.memory_id, importance=0.95)
+    await living.lifecycle.run(tenant, "promotion")
+    assert (await alice.get(decided.memory_id)).layer == "short_term"
+
+
+async def test_a_summary_that_was_taken_back_is_not_written_again(
+    living: Keeps, clock: MovingClock, tenant: str
+) -> None:
+    agent = living.memory(Scope(tenant, "alice", "gardener"))
+    for day in range(6):
+        await agent.remember(f"Watered bed {day}.", kind="episodic", content_type="daily_log")
+    clock.forward(days=20)
+    await living.lifecycle.run(tenant, "decay")
+    done = await living.lifecycle.run(tenant, "consolidation")
+    assert done.counts == {"summarised": 1}
+    await agent.undo(done.operation_id)
+    clock.now += timedelta(days=7)
+    await living.lifecycle.run(tenant, "consolidation")
+    assert not (await agent.list(filters={"content_type": {"eq": "summary"}})).items
