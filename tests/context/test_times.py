@@ -72,7 +72,9 @@ def test_day_of_clock_change_has_its_own_length(day: str, since: str, hours: int
     assert span[1] - span[0] == timedelta(hours=hours)
 
 
-@pytest.mark.parametrize("name", ["Foo", "Europe", "../etc/passwd", "+25:00", "", "Europe/Berlin\n", "localtime", "posix/UTC"])
+@pytest.mark.parametrize(
+    "name", ["Foo", "Europe", "../etc/passwd", "+25:00", "", "Europe/Berlin\n", "localtime", "posix/UTC"]
+)
 def test_unknown_zone_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="unknown time zone"):
         zone_of(name)

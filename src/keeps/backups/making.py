@@ -232,31 +232,39 @@ def _shipped(folder: BackupFolder, spool: int, name: str, owner: int, there: set
     return new
 
 
-class Shipper:
-    """Takes the log to the backups for as long as a process serves. What fails is tried again, and said once."""
+class ShippedServer:
+    """An open home whose log goes to its backups: while it is open, and the rest of it after its server has stopped.
+
+    A failure is logged once; the log waits in the home until shipping works.
+    """
 
     def __init__(self, server: EmbeddedPostgres) -> None:
-        self._server = server
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
+        self.server = server
+        self._failure = ""
         self._task = asyncio.create_task(self._run())
 
+    @classmethod
+    async def open(cls, home: Path) -> ShippedServer:
+        return cls(await EmbeddedPostgres.open(home))
+
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        await self.server.close()
+        await self._ship()
 
     async def _run(self) -> None:
-        failed = ""
         while True:
-            try:
-                await ship(self._server)
-                failed = ""
-            except (KeepsError, OSError) as error:
-                said = str(error)
-                if said != failed:
-                    log().error("the log cannot be taken to the backups; it waits in the home", error=said)
-                failed = said
+            await self._ship()
             await asyncio.sleep(SHIP_SECONDS)
+
+    async def _ship(self) -> None:
+        try:
+            await ship(self.server)
+            self._failure = ""
+        except (KeepsError, OSError) as error:
+            failure = str(error)
+            if failure != self._failure:
+                log().error("the log cannot be taken to the backups; it waits in the home", error=failure)
+            self._failure = failure

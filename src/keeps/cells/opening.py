@@ -5,11 +5,10 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from keeps.backups.making import Shipper
+from keeps.backups.making import ShippedServer
 from keeps.databases.sealing import KeyRing, Sealed
 from keeps.db.cell import Cell
 from keeps.db.cells import CellAddress
-from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
 from keeps.db.probe import probe
 from keeps.events.store import QUERIES as EVENTS
@@ -30,11 +29,9 @@ class CellOpener:
         async with AsyncExitStack() as stack:
             server = None
             if where.startswith("/"):
-                server = await EmbeddedPostgres.open(Path(where))
-                stack.push_async_callback(server.close)
-                shipper = Shipper(server)
-                shipper.start()
-                stack.push_async_callback(shipper.close)
+                shipped = await ShippedServer.open(Path(where))
+                stack.push_async_callback(shipped.close)
+                server = shipped.server
             pool = await open_pool(server.app_url if server else where, size=self._pool_size)
             cell = Cell(address.name, pool, server)
             stack.push_async_callback(cell.close)
