@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
 from pydantic import BaseModel
 
 from keeps import __version__
@@ -34,6 +35,7 @@ FULL_AGAIN = timedelta(days=7)
 """After so long a backup is a full one, so that no chain gets long."""
 SHIP_SECONDS = 20.0
 MOST_BYTES = 64 << 20
+SHIP_FAILURE = "backup-failure.json"
 
 
 class Plan(BaseModel):
@@ -232,6 +234,33 @@ def _shipped(folder: BackupFolder, spool: int, name: str, owner: int, there: set
     return new
 
 
+class ShipFailure(BaseModel):
+    """Why a process cannot take the log to the backups, for `keeps doctor`, which may be allowed more than that one."""
+
+    pid: int
+    error: str
+
+    @staticmethod
+    def of(home: Path) -> ShipFailure | None:
+        """The last failure of a process that still runs."""
+        try:
+            failure = ShipFailure.model_validate_json((home / SHIP_FAILURE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return failure if psutil.pid_exists(failure.pid) else None
+
+    def write(self, home: Path) -> None:
+        with contextlib.suppress(OSError):
+            (home / SHIP_FAILURE).write_text(self.model_dump_json() + "\n", encoding="utf-8")
+
+    @staticmethod
+    def clear(home: Path) -> None:
+        """Remove what this process, or one that has ended, wrote."""
+        failure = ShipFailure.of(home)
+        if failure is None or failure.pid == os.getpid():
+            (home / SHIP_FAILURE).unlink(missing_ok=True)
+
+
 class ShippedServer:
     """An open home whose log goes to its backups: while it is open, and the rest of it after its server has stopped.
 
@@ -262,9 +291,11 @@ class ShippedServer:
     async def _ship(self) -> None:
         try:
             await ship(self.server)
+            ShipFailure.clear(self.server.home)
             self._failure = ""
         except (KeepsError, OSError) as error:
             failure = str(error)
             if failure != self._failure:
                 log().error("the log cannot be taken to the backups; it waits in the home", error=failure)
+            ShipFailure(pid=os.getpid(), error=failure).write(self.server.home)
             self._failure = failure
