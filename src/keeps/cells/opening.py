@@ -14,12 +14,14 @@ from keeps.db.probe import probe
 from keeps.events.store import QUERIES as EVENTS
 from keeps.settings import Settings
 
+ADD_AGAIN = "give its address again: keeps cells add NAME seals it under a new key"
+
 
 class CellOpener:
     """Opens cells, each after the same proof as the first: it keeps tenants apart, or is not used."""
 
     def __init__(self, settings: Settings) -> None:
-        self._ring = KeyRing(settings.secret_keys)
+        self._ring = KeyRing(settings.secret_keys, ADD_AGAIN)
         self._pool_size = settings.pool_size
         self._stack = AsyncExitStack()
 
