@@ -24,8 +24,8 @@ RERANKERS = ("none", "local", "onnx:FOLDER", "hub:NAME")
 AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 OTHER_VARIABLES = frozenset(
-    "url token tenant_id user_id agent_id config admin_url owner_password app_password test_examples test_statements"
-    " database_to_ask cell_admins test_cells".split()
+    "url token tenant_id user_id agent_id config admin_url owner_password app_password"
+    " database_to_ask cell_admins".split()
 )
 """What else is read from the environment, by the client, the commands and the tests."""
 ABOUT = {
@@ -256,8 +256,10 @@ def _check_names(environment: Mapping[str, str], file: Mapping[str, object], pat
     others = known | OTHER_VARIABLES
     for variable in environment:
         name = variable.removeprefix("KEEPS_").lower()
-        if variable.startswith("KEEPS_") and name not in others and (meant := _meant(name, others, "KEEPS_")):
-            raise ValidationFailedError(f"{variable} is no setting{meant}")
+        if variable.startswith("KEEPS_") and name not in others and not variable.startswith("KEEPS_TEST_"):
+            raise ValidationFailedError(
+                f"{variable} is no setting{_meant(name, others, 'KEEPS_') or '; names with KEEPS_ are those of Keeps'}"
+            )
 
 
 def _meant(name: str, known: set[str], prefix: str = "") -> str:

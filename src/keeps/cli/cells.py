@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from keeps.cli.administration import tenants_app
-from keeps.cli.context import DatabaseUrl, Home, Json, err, out, print_json, run
+from keeps.cli.context import DatabaseUrl, Home, Json, check_home, err, out, print_json, run
 from keeps_client.errors import KeepsError, ValidationFailedError
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ async def _cells(
         if not equals or not url.startswith(("postgresql://", "postgres://")):
             raise ValidationFailedError("--admin takes NAME=postgresql://postgres:…@host/database")
         known[name] = url
+    check_home(home, database_url)
     settings = load_settings(home=home, database_url=database_url)
     async with await open_keeps(settings) as keeps:
         yield CellService(keeps, settings, known)

@@ -53,7 +53,7 @@ def worker(
         from keeps.telemetry.logs import configure_logs
 
         configure_logs("info")
-        async with Target(home, database_url).open() as keeps:
+        async with Target(home, database_url, may_make=True).open() as keeps:
             chosen = keeps.worker
             chosen.at_once = at_once
             err.print(f"[bold green]Keeps works[/] on due jobs, {at_once} at once; Ctrl-C ends")
