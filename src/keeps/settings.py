@@ -70,7 +70,7 @@ ABOUT = {
     "webhooks_allow_private": "`true` lets [webhooks](../events.md) reach private addresses",
     "timezone": "where users live if a call does not say: an IANA name such as `Europe/Berlin`"
     " ([time zones](../context.md#time-zones))",
-    "log_level": "`debug` logs each request",
+    "log_level": "`info` logs each request with its caller, `debug` also those for `/health`, `/ready` and `/metrics`",
     "url": "the server that the SDK and the commands talk to (`--url`)",
     "token": "the token or key for it (`--token`)",
     "tenant_id": "who acts, for the SDK and the commands (`--tenant`)",
