@@ -138,7 +138,8 @@ def metrics() -> Iterator[str]:
         for collector in list(registry._collector_to_names):  # noqa: SLF001
             for metric in _described(collector):
                 labels = ", ".join(getattr(collector, "_labelnames", ()))
-                found[metric.name] = f"| `{metric.name}` | {metric.type} | {labels} | {metric.documentation} |"
+                name = metric.name + ("_total" if metric.type == "counter" else "")
+                found[metric.name] = f"| `{name}` | {metric.type} | {labels} | {metric.documentation} |"
     yield from (found[name] for name in sorted(found))
 
 

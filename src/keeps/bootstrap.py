@@ -15,7 +15,7 @@ from keeps.ai.counted import CountedChat, CountedEmbedder, CountedReranker
 from keeps.ai.embedder import Embedder
 from keeps.ai.reranker import Reranker
 from keeps.ai.tokens import choose_counter
-from keeps.backups.making import Shipper
+from keeps.backups.making import ShippedServer
 from keeps.cache.redis import RedisCache
 from keeps.cells.opening import CellOpener
 from keeps.clock import Clock, utc_now
@@ -28,7 +28,6 @@ from keeps.databases.runner import Runner
 from keeps.databases.sealing import KeyRing
 from keeps.databases.service import DatabaseService
 from keeps.databases.targets import Reach
-from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import lazy_pool, open_pool
 from keeps.db.probe import probe
 from keeps.db.session import Database
@@ -108,10 +107,9 @@ async def open_keeps(
             return part
 
         url = settings.database_url
-        server = opened(await EmbeddedPostgres.open(settings.home)) if url is None else None
+        server = opened(await ShippedServer.open(settings.home)).server if url is None else None
         if server is not None:
             url = server.app_url
-            opened(Shipper(server)).start()
         pool = await open_pool(str(url), size=settings.pool_size)
         direct = lazy_pool(settings.worker_database_url, size=1) if settings.worker_database_url else None
         standbys = [lazy_pool(each, size=settings.pool_size) for each in settings.read_database_url]

@@ -24,8 +24,8 @@ RERANKERS = ("none", "local", "onnx:FOLDER", "hub:NAME")
 AuthMode = Literal["none", "jwt", "keys", "jwt+keys"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 OTHER_VARIABLES = frozenset(
-    "url token tenant_id user_id agent_id config admin_url owner_password app_password test_examples test_statements"
-    " database_to_ask cell_admins test_cells".split()
+    "url token tenant_id user_id agent_id config admin_url owner_password app_password"
+    " database_to_ask cell_admins".split()
 )
 """What else is read from the environment, by the client, the commands and the tests."""
 ABOUT = {
@@ -70,7 +70,7 @@ ABOUT = {
     "webhooks_allow_private": "`true` lets [webhooks](../events.md) reach private addresses",
     "timezone": "where users live if a call does not say: an IANA name such as `Europe/Berlin`"
     " ([time zones](../context.md#time-zones))",
-    "log_level": "`debug` logs each request",
+    "log_level": "`info` logs each request with its caller, `debug` also those for `/health`, `/ready` and `/metrics`",
     "url": "the server that the SDK and the commands talk to (`--url`)",
     "token": "the token or key for it (`--token`)",
     "tenant_id": "who acts, for the SDK and the commands (`--tenant`)",
@@ -256,8 +256,10 @@ def _check_names(environment: Mapping[str, str], file: Mapping[str, object], pat
     others = known | OTHER_VARIABLES
     for variable in environment:
         name = variable.removeprefix("KEEPS_").lower()
-        if variable.startswith("KEEPS_") and name not in others and (meant := _meant(name, others, "KEEPS_")):
-            raise ValidationFailedError(f"{variable} is no setting{meant}")
+        if variable.startswith("KEEPS_") and name not in others and not variable.startswith("KEEPS_TEST_"):
+            raise ValidationFailedError(
+                f"{variable} is no setting{_meant(name, others, 'KEEPS_') or '; names with KEEPS_ are those of Keeps'}"
+            )
 
 
 def _meant(name: str, known: set[str], prefix: str = "") -> str:

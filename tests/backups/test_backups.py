@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from keeps.backups import making
 from keeps.backups.folder import SEGMENT, BackupFolder
 from keeps.backups.making import create, plan_of, set_up, ship
 from keeps.backups.restoring import restore, verify
 from keeps.bootstrap import open_keeps
 from keeps.cli.backups import opening
 from keeps.clock import utc_now
-from keeps.db.embedded import EmbeddedPostgres
+from keeps.db.embedded import EmbeddedPostgres, archiving, inspect_home
 from keeps.db.embedded.archiving import SPOOL
 from keeps.engine import Keeps
 from keeps.scope import Scope
@@ -124,6 +125,46 @@ async def test_a_moment_comes_back_and_the_erased_do_not(
         await restore(backups, new_home("y"), opening, at=utc_now() + timedelta(days=1))
     with pytest.raises(NotFoundError):
         await restore(backups, new_home("z"), opening, name="20000101T000000Z")
+
+
+async def test_first_segment_is_shipped_soon_after_each_start(
+    tmp_path: Path, made_home: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpointer sleeps for `checkpoint_timeout` after a start unless it is woken."""
+    monkeypatch.setattr(archiving, "ARCHIVE_SECONDS", 1)
+    monkeypatch.setattr(making, "SHIP_SECONDS", 0.05)
+    home, folder = made_home("soon"), tmp_path / "backups"
+    set_up(home, folder, None, utc_now())
+    async with await open_keeps(Settings(home=home, embedder="none")) as keeps:
+        await keeps.memory(Scope("acme", "alice")).remember("First.")
+        await until(plan_of(home).opened().segments, "the first segment is in the folder")
+        server = keeps.database.main.server
+        assert server is not None
+        pid = inspect_home(home).running_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await server.revive()
+        before = len(plan_of(home).opened().segments())
+        await keeps.memory(Scope("acme", "alice")).remember("Second.")
+        await until(lambda: len(plan_of(home).opened().segments()) > before, "another one after a crash")
+
+
+async def test_rest_of_the_log_is_shipped_at_the_end(
+    new_home: Callable[..., Path], tmp_path: Path, made_home: Callable[[str], Path]
+) -> None:
+    home, folder = made_home("end"), tmp_path / "backups"
+    set_up(home, folder, None, utc_now())
+    async with await EmbeddedPostgres.open(home) as server:
+        await create(server, utc_now)
+    async with await open_keeps(Settings(home=home, embedder="none")) as keeps:
+        await keeps.memory(Scope("acme", "alice")).remember("Just before the end.")
+    restored = new_home("from-end")
+    await restore(plan_of(home).opened(), restored, opening)
+    assert await contents(restored, "acme", "alice") == {"Just before the end."}
+
+
+def test_at_most_a_minute_waits() -> None:
+    assert archiving.ARCHIVE_SECONDS + making.SHIP_SECONDS < 60
 
 
 async def test_old_ones_go_with_the_log_that_only_they_needed(

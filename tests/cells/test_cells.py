@@ -16,13 +16,17 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+import structlog
 
 from keeps.access import store
 from keeps.access.keys import hash_of
 from keeps.bootstrap import open_keeps
 from keeps.cells.moving import Progress, Step
+from keeps.cells.opening import CellOpener
 from keeps.cells.service import CellService
 from keeps.cells.store import QUERIES
+from keeps.db import cells as cells_module
+from keeps.db.cells import Cells
 from keeps.db.embedded import EmbeddedPostgres, inspect_home
 from keeps.db.embedded.binaries import installed_binaries
 from keeps.db.embedded.server import SETTINGS
@@ -745,6 +749,42 @@ def _move_by_commands(cli: Cli, second: Path) -> None:
     cli("cells", "remove", "eu")
     assert [each["name"] for each in cli.json("cells", "list")] == ["main"]
     assert "Leeds" in cli("recall", "Leeds", "--tenant", "acme").stdout
+
+
+def test_lost_key_is_replaced_by_adding_a_cell_again(made_home: Callable[[str], Path]) -> None:
+    cli, second, third = Cli(made_home("first")), made_home("second"), made_home("third")
+    cli.environment |= {"KEEPS_SECRET_KEYS": SECRET_KEY}
+    with kept_running(cli.home), kept_running(second), kept_running(third):
+        cli("remember", "Alice lives in Leeds.", "--tenant", "acme")
+        cli("cells", "add", "eu", "--folder", str(second), "--weight", "0")
+        cli("cells", "add", "us", "--folder", str(third), "--weight", "0")
+        cli("tenants", "move", "acme", "--to", "eu")
+        cli.environment |= {"KEEPS_SECRET_KEYS": "another key of at least 32 characters"}
+        assert "keeps cells add NAME" in " ".join(cli("cells", "list", code=1).stdout.split())
+        assert "How many are there is not known" in cli("cells", "drain", "eu").stdout
+        assert "has 1 tenants in the cell eu" in cli("cells", "remove", "eu", code=1).stderr
+        cli("cells", "drain", "eu", "--move", code=1)
+        cli("cells", "remove", "us")
+        assert "1 tenants, weight 1" in cli("cells", "add", "eu", "--folder", str(second)).stdout
+        assert "Leeds" in cli("recall", "Leeds", "--tenant", "acme").stdout
+        cli("cells", "drain", "eu", "--move")
+        cli("cells", "remove", "eu")
+        assert [each["name"] for each in cli.json("cells", "list")] == ["main"]
+
+
+async def test_reason_of_a_closed_cell_is_logged_once(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    without = CellOpener(load_settings(given={"KEEPS_SECRET_KEYS": "another key of at least 32 characters"}))
+    closed = Cells(two.keeps.database.main, without)
+    capture = structlog.testing.LogCapture()
+    logger = structlog.make_filtering_bound_logger(0)
+    monkeypatch.setattr(
+        cells_module, "log", lambda: structlog.wrap_logger(None, processors=[capture], wrapper_class=logger)
+    )
+    for _ in range(3):
+        assert [each.name for each in await closed.all()] == ["main"]
+    (line,) = capture.entries
+    assert (line["event"], line["cell"]) == ("a cell cannot be opened", "second")
+    assert "is not in KEEPS_SECRET_KEYS" in line["reason"]
 
 
 async def test_a_move_that_was_killed_does_not_keep_the_log_for_ever(

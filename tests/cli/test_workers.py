@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -52,13 +53,14 @@ async def until_there_are(served: Served, count: int, *, but: int | None = None)
 async def counted(session: aiohttp.ClientSession, url: str) -> float:
     async with session.get(f"{url}/metrics") as answer:
         text = await answer.text()
-    found = re.findall(r'^http_requests_total\{method="GET",route="/v1/memories",status="200"\} (\S+)$', text, re.M)
+    series = r'^keeps_http_requests_total\{method="GET",route="/v1/memories",status="200"\} (\S+)$'
+    found = re.findall(series, text, re.MULTILINE)
     assert len(found) <= 1, "one series, however many workers"
     return float(found[0]) if found else 0.0
 
 
 def test_the_banner_says_how_many(served: Served) -> None:
-    assert "workers   2" in served.banner
+    assert json.loads(served.banner.splitlines()[-1])["workers"] == 2
 
 
 async def test_what_both_counted_is_one_number(served: Served) -> None:
@@ -151,3 +153,13 @@ async def test_replacing_the_workers_refuses_no_request(served: Served) -> None:
     await asyncio.gather(*askers)
     assert set(statuses) == {200}
     assert len(statuses) > 20
+
+
+def test_stream_of_a_program_is_json_alone(made_home: Callable[..., Path]) -> None:
+    cli = Cli(made_home("json"))
+    service = Served(cli)
+    service.process.terminate()
+    assert service.process.stderr is not None
+    lines = [json.loads(line) for line in (service.banner + service.process.stderr.read()).splitlines()]
+    service.stop()
+    assert lines[0]["event"].startswith("Keeps serves http://127.0.0.1:")

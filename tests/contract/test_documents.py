@@ -370,12 +370,12 @@ async def test_the_shape_of_vector_stores(memory: Any, tenant: str) -> None:
 async def test_what_is_measured_of_documents(keeps: Keeps, tenant: str) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     labels = {"format": "markdown", "outcome": "created"}
-    before = keeps.metrics.registry.get_sample_value("memory_documents_total", labels) or 0
+    before = keeps.metrics.registry.get_sample_value("keeps_memory_documents_total", labels) or 0
     await memory.add_document("# One\n\nA text.\n")
     with pytest.raises(ValidationFailedError):
         await memory.add_document(data=b"%PDF-1.7 broken", name="broken.pdf")
     value = keeps.metrics.registry.get_sample_value
-    assert value("memory_documents_total", labels) == before + 1
-    assert (value("memory_documents_total", {"format": "pdf", "outcome": "refused"}) or 0) >= 1
-    assert (value("memory_document_parse_seconds_count", {"format": "pdf"}) or 0) >= 1
-    assert (value("memory_document_passages_total", {"outcome": "stored"}) or 0) >= 1
+    assert value("keeps_memory_documents_total", labels) == before + 1
+    assert (value("keeps_memory_documents_total", {"format": "pdf", "outcome": "refused"}) or 0) >= 1
+    assert (value("keeps_memory_document_parse_seconds_count", {"format": "pdf"}) or 0) >= 1
+    assert (value("keeps_memory_document_passages_total", {"outcome": "stored"}) or 0) >= 1

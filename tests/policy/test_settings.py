@@ -23,7 +23,9 @@ def test_a_name_in_the_file_that_is_no_setting_is_refused(tmp_path: Path) -> Non
 def test_a_mistyped_variable_is_refused_and_one_of_others_is_not(tmp_path: Path) -> None:
     with pytest.raises(ValidationFailedError, match="did you mean KEEPS_DATABASE_URL"):
         load_settings({"KEEPS_DATABSE_URL": "postgresql://host/keeps"}, home=tmp_path)
-    assert load_settings({"KEEPS_BAKERY": "rye", "KEEPS_TOKEN": "t", "KEEPS_URL": "u"}, home=tmp_path).port == 8765
+    with pytest.raises(ValidationFailedError, match="KEEPS_BAKERY is no setting"):
+        load_settings({"KEEPS_BAKERY": "rye"}, home=tmp_path)
+    assert load_settings({"KEEPS_TOKEN": "t", "KEEPS_URL": "u"}, home=tmp_path).port == 8765
 
 
 def test_unknown_time_zone_is_refused(tmp_path: Path) -> None:

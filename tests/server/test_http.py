@@ -260,12 +260,12 @@ async def test_metrics_count_and_name_no_one(http: Any, tenant: str) -> None:
     async with http.get("/metrics") as answer:
         text = (await answer.read()).decode()
     for wanted in (
-        'memory_operations_total{kind="memory",operation="remember",success="true"}',
-        "memory_retrieval_seconds_count",
-        "memory_storage_bytes ",
-        'http_requests_total{method="GET",route="/v1/memory/plans/{plan_id}",status="404"}',
-        'db_pool_connections{state="size"}',
-        "memory_index_pending",
+        'keeps_memory_operations_total{kind="memory",operation="remember",success="true"}',
+        "keeps_memory_retrieval_seconds_count",
+        "keeps_memory_storage_bytes ",
+        'keeps_http_requests_total{method="GET",route="/v1/memory/plans/{plan_id}",status="404"}',
+        'keeps_db_pool_connections{state="size"}',
+        "keeps_memory_index_pending",
     ):
         assert wanted in text, wanted
     for never in (tenant, "alice", "secret", "no-such-plan"):

@@ -61,21 +61,21 @@ def value(keeps: Keeps, name: str, **labels: str) -> float:
 async def test_contexts_caches_and_embeddings(engine: Keeps, tenant: str) -> None:
     alice = engine.memory(Scope(tenant, "alice"))
     await alice.remember("Alice works for Nordwind in Oslo.")
-    assert value(engine, "embedding_seconds_count", kind="stored") == 1
+    assert value(engine, "keeps_embedding_seconds_count", kind="stored") == 1
     first = await alice.context("Where does Alice work?")
-    assert value(engine, "memory_cache_requests_total", cache="answers", result="hit") == 0
+    assert value(engine, "keeps_memory_cache_requests_total", cache="answers", result="hit") == 0
     await alice.context("Where does Alice work?")
-    assert value(engine, "memory_cache_requests_total", cache="answers", result="hit") > 0
-    assert value(engine, "memory_context_seconds_count") == 2
-    assert value(engine, "memory_context_tokens_sum") == 2 * first.tokens
+    assert value(engine, "keeps_memory_cache_requests_total", cache="answers", result="hit") > 0
+    assert value(engine, "keeps_memory_context_seconds_count") == 2
+    assert value(engine, "keeps_memory_context_tokens_sum") == 2 * first.tokens
     assert {
-        each.name: value(engine, "memory_context_sections_total", section=each.name) for each in first.sections
+        each.name: value(engine, "keeps_memory_context_sections_total", section=each.name) for each in first.sections
     } == {each.name: 2 for each in first.sections}
-    assert value(engine, "memory_context_degraded_total") == 0
-    assert value(engine, "embedding_queue_texts", kind="question") == 0
+    assert value(engine, "keeps_memory_context_degraded_total") == 0
+    assert value(engine, "keeps_embedding_queue_texts", kind="question") == 0
     await alice.store_exchange(SAID, session_id="s1")
     assert await alice.session_notes("s1") is not None
-    assert value(engine, "memory_cache_requests_total", cache="notes", result="hit") == 1
+    assert value(engine, "keeps_memory_cache_requests_total", cache="notes", result="hit") == 1
 
 
 async def test_jobs_and_the_llm(
@@ -87,16 +87,16 @@ async def test_jobs_and_the_llm(
     clock.forward(hours=2)
     script.answers = [{"facts": [], "summary": "They grew up in Whitby."}]
     await engine.lifecycle.run(tenant, "sessions")
-    assert value(engine, "llm_calls_total", job="sessions", success="true") == 1
-    assert value(engine, "llm_tokens_total", job="sessions") == 100
+    assert value(engine, "keeps_llm_calls_total", job="sessions", success="true") == 1
+    assert value(engine, "keeps_llm_tokens_total", job="sessions") == 100
     assert (await alice.insights()).llm_tokens == {"sessions": 100}
     assert (await engine.memory(Scope(f"{tenant}-2", "alice")).insights()).llm_tokens == {}, "it is told to its tenant"
-    assert value(engine, "memory_jobs_total", job="sessions", success="true") == 1
-    assert value(engine, "memory_job_rows_total", job="sessions") > 0
-    assert value(engine, "memory_job_seconds_count", job="sessions") == 1
+    assert value(engine, "keeps_memory_jobs_total", job="sessions", success="true") == 1
+    assert value(engine, "keeps_memory_job_rows_total", job="sessions") > 0
+    assert value(engine, "keeps_memory_job_seconds_count", job="sessions") == 1
     script.answers = [500]
     await alice.read_entities()
-    assert value(engine, "llm_calls_total", job="graph", success="false") == 1
+    assert value(engine, "keeps_llm_calls_total", job="graph", success="false") == 1
 
     async def away(*_: Any) -> None:
         raise UnavailableError("the database cannot be reached")
@@ -104,7 +104,7 @@ async def test_jobs_and_the_llm(
     monkeypatch.setattr(engine.lifecycle, "_users", away)
     with pytest.raises(UnavailableError):
         await engine.lifecycle.run(tenant, "decay")
-    assert value(engine, "memory_jobs_total", job="decay", success="false") == 1
+    assert value(engine, "keeps_memory_jobs_total", job="decay", success="false") == 1
 
 
 async def test_a_webhook_that_does_not_answer_is_seen(engine: Keeps, clock: MovingClock, tenant: str) -> None:
@@ -113,17 +113,17 @@ async def test_a_webhook_that_does_not_answer_is_seen(engine: Keeps, clock: Movi
     await alice.remember("Something to send.")
     while await engine.webhooks.deliver_due():
         pass
-    assert value(engine, "webhook_deliveries_total", outcome="retried") >= 1
+    assert value(engine, "keeps_webhook_deliveries_total", outcome="retried") >= 1
     gauges = Gauges(engine)
     await gauges.refresh()
-    assert value(engine, "webhooks_behind") >= 1
-    assert value(engine, "webhook_lag_seconds") > 0
+    assert value(engine, "keeps_webhooks_behind") >= 1
+    assert value(engine, "keeps_webhook_lag_seconds") > 0
     clock.forward(hours=1)
     for _ in range(8):
         await engine.webhooks.deliver_due()
         clock.forward(hours=7)
     await engine.webhooks.deliver_due()
-    assert value(engine, "webhook_deliveries_total", outcome="given_up") >= 1
+    assert value(engine, "keeps_webhook_deliveries_total", outcome="given_up") >= 1
     assert (await engine.webhooks.failures(alice.scope, made.webhook_id))[0].attempts == 9
     await engine.webhooks.remove(alice.scope, made.webhook_id)
 
@@ -132,7 +132,7 @@ async def test_a_worker_without_a_server_serves_its_metrics(engine: Keeps) -> No
     async with serving_metrics(engine, "127.0.0.1", 0) as port:
         url = f"http://127.0.0.1:{port}/metrics"
         async with aiohttp.ClientSession() as http, http.get(url) as answer:
-            assert "memory_storage_bytes" in await answer.text()
+            assert "keeps_memory_storage_bytes" in await answer.text()
         with pytest.raises(UnavailableError, match=f"127.0.0.1:{port}"):
             async with serving_metrics(engine, "127.0.0.1", port):
                 pass
@@ -192,3 +192,11 @@ def test_panels_have_names_places_and_a_source() -> None:
     assert len({each["id"] for each in dashboard["panels"]}) == len(dashboard["panels"])
     for panel in dashboard["panels"]:
         assert panel["type"] == "row" or panel["datasource"]["uid"] == "${source}"
+
+
+def test_every_series_is_named_for_keeps_and_in_the_reference() -> None:
+    reference = (DEPLOY.parent / "docs" / "reference" / "metrics.md").read_text()
+    for registry in (Metrics().registry, HttpMetrics().registry):
+        for metric in registry.collect():
+            assert metric.name.startswith("keeps_")
+            assert f"| `{metric.name}{'_total' if metric.type == 'counter' else ''}` |" in reference

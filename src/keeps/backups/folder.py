@@ -89,7 +89,14 @@ class BackupFolder:
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise ValidationFailedError(f"cannot make {path}: {error.strerror}") from None
+            raise ValidationFailedError(
+                f"cannot make {path}: {error.strerror}. As root, make it for the user that runs Keeps: install"
+                f" --directory --mode 700 --owner {os.geteuid()} {path}"
+            ) from None
+        if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+            raise ValidationFailedError(
+                f"user {os.geteuid()} may not write to {path}; change its owner, or name another"
+            )
         if not (path / ABOUT).exists():
             if any(path.iterdir()):
                 raise ValidationFailedError(f"{path} holds something else; name an empty folder, or a new one")

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
 from pydantic import BaseModel
 
 from keeps import __version__
@@ -34,6 +35,7 @@ FULL_AGAIN = timedelta(days=7)
 """After so long a backup is a full one, so that no chain gets long."""
 SHIP_SECONDS = 20.0
 MOST_BYTES = 64 << 20
+SHIP_FAILURE = "backup-failure.json"
 
 
 class Plan(BaseModel):
@@ -232,31 +234,68 @@ def _shipped(folder: BackupFolder, spool: int, name: str, owner: int, there: set
     return new
 
 
-class Shipper:
-    """Takes the log to the backups for as long as a process serves. What fails is tried again, and said once."""
+class ShipFailure(BaseModel):
+    """Why a process cannot take the log to the backups, for `keeps doctor`, which may be allowed more than that one."""
+
+    pid: int
+    error: str
+
+    @staticmethod
+    def of(home: Path) -> ShipFailure | None:
+        """The last failure of a process that still runs."""
+        try:
+            failure = ShipFailure.model_validate_json((home / SHIP_FAILURE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return failure if psutil.pid_exists(failure.pid) else None
+
+    def write(self, home: Path) -> None:
+        with contextlib.suppress(OSError):
+            (home / SHIP_FAILURE).write_text(self.model_dump_json() + "\n", encoding="utf-8")
+
+    @staticmethod
+    def clear(home: Path) -> None:
+        """Remove what this process, or one that has ended, wrote."""
+        failure = ShipFailure.of(home)
+        if failure is None or failure.pid == os.getpid():
+            (home / SHIP_FAILURE).unlink(missing_ok=True)
+
+
+class ShippedServer:
+    """An open home whose log goes to its backups: while it is open, and the rest of it after its server has stopped.
+
+    A failure is logged once; the log waits in the home until shipping works.
+    """
 
     def __init__(self, server: EmbeddedPostgres) -> None:
-        self._server = server
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
+        self.server = server
+        self._failure = ""
         self._task = asyncio.create_task(self._run())
 
+    @classmethod
+    async def open(cls, home: Path) -> ShippedServer:
+        return cls(await EmbeddedPostgres.open(home))
+
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        await self.server.close()
+        await self._ship()
 
     async def _run(self) -> None:
-        failed = ""
         while True:
-            try:
-                await ship(self._server)
-                failed = ""
-            except (KeepsError, OSError) as error:
-                said = str(error)
-                if said != failed:
-                    log().error("the log cannot be taken to the backups; it waits in the home", error=said)
-                failed = said
+            await self._ship()
             await asyncio.sleep(SHIP_SECONDS)
+
+    async def _ship(self) -> None:
+        try:
+            await ship(self.server)
+            ShipFailure.clear(self.server.home)
+            self._failure = ""
+        except (KeepsError, OSError) as error:
+            failure = str(error)
+            if failure != self._failure:
+                log().error("the log cannot be taken to the backups; it waits in the home", error=failure)
+            ShipFailure(pid=os.getpid(), error=failure).write(self.server.home)
+            self._failure = failure

@@ -5,22 +5,23 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from keeps.backups.making import Shipper
+from keeps.backups.making import ShippedServer
 from keeps.databases.sealing import KeyRing, Sealed
 from keeps.db.cell import Cell
 from keeps.db.cells import CellAddress
-from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import open_pool
 from keeps.db.probe import probe
 from keeps.events.store import QUERIES as EVENTS
 from keeps.settings import Settings
+
+ADD_AGAIN = "give its address again: keeps cells add NAME seals it under a new key"
 
 
 class CellOpener:
     """Opens cells, each after the same proof as the first: it keeps tenants apart, or is not used."""
 
     def __init__(self, settings: Settings) -> None:
-        self._ring = KeyRing(settings.secret_keys)
+        self._ring = KeyRing(settings.secret_keys, ADD_AGAIN)
         self._pool_size = settings.pool_size
         self._stack = AsyncExitStack()
 
@@ -30,11 +31,9 @@ class CellOpener:
         async with AsyncExitStack() as stack:
             server = None
             if where.startswith("/"):
-                server = await EmbeddedPostgres.open(Path(where))
-                stack.push_async_callback(server.close)
-                shipper = Shipper(server)
-                shipper.start()
-                stack.push_async_callback(shipper.close)
+                shipped = await ShippedServer.open(Path(where))
+                stack.push_async_callback(shipped.close)
+                server = shipped.server
             pool = await open_pool(server.app_url if server else where, size=self._pool_size)
             cell = Cell(address.name, pool, server)
             stack.push_async_callback(cell.close)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from keeps.cells.copying import Place
 from keeps.cells.moving import Mover, Progress
-from keeps.cells.opening import bound_to
+from keeps.cells.opening import ADD_AGAIN, bound_to
 from keeps.cells.store import QUERIES, SETTLED
 from keeps.databases.sealing import KeyRing, Sealed
 from keeps.db.cell import MAIN, Cell
@@ -58,7 +58,7 @@ class CellService:
         self._database = keeps.database
         self._settings = settings
         self._admin_urls = admin_urls
-        self._ring = KeyRing(settings.secret_keys)
+        self._ring = KeyRing(settings.secret_keys, ADD_AGAIN)
 
     async def list(self) -> list[CellInfo]:
         """All of them, the first one first. Where there is one alone, that."""
@@ -169,7 +169,7 @@ class CellService:
                         " its administrator empties keeps_cells.placements"
                     )
                 async for tenant_id in _tenants(cell):
-                    where = (await self._database.cells.trail(tenant_id))[-1]
+                    where = (await self._database.cells.trail(tenant_id, cell))[-1]
                     if where not in (MAIN, name) or (where == MAIN and await self._is_in_main(tenant_id)):
                         raise ConflictError(f"tenant {tenant_id} is in this database and in the cell {where}; move one")
                     tenants.append(tenant_id)
@@ -195,6 +195,9 @@ class CellService:
         there."""
         if name == MAIN:
             raise ConflictError(f"{MAIN} holds the directory")
+        if (lost := await self._lost(name)) is not None:
+            await self._remove_lost(name, lost)
+            return
         cell = await self._database.cells.get(name)
         for each in await self.left_over():
             if name in (each.cell, each.is_in):
@@ -214,6 +217,31 @@ class CellService:
                     QUERIES["forward"].text, name, [row["tenant_hash"] for row in gone], [row["cell"] for row in gone]
                 )
                 await main.execute(QUERIES["cell_remove"].text, name)
+        await self._database.cells.read(again=True)
+
+    async def _lost(self, name: str) -> str | None:
+        """Why no key opens the address of a cell; None where one does."""
+        for row in await self._database.main.privileged_read(QUERIES["cells"]):
+            if row["name"] == name:
+                try:
+                    self._ring.open(Sealed(row["address"], row["key_id"]), bound_to(name))
+                except UnavailableError as error:
+                    return error.detail
+        return None
+
+    async def _remove_lost(self, name: str, why: str) -> None:
+        """Take out a cell whose address does not open: the directory alone says whether tenants are there."""
+        async with administered(self._place(MAIN).url) as main, at_once(main):
+            (held,) = await main.fetch(QUERIES["cell_locked"].text, name)
+            (placed,) = await main.fetch(QUERIES["placed_in"].text, name)
+            if held["weight"]:
+                raise ConflictError(f"the cell {name} gets new tenants; keeps cells drain {name}")
+            if placed["tenants"]:
+                raise ConflictError(
+                    f"the directory has {placed['tenants']:,} tenants in the cell {name}, and its address does not"
+                    f" open: {why}. Then move them with keeps cells drain {name} --move"
+                )
+            await main.execute(QUERIES["cell_remove"].text, name)
         await self._database.cells.read(again=True)
 
     async def tenants(self, name: str) -> list[str]:

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from keeps.cli.administration import tenants_app
-from keeps.cli.context import DatabaseUrl, Home, Json, err, out, print_json, run
-from keeps_client.errors import ValidationFailedError
+from keeps.cli.context import DatabaseUrl, Home, Json, check_home, err, out, print_json, run
+from keeps_client.errors import KeepsError, ValidationFailedError
 
 if TYPE_CHECKING:
     from keeps.cells.moving import Progress as Moved
@@ -62,6 +62,7 @@ async def _cells(
         if not equals or not url.startswith(("postgresql://", "postgres://")):
             raise ValidationFailedError("--admin takes NAME=postgresql://postgres:…@host/database")
         known[name] = url
+    check_home(home, database_url)
     settings = load_settings(home=home, database_url=database_url)
     async with await open_keeps(settings) as keeps:
         yield CellService(keeps, settings, known)
@@ -117,15 +118,15 @@ def add(
     """Make a PostgreSQL a cell. New tenants go there, too, by weight; those that it has already are tenants of this
     Keeps from now on. Its address is kept sealed, under KEEPS_SECRET_KEYS."""
 
-    async def work() -> None:
+    async def work() -> int:
         async with _cells(home, database_url, administrators) as cells:
             made = await cells.add(name, admin_url=admin_url, url=url, home=folder and folder.absolute(), weight=weight)
         if as_json:
             print_json(asdict(made))
         else:
-            out.print(
-                f"cell {made.name} at {made.address}: {made.tenants:,} tenants, weight {made.weight}", soft_wrap=True
-            )
+            holds = made.problem or f"{made.tenants or 0:,} tenants, weight {made.weight}"
+            out.print(f"cell {made.name} at {made.address}: {holds}", soft_wrap=True)
+        return 1 if made.problem else 0
 
     run(work)
 
@@ -159,7 +160,15 @@ def drain(
     async def work() -> None:
         async with _cells(home, database_url, administrators) as cells:
             await cells.set_weight(name, 0)
-            tenants = await cells.tenants(name)
+            try:
+                tenants = await cells.tenants(name)
+            except KeepsError as error:
+                if move:
+                    raise
+                out.print(
+                    f"cell {name} takes no new tenants. How many are there is not known: {error.detail}", soft_wrap=True
+                )
+                return
             if not move:
                 out.print(f"cell {name} takes no new tenants; {len(tenants):,} are there. --move takes them elsewhere")
                 return

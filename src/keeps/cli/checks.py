@@ -8,10 +8,13 @@ import os
 import platform
 import shutil
 import sys
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import psutil
 
 from keeps.clock import utc_now
 from keeps.scope import Scope
@@ -21,7 +24,8 @@ from keeps_client.errors import KeepsError
 if TYPE_CHECKING:
     from keeps.engine import Keeps
 
-WAITING_SEGMENTS = 20
+WAITING = timedelta(minutes=3)
+"""Age of a log segment in the home at which something keeps it from the backups."""
 FAR_BEHIND = 64 << 20
 State = Literal["ok", "note", "failed"]
 
@@ -82,7 +86,7 @@ def _embedded(settings: Settings) -> list[Check]:
                 " over",
             )
         )
-    checks += _backups(report.home, report.data.parent)
+    checks += _backups(report.home, report.data.parent, report.running_pid)
     folder = next((each for each in (report.data, *report.data.parents) if each.exists()), Path("/"))
     free = shutil.disk_usage(folder).free
     if free < 1 << 30:
@@ -176,9 +180,8 @@ async def _reranker(settings: Settings) -> list[Check]:
     return [Check("reranker", "ok", f"{chosen.model} ({settings.reranker})")]
 
 
-def _backups(home: Path, place: Path) -> list[Check]:
+def _backups(home: Path, place: Path, server_pid: int | None) -> list[Check]:
     from keeps.backups.making import Plan
-    from keeps.db.embedded.archiving import SPOOL
 
     try:
         plan = Plan.of(home)
@@ -187,18 +190,43 @@ def _backups(home: Path, place: Path) -> list[Check]:
         made = plan.opened().backups()
     except (KeepsError, OSError, ValueError) as error:
         return [Check("backups", "failed", f"cannot be reached: {error}; mend it, or name another: keeps backup on")]
+    if problems := _log_of_backups(home, place, plan.folder, server_pid):
+        return problems
     if not made:
         return [Check("backups", "note", f"go to {plan.folder}, but there is none yet; keeps backup create")]
-    spool = place / SPOOL
-    waiting = len(list(spool.iterdir())) if os.access(spool, os.R_OK | os.X_OK) else 0
-    if waiting > WAITING_SEGMENTS:
-        said = f"{waiting} segments of the log wait for {plan.folder}; a running keeps takes them there: see its log"
-        return [Check("backups", "failed", said)]
     age = utc_now() - made[-1].ended_at
     state: State = "note" if age > timedelta(days=2) else "ok"
     return [
         Check("backups", state, f"{len(made)} in {plan.folder}, the newest {age.total_seconds() / 3600:.1f} hours old")
     ]
+
+
+def _log_of_backups(home: Path, place: Path, folder: Path, server_pid: int | None) -> list[Check]:
+    """What keeps the write-ahead log from the backups."""
+    from keeps.backups.making import ShipFailure
+    from keeps.db.embedded.archiving import BACKUP_PLAN, SPOOL
+
+    for each in (folder, folder / "wal"):
+        if not os.access(each, os.R_OK | os.W_OK | os.X_OK):
+            return [Check("backups", "failed", f"user {os.geteuid()} may not write to {each}; change its owner")]
+    if (failure := ShipFailure.of(home)) is not None:
+        said = (
+            f"process {failure.pid} cannot take the log to {folder}, so it piles up in the home: {failure.error}. If it"
+            " runs under systemd, name the folder in ReadWritePaths of its unit, then restart it"
+        )
+        return [Check("backups", "failed", said)]
+    spool = place / SPOOL
+    segments = list(spool.iterdir()) if os.access(spool, os.R_OK | os.X_OK) else []
+    oldest = min((each.stat().st_mtime for each in segments), default=time.time())
+    if time.time() - oldest > WAITING.total_seconds():
+        said = f"{len(segments)} segments of the log wait for {folder}"
+        if server_pid is None:
+            return [Check("backups", "note", f"{said}; the next start of Keeps takes them there")]
+        return [Check("backups", "failed", f"{said}; a running keeps takes them there: see its log")]
+    if server_pid is not None and psutil.Process(server_pid).create_time() < (home / BACKUP_PLAN).stat().st_mtime:
+        said = "the log is not kept until the database was stopped and started again; restart what uses it"
+        return [Check("backups", "note", said)]
+    return []
 
 
 async def _database(settings: Settings) -> list[Check]:

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 import json
+import os
 import sys
 import unicodedata
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -19,12 +20,17 @@ from rich.console import Console
 from rich.text import Text
 
 from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
+from keeps_client.errors import NotFoundError
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from keeps.engine import Keeps, LocalMemory
     from keeps_client import Memory, MemoryClient
+
+
+STORING = frozenset({"remember", "say", "import_files", "add", "sync", "put", "link", "make", "mcp"})
+"""Functions of commands that may be the first in a home."""
 
 
 def _folder(given: str) -> Path:
@@ -114,6 +120,7 @@ __all__ = [
     "Target",
     "Token",
     "Url",
+    "check_home",
     "err",
     "in_process",
     "out",
@@ -134,6 +141,8 @@ class Target:
     tenant: str = DEFAULT_TENANT_ID
     user: str = DEFAULT_USER_ID
     agent: str | None = None
+    may_make: bool = False
+    """Whether the command may be the first in a new home."""
 
     @property
     def scope(self) -> Scope:
@@ -145,6 +154,9 @@ class Target:
         """An open Keeps, with a note on stderr while a first start takes its time."""
         from keeps.engine import Keeps
 
+        check_home(self.home, self.database_url, may_make=self.may_make)
+        if not self.url and os.environ.get("KEEPS_URL"):
+            err.print("[dim]KEEPS_URL is not used here: this command works on the database itself[/]", soft_wrap=True)
         with err.status("opening the database …") if err.is_terminal else nullcontext():
             keeps = await Keeps.open(self.home, database_url=self.database_url)
         try:
@@ -172,6 +184,25 @@ class Target:
         tenant = None if self.token and self.tenant == DEFAULT_TENANT_ID else self.tenant
         user = None if self.token and self.user == DEFAULT_USER_ID else self.user
         return MemoryClient(self.url, token=self.token, tenant_id=tenant, user_id=user, agent_id=self.agent)
+
+
+def check_home(home: Path | None, database_url: str | None, *, may_make: bool = False) -> None:
+    """Let a misspelt home be no new, empty database.
+
+    Raises NotFoundError where a home that was named holds none. `may_make`: say on stderr that one is made.
+    """
+    from keeps.db.embedded.places import server_place
+    from keeps.settings import load_settings
+
+    if home is None or load_settings(home=home, database_url=database_url).database_url is not None:
+        return
+    home = home.expanduser().absolute()
+    if server_place(home) is not None:
+        return
+    if may_make:
+        err.print(f"a new database is made in {home}", style="dim", soft_wrap=True, highlight=False)
+        return
+    raise NotFoundError(f"no database in {home}: is it misspelt? `keeps remember` and `keeps serve` make a new one")
 
 
 def in_process(memory: Memory) -> TypeIs[LocalMemory]:
@@ -202,7 +233,7 @@ def targeted(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> None:
-        target = Target(**{name: given.pop(name) for name in _OPTIONS})
+        target = Target(**{name: given.pop(name) for name in _OPTIONS}, may_make=command.__name__ in STORING)
         command(**given, target=target)
 
     wrapped.__signature__ = signature.replace(  # pyright: ignore[reportAttributeAccessIssue]

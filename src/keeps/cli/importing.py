@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, get_args
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -16,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from keeps.cli.context import Json, Target, err, in_process, out, print_json, run, targeted
 from keeps.importing.formats import Format, read
 from keeps.importing.service import Summary, run_import
-from keeps_client.errors import ValidationFailedError
+from keeps_client.errors import ConflictError, ValidationFailedError
 
 if TYPE_CHECKING:
     from keeps_client import Memory
@@ -98,12 +100,16 @@ def export(
         str, typer.Option("--format", help="jsonl: everything of a tenant; markdown: a user's memories, as a folder.")
     ] = "jsonl",
     only_user: Annotated[str | None, typer.Option(help="Only this user's data, not the whole tenant's.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
     *,
     target: Target,
 ) -> None:
     """Write a tenant's data as JSON lines: memories, graph, sessions, plans, task contexts, working memory. Or with
     --format markdown the memories of --user as a folder that people can read and edit. `keeps import` takes both back.
+    Only you can read what is written; a file that is there stays, unless --overwrite.
     """
+    if form == "jsonl" and file is not None and file.is_file() and not overwrite:
+        raise ConflictError(f"{file} is there already; name another file, or add --overwrite")
     if form == "markdown":
         if file is None:
             raise ValidationFailedError("name a folder: keeps export FOLDER --format markdown")
@@ -123,7 +129,7 @@ def export(
 
     async def work() -> None:
         count = 0
-        with file.open("w", encoding="utf-8") if file else nullcontext(sys.stdout) as stream:
+        with _private(file) if file else nullcontext(sys.stdout) as stream:
             async with target.memory() as memory:
                 if in_process(memory):
                     async for line in memory.keeps.transfer.export(target.scope, only_user):
@@ -136,6 +142,23 @@ def export(
         err.print(f"[dim]{count:,} lines[/]")
 
     run(work)
+
+
+@contextmanager
+def _private(path: Path) -> Generator[TextIO]:
+    """A file that only its owner reads, and that takes its name when it is whole. What is no file is written to."""
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8") as stream:
+            yield stream
+        return
+    target = path.resolve()
+    descriptor, partial = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            yield stream
+        Path(partial).rename(target)
+    finally:
+        Path(partial).unlink(missing_ok=True)
 
 
 async def _memories(memory: Memory) -> AsyncIterator[Stored]:

@@ -50,22 +50,30 @@ def worker(
 
     async def work() -> None:
         from keeps.server.gauges import serving_metrics
-        from keeps.telemetry.logs import configure_logs
+        from keeps.settings import load_settings
+        from keeps.telemetry.logs import configure_logs, log
 
-        configure_logs("info")
-        async with Target(home, database_url).open() as keeps:
+        def said(text: str, event: str, **values: object) -> None:
+            if err.is_terminal:
+                err.print(text)
+            else:
+                log().info(event, **values)
+
+        configure_logs(load_settings(home=home, database_url=database_url).log_level)
+        async with Target(home, database_url, may_make=True).open() as keeps:
             chosen = keeps.worker
             chosen.at_once = at_once
-            err.print(f"[bold green]Keeps works[/] on due jobs, {at_once} at once; Ctrl-C ends")
+            said(f"[bold green]Keeps works[/] on due jobs, {at_once} at once; Ctrl-C ends", "working", at_once=at_once)
             async with AsyncExitStack() as stack:
                 if metrics_port is not None:
                     port = await stack.enter_async_context(serving_metrics(keeps, metrics_host, metrics_port))
-                    err.print(f"metrics: http://{metrics_host}:{port}/metrics")
+                    address = f"http://{metrics_host}:{port}/metrics"
+                    said(f"metrics: {address}", "metrics", address=address)
                 try:
                     await chosen.run()
                 except asyncio.CancelledError:
                     await chosen.close()
-        err.print(f"{chosen.done} jobs done")
+        said(f"{chosen.done} jobs done", "stopped", jobs_done=chosen.done)
 
     run(work)
 

@@ -96,6 +96,12 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def _failed(code: str, detail: str) -> None:
+    structlog = sys.modules.get("structlog")
+    if structlog is not None and structlog.is_configured() and not err.is_terminal:
+        from keeps.telemetry.logs import log
+
+        log().error("failed", code=code, reason=detail)  # what this process writes is a stream of JSON lines
+        return
     # The terminal breaks the line: what a command in it says can be copied, and what reads it gets one line.
     err.print(f"[bold red]{code}[/]: {escape(detail)}", highlight=False, emoji=False, soft_wrap=True)
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from keeps.cli.backups import embedded_home, opening, print_checked, progress_line
-from keeps.cli.context import DatabaseUrl, Home, Json, Target, err, out, print_json, run
+from keeps.cli.context import DatabaseUrl, Home, Json, Target, check_home, err, out, print_json, run, targeted
 from keeps_client.errors import ValidationFailedError
 
 if TYPE_CHECKING:
@@ -20,21 +20,27 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(status)
-    app.command()(doctor)
+    app.command()(targeted(status))
+    app.command()(targeted(doctor))
     app.command()(migrate)
     app.command()(reindex)
 
 
-def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """What is stored, what the index says of itself, and who uses the server (as it was found, before this command)."""
+def status(*, target: Target, as_json: Json = False) -> None:
+    """What is stored, what the index says of itself, and who uses the server (as it was found, before this command).
+
+    At --url: what the server says of itself and of your memory."""
 
     async def work() -> int:
+        from keeps.cli.remote import report_server
         from keeps.db.embedded import inspect_home
         from keeps.db.pool import address_of
         from keeps.settings import load_settings
 
-        settings = load_settings(home=home, database_url=database_url)
+        if target.url:
+            _print_report(await report_server(target), as_json=as_json)
+            return 0
+        settings = load_settings(home=target.home, database_url=target.database_url)
         report: dict[str, Any] = {}
         if settings.database_url:
             report["database"] = address_of(settings.database_url)
@@ -50,7 +56,7 @@ def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = 
                 report["server"] = "nothing stored here yet"
                 _print_report(report, as_json=as_json)
                 return 0
-        async with Target(home, database_url).open() as keeps:
+        async with target.open() as keeps:
             index = await keeps.status()
         report |= {
             "tenants": index.counts.tenants,
@@ -68,14 +74,20 @@ def status(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = 
     run(work)
 
 
-def doctor(home: Home = None, database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Check everything that can be wrong, and say how to mend it. Exit code 1 if something is."""
+def doctor(*, target: Target, as_json: Json = False) -> None:
+    """Check everything that can be wrong, and say how to mend it; at --url what the server shows. Exit code 1 if
+    something is."""
 
     async def work() -> int:
         from keeps.cli.checks import run_checks
+        from keeps.cli.remote import check_server
         from keeps.settings import load_settings
 
-        checks = await run_checks(load_settings(home=home, database_url=database_url))
+        if target.url:
+            checks = await check_server(target)
+        else:
+            check_home(target.home, target.database_url)
+            checks = await run_checks(load_settings(home=target.home, database_url=target.database_url))
         if as_json:
             print_json([asdict(check) for check in checks])
         else:
@@ -155,7 +167,7 @@ def migrate(
                 raise ValidationFailedError(
                     "keeps_app may not change tables: give --admin-url, the URL of the database's administrator"
                 )
-            async with Target(home, None).open():
+            async with Target(home, None, may_make=True).open():
                 out.print(f"schema is at revision {HEAD}")
             return None
         given = {

@@ -100,7 +100,7 @@ def _serve(
 
     from keeps.server.app import auth_of
     from keeps.server.protocol import GuardedProtocol
-    from keeps.telemetry.logs import configure_logs
+    from keeps.telemetry.logs import configure_logs, log
 
     mode = auth_of(settings)
     configure_logs(settings.log_level)
@@ -140,7 +140,10 @@ def _serve(
         server = Server(config)
         server.run([listener])
         started = server.started
-    err.print("Keeps has stopped" if started else "")
+    if err.is_terminal:
+        err.print("Keeps has stopped" if started else "")
+    elif started:
+        log().info("stopped")
     if not started:
         took = time.monotonic() - started_at
         raise UnavailableError(f"the server did not start ({took:.0f} s); the log above says why")
@@ -219,6 +222,9 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers: int, *, ui: bool) -> None:
+    """Say where it serves: in prose on a terminal, else as one line of the JSON log."""
+    from keeps.telemetry.logs import log
+
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     safety = {
@@ -235,6 +241,15 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers
     )
     if workers > 1 and limits and settings.redis_url is None:
         limits += f" (counted by each of {workers} workers: KEEPS_REDIS_URL has them counted once)"
+    about = {
+        "database": f"{where}; tenants kept apart by forced row level security",
+        "access": f"{safety}{limits}",
+        "embedder": settings.embedder,
+        **({"reranker": settings.reranker} if settings.reranker != "none" else {}),
+    }
+    if not err.is_terminal:
+        log().info(f"Keeps serves http://{shown}:{port} from now on", auth=mode, workers=workers, ui=ui, **about)
+        return
     err.print(
         f"[bold green]Keeps serves[/] http://{shown}:{port}  (try {'/ui and ' if ui else ''}/docs)",
         highlight=False,
@@ -242,11 +257,8 @@ def _banner(settings: Settings, mode: AuthMode, listener: socket.socket, workers
     )
     if workers > 1:
         err.print(f"  workers   {workers}; SIGHUP replaces them one by one", highlight=False, soft_wrap=True)
-    err.print(f"  database  {where}; tenants kept apart by forced row level security", highlight=False, soft_wrap=True)
-    err.print(f"  access    {safety}{limits}", highlight=False, soft_wrap=True)
-    err.print(f"  embedder  {settings.embedder}", highlight=False, soft_wrap=True)
-    if settings.reranker != "none":
-        err.print(f"  reranker  {settings.reranker}", highlight=False, soft_wrap=True)
+    for name, text in about.items():
+        err.print(f"  {name:<9} {text}", highlight=False, soft_wrap=True)
 
 
 def token(

@@ -33,7 +33,9 @@ class Sealed:
 class KeyRing:
     """The operator's keys, newest first."""
 
-    def __init__(self, secrets: Sequence[str]) -> None:
+    def __init__(self, secrets: Sequence[str], again: str = "remove the database and add it again") -> None:
+        """`again`: how to store what a lost key has sealed."""
+        self._again = again
         for each in secrets:
             if len(each) < LEAST_CHARACTERS:
                 raise ValidationFailedError(
@@ -62,8 +64,7 @@ class KeyRing:
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise UnavailableError(
-                f"the key {sealed.key_id} is not in KEEPS_SECRET_KEYS; put it back, or remove the database and add it"
-                " again"
+                f"the key {sealed.key_id} is not in KEEPS_SECRET_KEYS; put it back, or {self._again}"
             )
         try:
             return AESGCM(key).decrypt(sealed.data[:_NONCE_BYTES], sealed.data[_NONCE_BYTES:], bound.encode()).decode()

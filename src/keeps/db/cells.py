@@ -37,7 +37,8 @@ class Cells:
         self._opening = opening
         self._addresses: dict[str, CellAddress] = {}
         self._opened: dict[str, CellAddress] = {}
-        self._failed: dict[str, tuple[float, KeepsError]] = {}
+        self._failed: dict[CellAddress, tuple[float, KeepsError]] = {}
+        self._logged: dict[str, str] = {}
         self._asked_at = -KNOWN_SECONDS
         self._turn_to_open = asyncio.Lock()
 
@@ -75,7 +76,7 @@ class Cells:
                 return await cell.privileged_read(statement, *values, seconds=seconds)
             except KeepsError as error:
                 cell.missed()
-                log().warning("a cell is away", cell=cell.name, error=error.code)
+                self._log("a cell is away", cell.name, error)
                 return error
             except Exception as error:  # noqa: BLE001  what is wrong with one cell is nothing to the others' tenants
                 log().error("a cell fails", cell=cell.name, error=type(error).__name__)
@@ -84,21 +85,27 @@ class Cells:
         asked = [each for each in cells if not each.away] or cells
         answers = dict(zip([each.name for each in asked], await asyncio.gather(*map(ask, asked)), strict=True))
         found = {name: answer for name, answer in answers.items() if not isinstance(answer, KeepsError)}
+        for name in found:
+            self._logged.pop(name, None)
         if not found:
             raise next(answer for answer in answers.values() if isinstance(answer, KeepsError))
         return found
 
-    async def trail(self, tenant_id: str) -> list[str]:
-        """From the first cell to where a tenant is, as each of them says; one that comes twice ends it, too."""
+    async def trail(self, tenant_id: str, candidate: Cell | None = None) -> list[str]:
+        """From the first cell to where a tenant is, as each of them says; one that comes twice ends it, too.
+
+        `candidate`: asked in place of the cell of its name, whose address in the directory may not open.
+        """
         found = [MAIN]
-        while (cell := await self._says(found[-1], tenant_id)) is not None:
+        while (cell := await self._says(found[-1], tenant_id, candidate)) is not None:
             found.append(cell)
             if cell in found[:-1]:
                 break
         return found
 
-    async def _says(self, cell: str, tenant_id: str) -> str | None:
-        (row,) = await (await self.get(cell)).privileged_read(_QUERIES["elsewhere"], tenant_id)
+    async def _says(self, name: str, tenant_id: str, candidate: Cell | None) -> str | None:
+        cell = candidate if candidate is not None and candidate.name == name else await self.get(name)
+        (row,) = await cell.privileged_read(_QUERIES["elsewhere"], tenant_id)
         return row["cell"]
 
     async def all(self) -> list[Cell]:
@@ -109,8 +116,14 @@ class Cells:
             try:
                 found.append(await self.get(name))
             except KeepsError as error:
-                log().warning("a cell cannot be opened", cell=name, error=error.code)
+                self._log("a cell cannot be opened", name, error)
         return found
+
+    def _log(self, event: str, name: str, error: KeepsError) -> None:
+        """Log why a cell cannot be used, once for each reason: it is asked every second."""
+        if self._logged.get(name) != error.detail:
+            log().warning(event, cell=name, error=error.code, reason=error.detail)
+            self._logged[name] = error.detail
 
     async def read(self, *, again: bool = False) -> None:
         """Ask the first cell which there are; what it said lately will do, unless `again`."""
@@ -139,18 +152,21 @@ class Cells:
                 raise UnavailableError(f"the cell {name} is not in the directory of this Keeps: keeps cells list")
             if self._opened.get(name) == address:
                 return self._cells[name]
-            until, why = self._failed.get(name, (0.0, None))
+            until, why = self._failed.get(address, (0.0, None))
             if why is not None and time.monotonic() < until:
                 raise why
             try:
                 opened = await self._opening(address)
             except KeepsError as error:
                 failed = UnavailableError(f"cell {name}: {error.detail}")
-                self._failed[name] = time.monotonic() + KNOWN_SECONDS / 2, failed
+                self._failed = {address: entry for address, entry in self._failed.items() if address.name != name}
+                self._failed[address] = time.monotonic() + KNOWN_SECONDS / 2, failed
                 raise failed from error
             before = self._cells.get(name)
             self._cells[name], self._opened[name] = opened, address
-            self._failed.pop(name, None)
+            self._failed.pop(address, None)
+            if self._logged.pop(name, None) is not None:
+                log().info("a cell is open again", cell=name)
             if before is not None:
                 await before.close()
             return opened

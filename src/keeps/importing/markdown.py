@@ -34,7 +34,7 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
     the folder holds Markdown already."""
     if folder.exists() and (not folder.is_dir() or any(folder.glob("*.md"))):
         raise ValidationFailedError(f"{folder} holds Markdown already; name a new folder")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     categories: dict[str, dict[str, Section]] = {}
     count = 0
     for memory in memories:
@@ -59,7 +59,9 @@ def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
         )
         count += 1
     for name, sections in categories.items():
-        (folder / file_of(name)).write_text(render(Category(name, 1, sections)), encoding="utf-8", newline="")
+        path = folder / file_of(name)
+        path.touch(mode=0o600)
+        path.write_text(render(Category(name, 1, sections)), encoding="utf-8", newline="")
     return count
 
 

@@ -144,7 +144,7 @@ def create_app(
         metrics=app.state.metrics,
         max_body_bytes=settings.max_body_bytes,
         traced=settings.otlp_endpoint is not None,
-        log_requests=settings.log_level == "debug",
+        log_requests=settings.log_level in ("debug", "info"),
         allowed_origins=settings.cors_origins,
         settings=settings,
         mounted=mounted,

@@ -261,8 +261,21 @@ class Edge:
         for histogram in counters[1]:
             histogram.observe(seconds)
         if self._log_requests:
-            milliseconds = round(seconds * 1e3, 2)
-            log().debug("request", request_id=request_id, method=method, route=route, status=status, ms=milliseconds)
+            caller = scope.get("keeps.scope")
+            ids = {} if caller is None else {"tenant_id": caller.tenant_id, "user_id": caller.user_id}
+            if caller is not None and caller.agent_id is not None:
+                ids["agent_id"] = caller.agent_id
+            write = log().debug if scope["path"] in _PROBES and status < 400 else log().info
+            write(
+                "request",
+                request_id=request_id,
+                method=method,
+                route=route,
+                status=status,
+                ms=round(seconds * 1e3, 2),
+                address=self._proxies.client(scope),
+                **ids,
+            )
 
     def _counters_of(self, method: str, route: str, status: int, scope: Scope) -> tuple[list[Counter], list[Histogram]]:
         """What a request with these labels counts in."""
@@ -292,6 +305,8 @@ _SINGLE = frozenset(
         b"if-match",
     }
 )
+_PROBES = frozenset({"/health", "/ready", "/metrics"})
+"""Asked every few seconds by machines: logged at `debug` while they succeed."""
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 

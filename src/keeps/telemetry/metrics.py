@@ -35,79 +35,96 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.jobs = Counter("memory_jobs", "Runs of background jobs.", ["job", "success"], registry=registry)
-        self.job_rows = Counter("memory_job_rows", "Rows that jobs changed.", ["job"], registry=registry)
+        self.jobs = Counter("keeps_memory_jobs", "Runs of background jobs.", ["job", "success"], registry=registry)
+        self.job_rows = Counter("keeps_memory_job_rows", "Rows that jobs changed.", ["job"], registry=registry)
         self.job_seconds = Histogram(
-            "memory_job_seconds", "Time of a job over one tenant.", ["job"], buckets=JOB_BUCKETS, registry=registry
+            "keeps_memory_job_seconds",
+            "Time of a job over one tenant.",
+            ["job"],
+            buckets=JOB_BUCKETS,
+            registry=registry,
         )
         self.context_seconds = Histogram(
-            "memory_context_seconds", "Time to fill a context.", buckets=BUCKETS, registry=registry
+            "keeps_memory_context_seconds", "Time to fill a context.", buckets=BUCKETS, registry=registry
         )
         self.context_tokens = Histogram(
-            "memory_context_tokens", "Tokens of a context.", buckets=TOKEN_BUCKETS, registry=registry
+            "keeps_memory_context_tokens", "Tokens of a context.", buckets=TOKEN_BUCKETS, registry=registry
         )
         self.context_sections = Counter(
-            "memory_context_sections", "Contexts that showed a section.", ["section"], registry=registry
+            "keeps_memory_context_sections", "Contexts that showed a section.", ["section"], registry=registry
         )
         self.context_degraded = Counter(
-            "memory_context_degraded", "Contexts made without some source.", registry=registry
+            "keeps_memory_context_degraded", "Contexts made without some source.", registry=registry
         )
         self.documents = Counter(
-            "memory_documents", "Documents that were sent.", ["format", "outcome"], registry=registry
+            "keeps_memory_documents", "Documents that were sent.", ["format", "outcome"], registry=registry
         )
         self.document_passages = Counter(
-            "memory_document_passages", "Passages of documents, new and known.", ["outcome"], registry=registry
+            "keeps_memory_document_passages", "Passages of documents, new and known.", ["outcome"], registry=registry
         )
         self.document_seconds = Histogram(
-            "memory_document_parse_seconds",
+            "keeps_memory_document_parse_seconds",
             "Time to read a document in its own process, the wait included.",
             ["format"],
             buckets=JOB_BUCKETS,
             registry=registry,
         )
         self.queries = Counter(
-            "memory_database_queries", "Questions to databases.", ["dialect", "outcome"], registry=registry
+            "keeps_memory_database_queries", "Questions to databases.", ["dialect", "outcome"], registry=registry
         )
-        self.cache = Counter("memory_cache_requests", "What caches were asked.", ["cache", "result"], registry=registry)
-        self.llm_calls = Counter("llm_calls", "Questions to the LLM.", ["job", "success"], registry=registry)
-        self.llm_tokens = Counter("llm_tokens", "Tokens that the LLM counted.", ["job"], registry=registry)
+        self.cache = Counter(
+            "keeps_memory_cache_requests", "What caches were asked.", ["cache", "result"], registry=registry
+        )
+        self.llm_calls = Counter("keeps_llm_calls", "Questions to the LLM.", ["job", "success"], registry=registry)
+        self.llm_tokens = Counter("keeps_llm_tokens", "Tokens that the LLM counted.", ["job"], registry=registry)
         self.embedding_waiting = _summed(
-            "embedding_queue_texts", "Texts that wait for the embedding model.", ["kind"], registry=registry
+            "keeps_embedding_queue_texts", "Texts that wait for the embedding model.", ["kind"], registry=registry
         )
         self.embedding_seconds = Histogram(
-            "embedding_seconds",
+            "keeps_embedding_seconds",
             "Time until texts were embedded, the wait included.",
             ["kind"],
             buckets=BUCKETS,
             registry=registry,
         )
         self.rerankings = Counter(
-            "rerankings", "Questions that the reranker was asked, by what came of it.", ["outcome"], registry=registry
+            "keeps_rerankings",
+            "Questions that the reranker was asked, by what came of it.",
+            ["outcome"],
+            registry=registry,
         )
         self.reranking_seconds = Histogram(
-            "reranking_seconds",
+            "keeps_reranking_seconds",
             "Time until the best hits were read together with their question, the wait included.",
             buckets=BUCKETS,
             registry=registry,
         )
-        self.deliveries = Counter("webhook_deliveries", "Events sent to webhooks.", ["outcome"], registry=registry)
+        self.deliveries = Counter(
+            "keeps_webhook_deliveries", "Events sent to webhooks.", ["outcome"], registry=registry
+        )
         self.delivery_lag = Histogram(
-            "webhook_delivery_lag_seconds",
+            "keeps_webhook_delivery_lag_seconds",
             "From an event until a webhook took it.",
             buckets=LAG_BUCKETS,
             registry=registry,
         )
-        self.webhooks_behind = _latest("webhooks_behind", "Webhooks with events still to send.", registry=registry)
-        self.webhook_lag = _latest("webhook_lag_seconds", "Age of the oldest event still to send.", registry=registry)
+        self.webhooks_behind = _latest(
+            "keeps_webhooks_behind", "Webhooks with events still to send.", registry=registry
+        )
+        self.webhook_lag = _latest(
+            "keeps_webhook_lag_seconds", "Age of the oldest event still to send.", registry=registry
+        )
         self.jobs_queued = _latest(
-            "memory_jobs_queued", "The worker's queue, by status.", ["status"], registry=registry
+            "keeps_memory_jobs_queued", "The worker's queue, by status.", ["status"], registry=registry
         )
-        self.storage = _latest("memory_storage_bytes", "Size of the database.", registry=registry)
-        self.pool = _summed("db_pool_connections", "Database connections, by state.", ["state"], registry=registry)
+        self.storage = _latest("keeps_memory_storage_bytes", "Size of the database.", registry=registry)
+        self.pool = _summed(
+            "keeps_db_pool_connections", "Database connections, by state.", ["state"], registry=registry
+        )
         self.pending = _latest(
-            "memory_index_pending", "Memories and items that wait for their vectors.", registry=registry
+            "keeps_memory_index_pending", "Memories and items that wait for their vectors.", registry=registry
         )
-        self.lag = _latest("memory_index_lag_seconds", "Age of the oldest that waits.", registry=registry)
+        self.lag = _latest("keeps_memory_index_lag_seconds", "Age of the oldest that waits.", registry=registry)
 
 
 class HttpMetrics:
@@ -116,22 +133,22 @@ class HttpMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.operations = Counter(
-            "memory_operations",
+            "keeps_memory_operations",
             "Operations on memories and state.",
             ["operation", "kind", "success"],
             registry=self.registry,
         )
         self.retrieval = Histogram(
-            "memory_retrieval_seconds", "Time to answer a question.", buckets=BUCKETS, registry=self.registry
+            "keeps_memory_retrieval_seconds", "Time to answer a question.", buckets=BUCKETS, registry=self.registry
         )
         self.requests = Counter(
-            "http_requests", "HTTP requests.", ["method", "route", "status"], registry=self.registry
+            "keeps_http_requests", "HTTP requests.", ["method", "route", "status"], registry=self.registry
         )
         self.duration = Histogram(
-            "http_request_duration_seconds",
+            "keeps_http_request_duration_seconds",
             "Time to answer a request.",
             ["method", "route"],
             buckets=BUCKETS,
             registry=self.registry,
         )
-        self.in_flight = _summed("http_requests_in_flight", "Requests being answered.", registry=self.registry)
+        self.in_flight = _summed("keeps_http_requests_in_flight", "Requests being answered.", registry=self.registry)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from keeps.db.embedded.server import DataFolder
 
+ARCHIVE_SECONDS = 30
+"""Age at which the log goes to the spool. With the wait of the shipper, a minute at most is lost with the disk."""
 BACKUP_PLAN, SPOOL = "backup.json", "wal-spool"
 """In the home: where its backups go. Beside the data: the log that waits to be taken there."""
 
@@ -22,6 +24,6 @@ def archiving(home: Path, folder: DataFolder) -> dict[str, str]:
         "archive_mode": "on",
         # What is there already is there since a crash came between: the same is fine, anything else is not.
         "archive_command": f"if [ -e {place}/%f ]; then cmp -s '%p' {place}/%f; else {copy}; fi",
-        "archive_timeout": "60s",
+        "archive_timeout": f"{ARCHIVE_SECONDS}s",
         "summarize_wal": "on",
     }

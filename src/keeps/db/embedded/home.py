@@ -114,10 +114,13 @@ class EmbeddedPostgres:
             lease = Lease(home / "leases")
             try:
                 process = servers.running_postmaster(folder.data)
+                archived = archiving(home, folder)
                 if process is None:
-                    process = servers.start(folder, new_socket_folder(folder), timeout_seconds, archiving(home, folder))
+                    process = servers.start(folder, new_socket_folder(folder), timeout_seconds, archived)
                 servers.start_guard(home)
                 socket = servers.wait_until_ready(folder, process, timeout_seconds)
+                if archived:
+                    servers.wake_checkpointer(process)
             except BaseException:
                 lease.release()
                 raise
@@ -216,13 +219,14 @@ class EmbeddedPostgres:
     def _revive_blocking(self) -> None:
         with home_lock(self.home, START_TIMEOUT_SECONDS):
             process = servers.running_postmaster(self.folder.data)
+            archived = archiving(self.home, self.folder)
             if process is None:
                 self.folder.user.run("mkdir", "-p", "-m", "700", "--", str(self._socket))
-                process = servers.start(
-                    self.folder, self._socket, START_TIMEOUT_SECONDS, archiving(self.home, self.folder)
-                )
+                process = servers.start(self.folder, self._socket, START_TIMEOUT_SECONDS, archived)
             servers.start_guard(self.home)
             servers.wait_until_ready(self.folder, process, START_TIMEOUT_SECONDS)
+            if archived:
+                servers.wake_checkpointer(process)
 
     def is_full(self) -> bool:
         """Whether the disk has no room for the log, which grows by 16 MB."""

@@ -191,6 +191,15 @@ def wait_until_ready(folder: DataFolder, server: psutil.Process, timeout_seconds
     return socket
 
 
+def wake_checkpointer(server: psutil.Process) -> None:
+    """Let the checkpointer of a server that has just started see `archive_timeout`.
+
+    It starts before recovery ends, when that setting does not count, and sleeps for `checkpoint_timeout`.
+    """
+    with contextlib.suppress(psutil.NoSuchProcess):
+        server.send_signal(signal.SIGHUP)
+
+
 def start_guard(home: Path) -> None:
     """Start the process that stops the server when all its users were killed, unless one watches already."""
     descriptor = os.open(home / "guard.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -1,0 +1,77 @@
+"""What a home that is misspelt, a variable that is no setting, a server in the environment do to commands."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli import Cli, kept_running
+
+
+@pytest.fixture(scope="module")
+def cli(made_home: Callable[..., Path]) -> Iterator[Cli]:
+    home = made_home("environment")
+    with kept_running(home):
+        yield Cli(home)
+
+
+READING = "recall tea,list,export,insights,jobs status,cells list,doctor,events list,keys list"
+
+
+@pytest.mark.parametrize("words", READING.split(","))
+def test_misspelt_home_is_no_new_database(cli: Cli, tmp_path: Path, words: str) -> None:
+    wrong = tmp_path / "hoem"
+    assert "is it misspelt" in cli(*words.split(), "--home", str(wrong), code=1).stderr
+    assert "is it misspelt" in cli(*words.split(), code=1, KEEPS_HOME=str(wrong)).stderr
+    assert not wrong.exists()
+
+
+def test_first_memory_says_that_a_database_is_made(cli: Cli, new_home: Callable[..., Path]) -> None:
+    new = new_home("first")
+    assert f"a new database is made in {new}" in cli("remember", "One.", "--home", str(new)).stderr
+    assert "a new database" not in cli("remember", "Two.", "--home", str(new)).stderr
+
+
+@pytest.mark.parametrize("name", ["KEEPS_BAKERY", "KEEPS_EMBEDER", "KEEPS_LOGLEVEL"])
+def test_unknown_variable_is_refused(cli: Cli, name: str) -> None:
+    assert f"{name} is no setting" in cli("list", code=2, **{name: "x"}).stderr
+
+
+def test_export_replaces_nothing_and_is_private(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "acme.jsonl"
+    cli("remember", "Private.", "--tenant", "acme")
+    cli("export", str(file), "--tenant", "acme")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.write_text("precious")
+    assert "--overwrite" in cli("export", str(file), "--tenant", "acme", code=1).stderr
+    assert file.read_text() == "precious"
+    cli("export", str(file), "--tenant", "acme", "--overwrite")
+    assert "Private." in file.read_text()
+    folder = tmp_path / "folder"
+    cli("export", str(folder), "--format", "markdown", "--tenant", "acme")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()} == {0o600}
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+    cli("export", "/dev/null", "--tenant", "acme")
+
+
+async def test_status_and_doctor_ask_the_server(server_url: str, tenant: str, tmp_path: Path) -> None:
+    away = Cli(tmp_path / "none", KEEPS_URL=server_url, KEEPS_TENANT_ID=tenant)
+    report = await asyncio.to_thread(away.json, "status")
+    assert (report["server"], report["memories"]) == (server_url, 0)
+    checks = await asyncio.to_thread(away.json, "doctor")
+    assert {each["name"]: each["state"] for each in checks} == dict.fromkeys(("server", "database", "access"), "ok")
+    assert not (tmp_path / "none").exists()
+
+
+def test_server_that_is_away_fails_the_doctor(cli: Cli) -> None:
+    assert "does not answer" in cli("doctor", code=1, KEEPS_URL="http://127.0.0.1:9").stdout
+    assert "unavailable" in cli("status", code=1, KEEPS_URL="http://127.0.0.1:9").stderr
+
+
+def test_command_on_the_database_says_that_a_server_is_not_used(cli: Cli) -> None:
+    assert "KEEPS_URL is not used here" in cli("jobs", "status", KEEPS_URL="http://127.0.0.1:9").stderr
