@@ -47,7 +47,9 @@ async def serving(keeps: Keeps, clock: Any = utc_now, **settings: Any) -> AsyncG
     made = Settings(home=Path("unused"), **settings)
     mounted, door = other_protocols(made, console=True), console_door(made, "a secret of the tests")
     app = create_app(made, opening, clock=clock, mounted=mounted, door=door)
-    config = uvicorn.Config(app, http=GuardedProtocol, log_config=None, access_log=False, ws="none")
+    config = uvicorn.Config(
+        app, http=GuardedProtocol, log_config=None, access_log=False, ws="none", proxy_headers=False
+    )
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve([listener]))
     while not server.started:

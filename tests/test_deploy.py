@@ -64,6 +64,50 @@ def test_nothing_runs_as_root_or_writes_its_root() -> None:
     assert "\nUSER 10001" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
 
+def test_actions_are_pinned_by_commit() -> None:
+    for path in (ROOT / ".github" / "workflows").iterdir():
+        used = re.findall(r"uses: (\S+)(.*)", path.read_text(encoding="utf-8"))
+        assert used
+        for action, comment in used:
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), f"{path.name}: {action}"
+            assert re.fullmatch(r"  # v\d+\.\d+\.\d+", comment), f"{path.name}: the version of {action} is not named"
+
+
+def test_jobs_with_an_identity_run_only_actions() -> None:
+    for path in (ROOT / ".github" / "workflows").iterdir():
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert set(workflow["permissions"].items()) <= {("contents", "read")}
+        for job in workflow["jobs"].values():
+            writes = "write" in job.get("permissions", {}).values()
+            commands = [step["run"] for step in job["steps"] if "run" in step]
+            assert not writes or all(command.startswith("mkdir dist && cp ") for command in commands), commands
+            for step in job["steps"]:
+                if step.get("uses", "").startswith("actions/checkout@"):
+                    assert step["with"]["persist-credentials"] is False
+
+
+def test_each_pod_is_reached_from_named_places_only() -> None:
+    read = (DEPLOY / "kubernetes" / "network.yaml").read_text(encoding="utf-8")
+    closed, *opened = [manifest["spec"] for manifest in yaml.safe_load_all(read)]
+    assert (closed["policyTypes"], closed.get("ingress")) == (["Ingress"], None)
+    names = closed["podSelector"]["matchExpressions"][0]["values"]
+    for each in ("serve", "worker", "migrate"):
+        for manifest in yaml.safe_load_all((DEPLOY / "kubernetes" / f"{each}.yaml").read_text(encoding="utf-8")):
+            if manifest["kind"] in ("Deployment", "Job"):
+                labels = manifest["spec"]["template"]["metadata"]["labels"]
+                assert labels["app.kubernetes.io/name"] in names
+    assert all(rule["from"] and rule["ports"] for policy in opened for rule in policy["ingress"])
+
+
+def test_every_password_of_compose_is_asked_for() -> None:
+    compose = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    named = set(re.findall(r"\$\{([A-Z_]+)", compose))
+    asked = set(re.findall(r"^([A-Z_]+)=$", (DEPLOY / "env.example").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named == asked
+    assert all(f"${{{name}:?" in compose for name in named)
+    assert "GF_SECURITY_ADMIN_PASSWORD" in yaml.safe_load(compose)["services"]["grafana"]["environment"]
+
+
 def test_both_distributions_have_one_version() -> None:
     for path in ("pyproject.toml", "client/pyproject.toml"):
         assert f'version = "{keeps.__version__}"' in (ROOT / path).read_text(encoding="utf-8")

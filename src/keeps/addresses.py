@@ -8,8 +8,11 @@ import re
 from yarl import URL
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_NEVER = tuple(map(ipaddress.ip_network, ("::/96", "64:ff9b:1::/48", "fec0::/10", "2001::/32", "5f00::/16")))
-"""IPv4 inside IPv6 of old, local NAT64, site-local, Teredo, segment routing: ways to a private address, or to none."""
+_NEVER = tuple(
+    map(ipaddress.ip_network, ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "fec0::/10", "2001::/32", "5f00::/16"))
+)
+"""IPv4 inside IPv6 of old or translated, local NAT64, site-local, Teredo, segment routing: ways to a private address,
+or to none."""
 
 
 def host_of(url: str) -> str | None:

@@ -20,7 +20,7 @@ class TooMuchError(Exception):
 
 
 class Forks:
-    """Asks `python -m module`, for what is called `what`. Whoever goes away while it works ends the work."""
+    """Asks the host `module`, for what is called `what`. Whoever goes away while it works ends the work."""
 
     def __init__(self, module: str, what: str) -> None:
         self._module, self._what = module, what
@@ -103,6 +103,7 @@ class Forks:
                 sys.executable,
                 "-I",
                 "-m",
+                "keeps.forked",
                 self._module,
                 stdin=theirs.fileno(),
                 stdout=asyncio.subprocess.DEVNULL,

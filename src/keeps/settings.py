@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -61,6 +62,8 @@ ABOUT = {
     "jwt_audience": "`aud` of tokens, checked where it is set",
     "redis_url": "rate limits and notes, shared by all servers (extra `redis`); when it is away everything still works",
     "cors_origins": "web pages that may ask, joined by commas",
+    "trusted_proxies": "addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, joined by"
+    " commas",
     "reads_per_minute": "for each user, with credentials on",
     "writes_per_minute": "for each user, with credentials on",
     "max_body_bytes": "of a request",
@@ -119,6 +122,7 @@ class Settings:
     jwt_audience: str | None = None
     redis_url: str | None = None
     cors_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     reads_per_minute: int = 600
     writes_per_minute: int = 100
     max_body_bytes: int = 8 << 20
@@ -220,6 +224,7 @@ def load_settings(
         jwt_audience=setting("jwt_audience"),
         redis_url=setting("redis_url"),
         cors_origins=_listed(setting("cors_origins")),
+        trusted_proxies=_networks("KEEPS_TRUSTED_PROXIES", setting("trusted_proxies")),
         reads_per_minute=_whole("KEEPS_READS_PER_MINUTE", setting("reads_per_minute") or "600", most=10_000_000),
         writes_per_minute=_whole("KEEPS_WRITES_PER_MINUTE", setting("writes_per_minute") or "100", most=10_000_000),
         max_body_bytes=_whole("KEEPS_MAX_BODY_BYTES", setting("max_body_bytes") or str(8 << 20), most=1 << 30),
@@ -281,6 +286,18 @@ def _default_home() -> Path:
 
 def _listed(value: str | None) -> tuple[str, ...]:
     return tuple(each.strip() for each in (value or "").split(",") if each.strip())
+
+
+def _networks(name: str, value: str | None) -> tuple[str, ...]:
+    listed = _listed(value)
+    for each in listed:
+        try:
+            ip_network(each, strict=False)
+        except ValueError:
+            raise ValidationFailedError(
+                f"{name} names {each!r}, which is no address or network; write 10.0.0.0/8, 192.0.2.1"
+            ) from None
+    return listed
 
 
 def _whole(name: str, value: str, *, most: int = 10_000) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -28,6 +29,7 @@ from keeps.integrations.mcp import graph_server, memory_server
 from keeps.integrations.mcp.answers import MOST_TOKENS, tokens
 from keeps.scope import Scope
 from keeps_client import MemoryClient
+from keeps_client.models import NewKey
 from tests.conftest import until
 from tests.serving import JWT_SECRET, serving, token
 
@@ -268,6 +270,59 @@ async def test_who_watches_a_resource_is_told(connect: Connect, keeps: Keeps, te
             async with asyncio.timeout(30):
                 event = await anext(aiter(changes))
             assert getattr(event, "uri", None) == uri
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+async def test_only_posts_are_answered(server_url: str, tenant: str, method: str) -> None:
+    headers = {"X-Tenant-ID": tenant, "X-User-ID": "alice", "Accept": "text/event-stream"}
+    async with httpx.AsyncClient(headers=headers) as http:
+        answer = await http.request(method, f"{server_url}/mcp")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+    assert "subscriptions/listen" in answer.json()["detail"]
+
+
+async def test_too_many_listeners_of_a_user_are_refused(
+    server_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keeps.integrations.mcp.http.MAX_OF_A_USER", 1)
+    headers = {"X-Tenant-ID": tenant, "X-User-ID": "alice"}
+    async with over_http(server_url, headers) as client, client.listen(resource_subscriptions=["memory://1"]):
+        async with over_http(server_url, headers) as second:
+            with pytest.raises(MCPError):
+                async with second.listen(resource_subscriptions=["memory://2"]):
+                    pass
+        async with (
+            over_http(server_url, headers | {"X-User-ID": "bob"}) as bob,
+            bob.listen(resource_subscriptions=["memory://1"]),
+        ):
+            pass
+
+
+async def test_listening_ends_with_its_key(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keeps.server.open_streams.CHECK_SECONDS", 0.05)
+    root = Scope(tenant, "root", roles=frozenset({"admin"}))
+    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
+    async with serving(keeps, auth="keys") as url:
+        headers = {"Authorization": f"Bearer {made.secret}"}
+        async with (
+            over_http(url, headers) as client,
+            client.listen(resource_subscriptions=["memory://1"]) as changes,
+        ):
+            await keeps.keys.revoke(root, made.key_id)
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(10):
+                    async for _ in changes:
+                        pass
+            await until(lambda: not keeps.events._feed._open, "no subscription is left", 10)
+
+
+@pytest.mark.parametrize(("trusted", "scheme"), [((), "http"), (("127.0.0.0/8",), "https")])
+async def test_metadata_believe_trusted_proxies_only(keeps: Keeps, trusted: tuple[str, ...], scheme: str) -> None:
+    async with serving(keeps, auth="keys", trusted_proxies=trusted) as url, httpx.AsyncClient() as http:
+        where = f"{url}/.well-known/oauth-protected-resource/mcp"
+        answer = await http.get(where, headers={"X-Forwarded-Proto": "https"})
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.json()["resource"].startswith(f"{scheme}://127.0.0.1:")
 
 
 async def test_a_hit_says_whose_words_it_is(connect: Connect, keeps: Keeps, tenant: str) -> None:

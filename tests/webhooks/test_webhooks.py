@@ -241,7 +241,16 @@ def test_addresses_are_told_apart() -> None:
         False,
         None,
     ]
-    for private in ("::7f00:1", "::10.0.0.1", "64:ff9b:1::a00:1", "fec0::1", "2001::1", "[::ffff:10.0.0.1]"):
+    for private in (
+        "::7f00:1",
+        "::ffff:0:127.0.0.1",
+        "::ffff:0:8.8.8.8",
+        "::10.0.0.1",
+        "64:ff9b:1::a00:1",
+        "fec0::1",
+        "2001::1",
+        "[::ffff:10.0.0.1]",
+    ):
         assert is_public(private) is False, private
 
 

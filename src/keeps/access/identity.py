@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import lru_cache
+from typing import TypeVar
 
 from keeps.access import store
 from keeps.access.keys import PREFIX, hash_of
 from keeps.access.roles import known_roles
-from keeps.access.tokens import Tokens
+from keeps.access.tokens import EndedCredentialError, Tokens
 from keeps.clock import Clock
 from keeps.db.session import Database, Row
 from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
 from keeps.settings import AuthMode
 from keeps_client.errors import ForbiddenError, UnauthenticatedError, ValidationFailedError
 
-KEY_SECONDS = 10.0
-"""A revoked key is refused everywhere after so long."""
+KEY_SECONDS = 5.0
+"""A revoked key is refused everywhere after so long, and its streams end soon after."""
 _REMEMBERED = 10_000
+_NO_KEY = "the API key is unknown, expired or revoked"
+ValueT = TypeVar("ValueT")
+Lookup = Callable[[], AbstractAsyncContextManager[None]]
 EVERY_ROLE = frozenset({"reader", "writer", "admin", "operator"})
 
 
@@ -30,11 +37,31 @@ class Authenticator:
         self._database = database
         self._clock = clock
         self._tokens = tokens
-        self._keys: dict[bytes, tuple[float, Row | None]] = {}
+        self._keys: OrderedDict[bytes, tuple[float, Row]] = OrderedDict()
+        self._unknown: OrderedDict[bytes, float] = OrderedDict()
+        """Apart from the others, so that guesses push no known key out."""
 
-    async def scope_of(self, headers: Mapping[str, str], *, some_user: str | None = None) -> Scope:
-        """`some_user`: for whom credentials act that may act for any user, where no header says so; without it they
-        must say. Raises UnauthenticatedError, ForbiddenError; ValidationFailedError for a header that is no id."""
+    async def scope_of(
+        self,
+        headers: Mapping[str, str],
+        *,
+        some_user: str | None = None,
+        lookup: Lookup = nullcontext,
+        leeway_seconds: int | None = None,
+    ) -> Scope:
+        """Return who asks.
+
+        Args:
+            some_user: for whom credentials act that may act for any user, where no header says so; without it they
+                must say.
+            lookup: held while a key is looked up that was not known before.
+            leeway_seconds: how long after its end a token is still taken; LEEWAY_SECONDS by default.
+
+        Raises:
+            UnauthenticatedError: the credentials open nothing; as EndedCredentialError where they once did.
+            ForbiddenError: they are for another tenant, user or agent than a header names.
+            ValidationFailedError: a header is no id.
+        """
         if self.mode == "none":
             return _believed(headers.get("x-tenant-id"), headers.get("x-user-id"), headers.get("x-agent-id"))
         scheme, _, credential = headers.get("authorization", "").partition(" ")
@@ -46,27 +73,37 @@ class Authenticator:
         if secret.startswith(PREFIX):
             if "keys" not in self.mode:
                 raise UnauthenticatedError("API keys are not accepted here (KEEPS_AUTH)")
-            return await self._scope_of_key(secret, headers, some_user)
+            return self._scope_of_key(await self._row_of(hash_of(secret), lookup), headers, some_user)
         if self._tokens is None:
             raise UnauthenticatedError("only API keys are accepted here (KEEPS_AUTH)")
-        return _agreed(await self._tokens.scope_of(secret), headers)
+        return _agreed(await self._tokens.scope_of(secret, leeway_seconds=leeway_seconds), headers)
 
     def forget_keys(self) -> None:
         """After a key was revoked here: ask again at once."""
-        self._keys.clear()
+        for key_hash, (_, row) in self._keys.items():
+            self._keys[key_hash] = (-math.inf, row)
+        self._unknown.clear()
 
-    async def _scope_of_key(self, secret: str, headers: Mapping[str, str], some_user: str | None) -> Scope:
-        key_hash = hash_of(secret)
+    async def _row_of(self, key_hash: bytes, lookup: Lookup) -> Row:
+        """The key's row, at most KEY_SECONDS old. Raises UnauthenticatedError for one that is unknown."""
+        now = time.monotonic()
         known = self._keys.get(key_hash)
-        if known is None or time.monotonic() > known[0]:
-            if len(self._keys) >= _REMEMBERED:
-                self._keys.clear()
-            known = (time.monotonic() + KEY_SECONDS, await store.find(self._database, key_hash))
-            self._keys[key_hash] = known
-        row = known[1]
-        now = self._clock()
-        if row is None or row["revoked_at"] is not None or (row["expires_at"] is not None and row["expires_at"] <= now):
-            raise UnauthenticatedError("the API key is unknown, expired or revoked")
+        if known is not None and now <= known[0]:
+            return known[1]
+        if now > self._unknown.get(key_hash, -math.inf):
+            async with nullcontext() if known is not None else lookup():
+                row = await store.find(self._database, key_hash)
+            until = time.monotonic() + KEY_SECONDS
+            if row is not None:
+                _remember(self._keys, key_hash, (until, row))
+                return row
+            self._keys.pop(key_hash, None)
+            _remember(self._unknown, key_hash, until)
+        raise UnauthenticatedError(_NO_KEY)
+
+    def _scope_of_key(self, row: Row, headers: Mapping[str, str], some_user: str | None) -> Scope:
+        if row["revoked_at"] is not None or (row["expires_at"] is not None and row["expires_at"] <= self._clock()):
+            raise EndedCredentialError(_NO_KEY)
         user_id = row["user_id"] or headers.get("x-user-id", some_user)
         if user_id is None:
             raise ValidationFailedError(
@@ -77,6 +114,14 @@ class Authenticator:
         return _agreed(
             Scope(row["tenant_id"], user_id, agent_id, None, roles, bound, any_user=row["user_id"] is None), headers
         )
+
+
+def _remember(memory: OrderedDict[bytes, ValueT], key_hash: bytes, value: ValueT) -> None:
+    """Keep a value as the newest; the oldest leaves when there are too many."""
+    memory[key_hash] = value
+    memory.move_to_end(key_hash)
+    if len(memory) > _REMEMBERED:
+        memory.popitem(last=False)
 
 
 def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:

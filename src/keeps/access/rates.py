@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import math
 import time
 from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -46,29 +49,62 @@ class TooManyError(RateLimitedError):
 
 
 class WrongCredentials:
-    """Counts by address who sends credentials that open nothing: a guesser gets few tries."""
+    """Counts by address the credentials that open nothing. A guesser gets few tries; whoever has a right credential is
+    never kept out."""
 
-    MOST, SECONDS, ADDRESSES = 300, 60.0, 10_000
+    MOST, SECONDS, ADDRESSES, CREDENTIALS = 300, 60.0, 10_000, 50_000
+    LOOKUPS, LOOKUP_SECONDS = 2, 5.0
+    """Of all addresses over the limit, so many unknown keys are looked up at a time, and one waits so long."""
 
     def __init__(self) -> None:
         self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._counted: OrderedDict[tuple[str, bytes], float] = OrderedDict()
+        self._lookups = asyncio.Semaphore(self.LOOKUPS)
 
-    def check(self, address: str) -> None:
-        """Raises RateLimitedError for an address that was wrong too often within a minute."""
-        since, count = self._counts.get(address, (0.0, 0))
-        left = since + self.SECONDS - time.monotonic()
-        if count >= self.MOST and left > 0:
-            raise RateLimitedError(
-                f"{count} wrong credentials came from this address; try again in {math.ceil(left)} s",
-                retry_after_seconds=math.ceil(left),
-            )
+    @asynccontextmanager
+    async def lookup(self, address: str) -> AsyncGenerator[None]:
+        """Hold while an unknown key is looked up. Raises RateLimitedError where an address over the limit floods it."""
+        if not self._seconds_left(address):
+            yield
+            return
+        try:
+            async with asyncio.timeout(self.LOOKUP_SECONDS):
+                await self._lookups.acquire()
+        except TimeoutError:
+            raise self._refusal(address) from None
+        try:
+            yield
+        finally:
+            self._lookups.release()
 
-    def count(self, address: str) -> None:
+    def count(self, address: str, credential: str) -> None:
+        """Count a wrong credential; its repeats within a minute count once. Raises RateLimitedError over the limit."""
+        if self._seconds_left(address):
+            raise self._refusal(address)
         now = time.monotonic()
+        key = address, hashlib.sha256(credential.encode("utf-8", "replace")).digest()[:16]
+        if now - self._counted.get(key, -math.inf) < self.SECONDS:
+            return
+        self._counted[key] = now
+        self._counted.move_to_end(key)
         since, count = self._counts.pop(address, (now, 0))
         self._counts[address] = (since, count + 1) if now - since < self.SECONDS else (now, 1)
         if len(self._counts) > self.ADDRESSES:
             self._counts.popitem(last=False)
+        if len(self._counted) > self.CREDENTIALS:
+            self._counted.popitem(last=False)
+
+    def _seconds_left(self, address: str) -> int:
+        """How long an address is over the limit yet; 0 where it is not."""
+        since, count = self._counts.get(address, (0.0, 0))
+        return max(0, math.ceil(since + self.SECONDS - time.monotonic())) if count >= self.MOST else 0
+
+    def _refusal(self, address: str) -> RateLimitedError:
+        seconds = max(1, self._seconds_left(address))
+        return RateLimitedError(
+            f"{self.MOST} wrong credentials came from this address; try again in {seconds} s",
+            retry_after_seconds=seconds,
+        )
 
 
 class Rates:

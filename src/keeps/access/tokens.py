@@ -22,6 +22,19 @@ MIN_SECRET_BYTES = 32
 PUBLIC_ALGORITHMS = ("RS256", "ES256")
 KEYS_SECONDS, UNKNOWN_KEY_SECONDS, STALE_SECONDS = 300.0, 10.0, 3_600.0
 _REMEMBERED = 10_000
+_FAR = 1 << 53
+"""Times later than this are this: no float is too small for it."""
+_SIGNED = (
+    jwt.ImmatureSignatureError,
+    jwt.InvalidAudienceError,
+    jwt.InvalidIssuerError,
+    jwt.MissingRequiredClaimError,
+)
+"""What is wrong with claims, which are read after the signature was checked."""
+
+
+class EndedCredentialError(UnauthenticatedError):
+    """A credential that was issued here and opens nothing now: no guess."""
 
 
 class PublicKeys:
@@ -77,7 +90,7 @@ class Tokens:
         self._audience = audience
         self._good: dict[str, tuple[float, Scope, str, jwt.PyJWK | None]] = {}
 
-    async def scope_of(self, token: str) -> Scope:
+    async def scope_of(self, token: str, *, leeway_seconds: int | None = None) -> Scope:
         """Whose token this is. Raises UnauthenticatedError; the reason never says which tenants or users exist."""
         known = self._good.get(token)
         if known is not None and time.time() < known[0]:
@@ -85,14 +98,14 @@ class Tokens:
             # A key that was taken away, or changed, opens nothing more, also not for a token that was seen before.
             if key is None or (self._public_keys is not None and await self._public_keys.get(kid) is key):
                 return scope
-        claims, kid, key = await self._claims(token)
+        claims, kid, key = await self._claims(token, LEEWAY_SECONDS if leeway_seconds is None else leeway_seconds)
         scope = _scope(claims)
         if len(self._good) >= _REMEMBERED:
             self._good.clear()
-        self._good[token] = (float(claims["exp"]), scope, kid, key)
+        self._good[token] = (float(min(int(claims["exp"]), _FAR)), scope, kid, key)
         return scope
 
-    async def _claims(self, token: str) -> tuple[dict[str, Any], str, jwt.PyJWK | None]:
+    async def _claims(self, token: str, leeway_seconds: int) -> tuple[dict[str, Any], str, jwt.PyJWK | None]:
         """What the token says, and the public key that signed it, if one did."""
         kid, public = "", None
         try:
@@ -114,17 +127,19 @@ class Tokens:
                 algorithms=[cast("str", algorithm)],
                 issuer=self._issuer,
                 audience=self._audience,
-                leeway=LEEWAY_SECONDS,
+                leeway=leeway_seconds,
                 options={"require": ["exp"], "verify_aud": self._audience is not None, "verify_iat": False},
             )
             return claims, kid, public
         except KeepsError:
             raise
         except jwt.ExpiredSignatureError:
-            raise UnauthenticatedError("the token is expired; get a new one") from None
+            raise EndedCredentialError("the token is expired; get a new one") from None
+        except _SIGNED as error:
+            raise EndedCredentialError(f"the token is not valid ({type(error).__name__})") from None
         except jwt.PyJWTError as error:
             raise UnauthenticatedError(f"the token is not valid ({type(error).__name__})") from None
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             raise UnauthenticatedError("the token is not valid") from None
 
 
@@ -145,4 +160,4 @@ def _scope(claims: Mapping[str, object]) -> Scope:
             agent_bound=agent_id is not None,
         )
     except ValidationFailedError as error:
-        raise UnauthenticatedError(f"the token's claims do not name a tenant and user: {error.detail}") from None
+        raise EndedCredentialError(f"the token's claims do not name a tenant and user: {error.detail}") from None

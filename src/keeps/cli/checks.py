@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import platform
 import shutil
+import sys
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from keeps.clock import utc_now
 from keeps.scope import Scope
@@ -37,8 +40,8 @@ async def run_checks(settings: Settings) -> list[Check]:
     checks = [_python()]
     if settings.database_url is None:
         checks += _embedded(settings)
-    checks += [_model(settings), *await _reranker(settings)]
-    if any(check.state == "failed" for check in checks if check.name not in ("model", "reranker")):
+    checks += [await _sandbox(), _model(settings), *await _reranker(settings)]
+    if any(check.state == "failed" for check in checks if check.name not in ("sandbox", "model", "reranker")):
         return checks
     return checks + await _database(settings)
 
@@ -93,6 +96,31 @@ def _embedded(settings: Settings) -> list[Check]:
     else:
         checks.append(Check("disk", "ok", f"{free / 2**30:.0f} GiB free"))
     return checks
+
+
+async def _sandbox() -> Check:
+    """Start a process that confines itself like those that read documents and ask databases."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-m", "keeps.sandbox", stdout=asyncio.subprocess.PIPE, env={}, cwd="/"
+    )
+    output, _ = await process.communicate()
+    return sandbox_check(json.loads(output or "{}"))
+
+
+def sandbox_check(walls: dict[str, Any]) -> Check:
+    """Say which of the kernel's walls stand around documents and databases, and what is open without the others."""
+    if "seccomp" not in walls:
+        return Check("sandbox", "failed", f"documents and databases are refused: {walls.get('refused', 'no answer')}")
+    standing = [name for name in ("namespaces", "landlock", "seccomp") if walls[name]]
+    missing = {
+        "landlock": "no Landlock: a parser or SQLite that is taken over may read files (Linux 5.13 has it)",
+        "seccomp": "no seccomp: it may send signals, and where it asks databases reach more of the network",
+    }
+    lacking = [text for name, text in missing.items() if name not in standing]
+    if "namespaces" not in standing and "seccomp" not in standing:
+        lacking.insert(0, "a parser that is taken over keeps the network: Keeps closes it on Linux only")
+    around = f"{', '.join(standing) or 'limits of memory and time'} around documents and databases"
+    return Check("sandbox", "note" if lacking else "ok", "; ".join([around, *lacking]))
 
 
 def _model(settings: Settings) -> Check:

@@ -158,11 +158,14 @@ class Application:
     def __call__(self) -> FastAPI:
         from keeps import __version__
         from keeps.engine import Keeps
+        from keeps.sandbox import keep_descriptors
         from keeps.server.app import create_app
         from keeps.telemetry.logs import configure_logs
         from keeps.telemetry.traces import configure_traces
 
         settings = self.settings
+        # What a worker was handed when it started, its listener too, is inheritable there.
+        keep_descriptors()
         configure_logs(settings.log_level)
         configure_traces(settings.otlp_endpoint, __version__)
         # The event loop gets the interpreter back from threads that read text after half a millisecond, not five.
@@ -208,7 +211,6 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.set_inheritable(True)
     except OSError as error:
         raise ValidationFailedError(
             f"cannot listen on {host}:{port} ({error.strerror}); choose another with --host and --port"

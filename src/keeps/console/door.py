@@ -72,6 +72,8 @@ class Door:
         elif path == "/ui/login":
             await self._login(page, receive)
         elif path == "/ui/logout" and page.method == "POST":
+            if (session := self._sessions.open(page.header(b"cookie"))) is not None:
+                self._sessions.end(session)
             await page.go("/ui/login", self._sessions.cookie(None, secure=page.secure))
         else:
             await self._enter(page, receive)

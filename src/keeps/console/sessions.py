@@ -6,14 +6,17 @@ import base64
 import hmac
 import json
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from secrets import token_urlsafe
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 COOKIE = "keeps_console"
 HOURS = 8
 MAX_CREDENTIAL = 2_500
+MAX_SIGNED_OUT = 10_000
 MAX_COOKIE = 4_096
 """Characters: sealed, a credential must fit a cookie, as browsers take them."""
 
@@ -27,6 +30,7 @@ class Session:
     tenant_id: str | None = None
     user_id: str | None = None
     until: float = 0.0
+    session_id: str = ""
 
     def as_user(self, tenant_id: str | None, user_id: str | None) -> Session:
         return replace(self, tenant_id=tenant_id, user_id=user_id)
@@ -47,10 +51,20 @@ class Sessions:
 
     def __init__(self, secrets: Sequence[str], own: str) -> None:
         keys = [hmac.digest(each.encode(), b"keeps console session", "sha256") for each in secrets or (own,)]
+        self._signed_out: OrderedDict[str, float] = OrderedDict()
+        """Sessions that were ended here, until their cookies would have ended."""
         self._fernet = MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
 
     def begin(self, credential: str) -> Session:
-        return Session(credential, until=time.time() + HOURS * 3_600)
+        return Session(credential, until=time.time() + HOURS * 3_600, session_id=token_urlsafe(16))
+
+    def end(self, session: Session) -> None:
+        """Open a session's cookies no more, copies of them too: in this process."""
+        while self._signed_out and next(iter(self._signed_out.values())) < time.time():
+            self._signed_out.popitem(last=False)
+        self._signed_out[session.session_id] = session.until
+        if len(self._signed_out) > MAX_SIGNED_OUT:
+            self._signed_out.popitem(last=False)
 
     def seal(self, session: Session) -> str:
         return self._fernet.encrypt(json.dumps(asdict(session)).encode()).decode()
@@ -71,7 +85,8 @@ class Sessions:
             session = Session(**json.loads(self._fernet.decrypt(found[0])))
         except (InvalidToken, ValueError, TypeError):
             return None
-        return session if session.until > time.time() else None
+        over = session.until <= time.time() or session.session_id in self._signed_out
+        return None if over else session
 
     def cookie(self, session: Session | None, *, secure: bool) -> str:
         """A Set-Cookie header; None ends the session."""

@@ -1,4 +1,4 @@
-"""The process that asks databases: `python -m keeps.databases.host`, started by keeps.databases.runner.
+"""The process that asks databases: `python -m keeps.forked keeps.databases.host`, started by keeps.databases.runner.
 
 It forks for each statement that is read by the gate, and for each question. The child of a question connects to the
 address that was checked, in a read-only transaction that is rolled back, and is ended with its memory, time and answer
@@ -27,7 +27,7 @@ import sqlalchemy.exc
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from keeps import forked
+from keeps import forked, sandbox
 from keeps.databases import gate
 from keeps.databases.describing import RefusedError, described, mysql_rights, postgresql_rights
 from keeps.databases.rules import (
@@ -79,10 +79,15 @@ def ask(job: dict[str, Any], files: list[int], out: TextIO) -> None:
     try:
         context = _context("prefer" if job["tls"] == "require" else job["tls"])
         is_file = job["dialect"] == "sqlite"
-        forked.give_up(network=not is_file, user=is_file, file=job["address"] if is_file else None)
+        if is_file:
+            sandbox.confine(user=True, file=job["address"])
+        else:
+            sandbox.confine(port=job["port"])
         socket.getaddrinfo = _checked(job["address"])
         told = _DOES[job["dialect"]](job, context)
     except RefusedError as error:
+        told = {"error": str(error), "kind": "refused"}
+    except sandbox.SandboxError as error:
         told = {"error": str(error), "kind": "refused"}
     except MemoryError:
         told = {"error": "a value is larger than can be taken in", "kind": "limit"}
@@ -100,10 +105,12 @@ def ask(job: dict[str, Any], files: list[int], out: TextIO) -> None:
 def _read(job: dict[str, Any]) -> dict[str, Any]:
     """What passes the gate, or why it does not: the parser takes exponential time for some of what can be written."""
     try:
-        forked.give_up(seconds=READ_SECONDS)
+        sandbox.confine(seconds=READ_SECONDS)
         found = gate.passed(job["sql"], job["dialect"], [Table(**each) for each in job["tables"]])
     except RefusedSQLError as error:
         return {"refused": error.detail, "rule": error.rule}
+    except sandbox.SandboxError as error:
+        return {"refused": str(error), "rule": "sandbox"}
     except (TimeoutError, MemoryError):
         return {"refused": "it takes too long to be understood; write it with less in brackets", "rule": "nesting"}
     return {"sql": found.sql, "tables": found.tables}
@@ -350,6 +357,3 @@ _DOES: dict[str, Callable[[dict[str, Any], ssl.SSLContext | None], dict[str, Any
     "sqlite": _sqlite,
     "mysql": _mysql,
 }
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""The process that reads documents: `python -m keeps.documents.host`, started by keeps.documents.reader.
+"""The process that reads documents: `python -m keeps.forked keeps.documents.host`, started by keeps.documents.reader.
 
 It loads the parsers once and forks for each document. The child gives up everything but its memory, one file to read
 and one pipe to answer on, and then looks at the document: no environment, no network, no files, no other program, 30
@@ -15,7 +15,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TextIO
 
-from keeps import forked
+from keeps import forked, sandbox
 from keeps.ai.tokens import WordPieceCounter
 from keeps.documents import chunks, parsers
 
@@ -74,7 +74,7 @@ def _loaded() -> chunks.Counter:
 def read(job: dict[str, Any], file: int, out: TextIO, *, count: chunks.Counter) -> None:
     """Answer with the text and passages of an open file, as JSON, or with why it is refused."""
     try:
-        forked.give_up()
+        sandbox.confine()
         sys.addaudithook(_refuse)
         with os.fdopen(file, "rb") as document:
             document.seek(0)
@@ -93,10 +93,12 @@ def read(job: dict[str, Any], file: int, out: TextIO, *, count: chunks.Counter) 
         }
     except parsers.RefusedError as error:
         told = {"refused": str(error)}
+    except sandbox.SandboxError as error:
+        told = {"refused": str(error)}
     except MemoryError:
-        told = {"refused": f"reading it takes more than {forked.MEMORY_BYTES >> 20} MiB of memory"}
+        told = {"refused": f"reading it takes more than {sandbox.MEMORY_BYTES >> 20} MiB of memory"}
     except TimeoutError:
-        told = {"refused": f"reading it takes more than {forked.CPU_SECONDS} s of processor time"}
+        told = {"refused": f"reading it takes more than {sandbox.CPU_SECONDS} s of processor time"}
     except BaseException as error:  # noqa: BLE001  a defect of a parser costs its document, and says what it was
         told = {"refused": f"it cannot be read ({type(error).__name__})"}
     json.dump(told, out, ensure_ascii=False)
@@ -112,7 +114,3 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     if event.startswith(_FORBIDDEN) or (event == "open" and not isinstance(arguments[0], int)):
         what = "open another file" if event == "open" else event
         raise parsers.RefusedError(f"its parser tried to {what}, which no document needs")
-
-
-if __name__ == "__main__":
-    main()

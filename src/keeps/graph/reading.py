@@ -14,7 +14,7 @@ from keeps.graph.finding import find_known, find_names, new_names, words_of_name
 from keeps.scope import Scope
 from keeps.telemetry.logs import log
 from keeps.tenants.service import Introducer
-from keeps_client.errors import KeepsError
+from keeps_client.errors import ForbiddenError, KeepsError
 from keeps_client.models import Entity, Reading, Relation
 
 BATCH = 200
@@ -32,7 +32,13 @@ class Reader:
     async def read(
         self, scope: Scope, *, again: bool = False, progress: Callable[[int], None] | None = None
     ) -> Reading:
-        """Read what was not read yet, or with `again` everything. What a user said of a memory and an entity stays."""
+        """Read what was not read yet, or with `again` everything. What a user said of a memory and an entity stays.
+
+        Raises:
+            ForbiddenError: an agent's token must not see what is found in other agents' experiences.
+        """
+        if scope.agent_bound:
+            raise ForbiddenError("an agent's token cannot read the memories of its user for entities; use the user's")
         if again:
             await self._introducer.write(
                 scope, lambda tx: tx.execute(store.QUERIES["readings_forget"], scope.tenant_id, scope.user_id)

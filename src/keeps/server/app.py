@@ -26,6 +26,7 @@ from keeps.server.gauges import Gauges
 from keeps.server.lean import AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE, AT_ONCE_REMOTE, LeanRoute
 from keeps.server.mount import ROUTER
 from keeps.server.mounting import Mounted
+from keeps.server.open_streams import OpenStreams
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
 from keeps.server.special import health, router
@@ -74,6 +75,8 @@ def create_app(
         else None
     )
 
+    streams = OpenStreams()
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with opening() as keeps:
@@ -95,6 +98,7 @@ def create_app(
             if work:
                 keeps.worker.start()
             async with AsyncExitStack() as running:
+                await running.enter_async_context(streams.checked(app.state.authenticator, keeps.database))
                 for each in mounted:
                     await running.enter_async_context(each.running(keeps, app.state.rates))
                 yield
@@ -144,6 +148,7 @@ def create_app(
         allowed_origins=settings.cors_origins,
         settings=settings,
         mounted=mounted,
+        streams=streams,
     )
     if door is not None:
         app.add_middleware(door)  # pyright: ignore[reportArgumentType]

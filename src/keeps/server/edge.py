@@ -6,10 +6,12 @@ its size is allowed.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import time
 from collections.abc import Sequence
+from functools import partial
 from uuid import uuid4
 
 from fastapi.middleware.gzip import GZipMiddleware
@@ -21,6 +23,7 @@ from starlette.routing import Match
 
 from keeps.access.identity import Authenticator
 from keeps.access.rates import WrongCredentials
+from keeps.access.tokens import EndedCredentialError
 from keeps.db.repeats import Request, repeatable
 from keeps.db.session import traced
 from keeps.server.answers import Answer
@@ -30,8 +33,10 @@ from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
 from keeps.server.mounting import Mounted
 from keeps.server.names import named_user, plain_names
+from keeps.server.open_streams import OpenStreams
 from keeps.server.origins import check_origin
 from keeps.server.problems import internal_problem, problem_of
+from keeps.server.proxies import TrustedProxies
 from keeps.settings import Settings
 from keeps.telemetry.logs import log
 from keeps.telemetry.metrics import HttpMetrics
@@ -71,6 +76,7 @@ class Edge:
         allowed_origins: Sequence[str] = (),
         settings: Settings | None = None,
         mounted: Sequence[Mounted] = (),
+        streams: OpenStreams,
     ) -> None:
         self._app = app
         self._routes = routes
@@ -82,7 +88,9 @@ class Edge:
         self._allowed_origins = frozenset(allowed_origins)
         self._settings = settings
         self._mounted = mounted
+        self._streams = streams
         self._wrong = WrongCredentials()
+        self._proxies = TrustedProxies(settings.trusted_proxies if settings is not None else ())
         self._in_flight = 0
         metrics.in_flight.set_function(lambda: self._in_flight)
         self._counters: dict[tuple[str, str, int], tuple[list[Counter], list[Histogram]]] = {}
@@ -93,10 +101,11 @@ class Edge:
             return
         started = time.perf_counter()
         headers = {name.decode("latin-1"): _text(value) for name, value in scope["headers"]}
+        scope["keeps.doubled"] = _doubled(scope["headers"]) if len(headers) < len(scope["headers"]) else None
         given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid4())
         scope["keeps.request_id"] = request_id
-        answer = Answer(scope, send, request_id)
+        answer = Answer(scope, send, request_id, self._streams)
         self._in_flight += 1
         try:
             if self._traced:
@@ -109,7 +118,13 @@ class Edge:
                     span.set_attributes({"http.route": _route(scope), "http.response.status_code": answer.status})
             else:
                 await self._guarded(scope, headers, receive, answer)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not answer.was_ended or task is None or task.uncancel():
+                raise
+            await answer.end()
         finally:
+            answer.close()
             self._count(scope, answer.status, time.perf_counter() - started, request_id)
 
     async def _guarded(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: Answer) -> None:
@@ -129,6 +144,8 @@ class Edge:
             await answer.problem(internal_problem(answer.request_id))
 
     async def _run(self, scope: Scope, headers: dict[str, str], receive: Receive, answer: Answer) -> None:
+        if scope["keeps.doubled"] is not None:
+            raise ValidationFailedError(f"the header {scope['keeps.doubled']} may be sent once, with one value")
         plain_names(scope)
         app = self._chosen(scope)
         if "gzip" in headers.get("accept-encoding", ""):
@@ -147,14 +164,21 @@ class Edge:
             )
         check_origin(headers, self._allowed_origins)
         named_user(scope, headers)
-        address = (scope.get("client") or ("", 0))[0]
-        self._wrong.check(address)
+        address = self._proxies.client(scope)
         try:
             other = self._other(scope["path"]) if "keeps.mounted" in scope else None
-            scope["keeps.scope"] = await authenticator.scope_of(headers, some_user=other.some_user if other else None)
+            some_user = other.some_user if other else None
+            scope["keeps.asked"] = headers, some_user
+            scope["keeps.scope"] = await authenticator.scope_of(
+                headers,
+                some_user=some_user,
+                lookup=partial(self._wrong.lookup, address),
+            )
+        except EndedCredentialError:
+            raise
         except UnauthenticatedError:
-            if "authorization" in headers or "x-api-key" in headers:
-                self._wrong.count(address)
+            if credential := headers.get("authorization") or headers.get("x-api-key"):
+                self._wrong.count(address, credential)
             raise
         traceparent = headers.get("traceparent", "")
         with traced(traceparent if _TRACEPARENT.fullmatch(traceparent) else ""):
@@ -207,7 +231,7 @@ class Edge:
     def _document(self, scope: Scope, headers: dict[str, str]) -> object | None:
         """What anybody may read of other protocols."""
         if self._settings is not None and scope["path"].startswith("/.well-known/"):
-            origin = _origin(scope, headers)
+            origin = self._origin(scope, headers)
             for each in self._mounted:
                 if (found := each.public(self._settings, origin).get(scope["path"])) is not None:
                     return found
@@ -216,7 +240,12 @@ class Edge:
     def _challenge(self, scope: Scope, headers: dict[str, str]) -> str | None:
         """Where a client of another protocol reads how to get credentials."""
         other = self._other(scope["path"])
-        return None if other is None or other.challenge is None else _origin(scope, headers) + other.challenge
+        return None if other is None or other.challenge is None else self._origin(scope, headers) + other.challenge
+
+    def _origin(self, scope: Scope, headers: dict[str, str]) -> str:
+        """Where this server is, as the client called it, or a trusted proxy says that it did."""
+        host = headers.get("host", "")
+        return f"{self._proxies.scheme(scope)}://{host if _HOST.fullmatch(host) else 'localhost'}"
 
     def _count(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route, method = _route(scope), scope["method"] if scope["method"] in _METHODS else "OTHER"
@@ -245,6 +274,21 @@ class Edge:
         return counters, histograms
 
 
+_SINGLE = frozenset(
+    {
+        b"authorization",
+        b"x-api-key",
+        b"x-tenant-id",
+        b"x-user-id",
+        b"x-agent-id",
+        b"host",
+        b"origin",
+        b"content-length",
+        b"content-type",
+        b"idempotency-key",
+        b"if-match",
+    }
+)
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -267,13 +311,6 @@ def _kind(route: str) -> str:
     return _KINDS.get(part, "memory" if part in ("memories", "recall") else part)
 
 
-def _origin(scope: Scope, headers: dict[str, str]) -> str:
-    """Where this server is, as the client called it."""
-    host = headers.get("host", "")
-    scheme = headers.get("x-forwarded-proto", scope.get("scheme", "http"))
-    return f"{scheme if scheme in ('http', 'https') else 'http'}://{host if _HOST.fullmatch(host) else 'localhost'}"
-
-
 def _route(scope: Scope) -> str:
     """The route's template, so that metrics have few labels."""
     route = scope.get("route")
@@ -282,6 +319,12 @@ def _route(scope: Scope) -> str:
         or scope.get("keeps.mounted", "")
         or ("unknown" if scope["path"] not in PUBLIC else scope["path"])
     )
+
+
+def _doubled(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
+    """The name of a header that says who asks, or for what, and is there more than once."""
+    names = [name for name, _ in headers if name in _SINGLE]
+    return next((name.decode() for name in names if names.count(name) > 1), None)
 
 
 def _host(value: str) -> str:

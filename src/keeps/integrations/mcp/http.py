@@ -16,9 +16,12 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from keeps.access.rates import Rates
 from keeps.engine import Keeps
+from keeps.events.feed import MAX_OF_A_TENANT, MAX_OF_A_USER, MAX_SUBSCRIPTIONS
 from keeps.integrations.mcp.memory import memory_server
+from keeps.server.problems import encode, problem_of
 from keeps.server.served import ServedMemory, admitted
 from keeps.settings import Settings
+from keeps_client.errors import RateLimitedError, ValidationFailedError
 
 PATH = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource/mcp"
@@ -44,7 +47,8 @@ class McpMount:
         self._keeps: Keeps | None = None
         self._rates: Rates | None = None
         self._manager: StreamableHTTPSessionManager | None = None
-        self._watching: set[asyncio.Task[Any]] = set()
+        self._watching: dict[asyncio.Task[Any], tuple[str, str]] = {}
+        """Which user each open stream belongs to."""
 
     def public(self, settings: Settings, origin: str) -> Mapping[str, object]:
         """How a client finds out whose tokens are taken (RFC 9728)."""
@@ -73,19 +77,39 @@ class McpMount:
         for task in list(self._watching):
             task.cancel()
 
+    def _check_room(self, tenant_id: str, user_id: str) -> None:
+        """Raise RateLimitedError where a user, a tenant or this server has too many open streams."""
+        users = list(self._watching.values())
+        for whose, count, most in (
+            ("this server", len(users), MAX_SUBSCRIPTIONS),
+            ("your tenant", sum(tenant == tenant_id for tenant, _ in users), MAX_OF_A_TENANT),
+            ("you", users.count((tenant_id, user_id)), MAX_OF_A_USER),
+        ):
+            if count >= most:
+                raise RateLimitedError(f"{most:,} streams are open already ({whose})", retry_after_seconds=5)
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["method"] != "POST":
+            # Nothing is kept between requests, so a stream that a GET opens would never say anything.
+            detail = f"/mcp takes POST, not {scope['method']}; listen for changes by subscriptions/listen"
+            problem = problem_of(ValidationFailedError(detail), scope["keeps.request_id"])
+            status, headers, body = encode({**problem, "status": 405})
+            await send({"type": "http.response.start", "status": status, "headers": [*headers, (b"allow", b"POST")]})
+            await send({"type": "http.response.body", "body": body})
+            return
         assert self._keeps is not None
         assert self._manager is not None
         caller = scope["keeps.scope"]
         scope["keeps.allowance"] = await admitted(self._rates, caller, "reader", reads=True)
         token = _caller.set(ServedMemory(self._keeps, caller, self._rates))
         task = asyncio.current_task()
-        watches = scope["method"] == "GET" or (b"mcp-method", b"subscriptions/listen") in scope["headers"]
         try:
-            if watches and task is not None:
-                self._watching.add(task)
+            # The SDK refuses a request whose header and body name different methods.
+            if (b"mcp-method", b"subscriptions/listen") in scope["headers"] and task is not None:
+                self._check_room(caller.tenant_id, caller.user_id)
+                self._watching[task] = caller.tenant_id, caller.user_id
             await self._manager.handle_request(scope, receive, send)
         finally:
             if task is not None:
-                self._watching.discard(task)
+                self._watching.pop(task, None)
             _caller.reset(token)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -184,7 +185,10 @@ def _written(filters: str) -> object:
     if len(filters) > 10_000:
         raise ValidationFailedError("filters: at most 10,000 characters are possible")
     for written in (lambda: filters, lambda: json.dumps(ast.literal_eval(filters))):
-        with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        with (
+            suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError),
+            warnings.catch_warnings(action="ignore"),  # one for each `1or` that the compiler reads
+        ):
             return from_json(written())
     raise ValidationFailedError("filters: is not JSON")
 
