@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from keeps.db.repeats import one_write
 from keeps.scope import Scope
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.memory.admin import Admin
@@ -188,7 +189,9 @@ class LocalMemory(Memory):
         return await self.keeps.providers.provider(self.scope, name, session)
 
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
-        return await self.keeps.handlers[endpoint](self.scope, *endpoint.split(fields))
+        params, body = endpoint.split(fields)
+        with one_write(endpoint.name, self.scope.agent_id, params, body):
+            return await self.keeps.handlers[endpoint](self.scope, params, body)
 
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
         return await self.keeps.documents.add(self.scope, file.fileno(), name, new, media_type=media_type)
@@ -211,7 +214,9 @@ class LocalAdmin(Admin):
         return await self._keeps.transfer.import_lines(self._scope, lines, dry_run=dry_run)
 
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
-        return await self._keeps.handlers[endpoint](self._scope, *endpoint.split(fields))
+        params, body = endpoint.split(fields)
+        with one_write(endpoint.name, self._scope.agent_id, params, body):
+            return await self._keeps.handlers[endpoint](self._scope, params, body)
 
 
 class OpeningKeeps:

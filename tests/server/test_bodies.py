@@ -12,10 +12,10 @@ import pytest
 from tests.serving import token
 
 
-async def test_a_tenant_that_sends_much_and_slowly_waits_for_itself(
+async def test_a_user_who_sends_much_and_slowly_waits_alone(
     secured_url: str, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keeps.server.bodies.HELD_BYTES", 3_000)
+    monkeypatch.setattr("keeps.server.held.OF_A_USER", 3_000)
     body = json.dumps({"content": "x" * 2_000}).encode()
     begun, go_on = asyncio.Event(), asyncio.Event()
 
@@ -26,7 +26,7 @@ async def test_a_tenant_that_sends_much_and_slowly_waits_for_itself(
         yield body[-1:]
 
     async def sent(who: str, data: object) -> int:
-        headers = {"Authorization": f"Bearer {token(who, 'alice')}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {token(tenant, who)}", "Content-Type": "application/json"}
         async with (
             aiohttp.ClientSession(secured_url, headers=headers) as http,
             http.post("/v1/memories", data=data) as answer,
@@ -35,12 +35,12 @@ async def test_a_tenant_that_sends_much_and_slowly_waits_for_itself(
             return answer.status
 
     async with asyncio.TaskGroup() as group:
-        slow = group.create_task(sent(tenant, slowly()))
+        slow = group.create_task(sent("alice", slowly()))
         await begun.wait()
-        refused = await sent(tenant, body)
+        refused = await sent("alice", body)
         while refused != 503:  # its bytes are on their way
-            refused = await sent(tenant, body)
-        assert await sent(f"{tenant}-other", body) == 201
+            refused = await sent("alice", body)
+        assert await sent("bob", body) == 201
         go_on.set()
     assert slow.result() in (200, 201)
-    assert await sent(tenant, body) in (200, 201), "what is done with counts no more"
+    assert await sent("alice", body) in (200, 201), "what is done with counts no more"

@@ -206,6 +206,35 @@ async def test_an_export_comes_back_the_same(keeps: Keeps, tenant: str, superuse
     assert (await alice.recall("password")).hits[0].memory.content == "My password is swordfish no more."
 
 
+async def test_every_list_is_exported_in_pages(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More rows than a page has, each once and in order."""
+    alice = keeps.memory(Scope(tenant, "alice"))
+    await alice.remember_many([{"content": f"note {n} " + "x" * 40_000} for n in range(120)], index="later")
+    sessions = [await alice.create_session(session_id=f"s{n:03}") for n in range(60)]
+    plans = [await alice.create_plan(goal_event="goal", plan_id=f"p{n:03}") for n in range(60)]
+    for number in range(60):
+        await alice.set_plan_state("p000", f"k{number:03}", number)
+    service: Any = keeps.transfer
+    read, pages = service._read, list[int]()
+
+    async def counted(*given: Any) -> Any:
+        rows = await read(*given)
+        pages.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(service, "_read", counted)
+    lines = [json.loads(line) async for line in keeps.transfer.export(alice.scope)]
+
+    def of(kind: str, name: str) -> list[str]:
+        return [line["row"][name] for line in lines if line["type"] == kind]
+
+    assert len(set(of("memory", "memory_id"))) == len(of("memory", "memory_id")) == 120
+    assert of("session", "session_id") == [each.session_id for each in sessions]
+    assert of("plan", "plan_id") == [each.plan_id for each in plans]
+    assert of("working_memory", "key") == [f"k{number:03}" for number in range(60)]
+    assert max(pages) < 120, "a page of long memories is short"
+
+
 async def test_lines_that_cannot_be_stored_are_reported_and_the_others_go_on(keeps: Keeps, tenant: str) -> None:
     alice = await filled(keeps, tenant, "alice")
     lines = [line async for line in alice.keeps.transfer.export(alice.scope)]

@@ -17,7 +17,7 @@ from keeps.console.sessions import COOKIE, HOURS, MAX_CREDENTIAL, Session, Sessi
 from keeps.console.views import rendered
 from keeps.scope import check_id
 from keeps.server.asgi import App, Message, Receive, Scope, Send
-from keeps.server.bodies import whole
+from keeps.server.bodies import short_body
 from keeps.server.problems import TITLES
 from keeps_client.errors import KeepsError
 
@@ -169,7 +169,8 @@ class _Page:
                 self._problem = message["status"], bytearray()
                 return
             known = {name for name, _ in message["headers"]}
-            message["headers"] = [*message["headers"], *_HEADERS, *_uncached(known)]
+            ours = [each for each in _HEADERS if each[0] not in known]
+            message["headers"] = [*message["headers"], *ours, *_uncached(known)]
         elif self._problem is not None:
             self._problem[1].extend(message.get("body", b""))
             if not message.get("more_body", False):
@@ -240,7 +241,7 @@ def _file(name: str) -> tuple[bytes, bytes, str]:
 
 async def _form(receive: Receive) -> dict[str, str]:
     """A short form. One that cannot be read is empty. Raises what is too long, or comes too slowly."""
-    body = await whole(receive, MOST_FORM)
+    body = await short_body(receive, MOST_FORM)
     try:
         read = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20, keep_blank_values=True)
     except ValueError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -21,12 +23,15 @@ from keeps.console.views import menu_for, rendered
 from keeps.demo.story import story_tenants
 from keeps.engine import Keeps, LocalAdmin
 from keeps.scope import Scope
-from keeps.server.bodies import check_charset
+from keeps.server.bodies import again, check_charset, held_body
 from keeps.server.mounting import PlainMount, in_turn
 from keeps.server.names import SLASH
 from keeps.server.served import ServedMemory, admitted
 from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import RoleName
+
+MOST_FORM, MOST_FIELDS = 1 << 20, 1_000
+"""Bytes of a form without a file: its longest field has 50,000 characters, each of at most 12 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,7 @@ class Call:
     memory: ServedMemory
     scope: Scope
     rates: Rates | None
+    body: bytes = b""
 
     @property
     def admin(self) -> LocalAdmin:
@@ -77,13 +83,18 @@ class Call:
         self.request.scope["keeps.allowance"] = await admitted(self.rates, self.scope, role, reads=reads)
 
     async def form(self, role: RoleName = "writer") -> FormData:
-        """What was sent. Whoever lacks the role is refused before it is read."""
+        """Return the form that was sent. Raises ForbiddenError for want of a role, ValidationFailedError."""
         require(self.scope.roles, role)
         check_charset(self.request)
         try:
-            return await self.request.form(max_files=1, max_fields=1_000)
-        except HTTPException as error:
-            raise ValidationFailedError(f"the form cannot be read: {error.detail}") from None
+            if _is_multipart(self.request):
+                sent = Request(self.request.scope, again(self.body, self.request.receive))
+                return await sent.form(max_files=1, max_fields=MOST_FIELDS)
+            read = partial(parse_qsl, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+            return FormData(await asyncio.to_thread(read, self.body.decode("utf-8", "replace")))
+        except (HTTPException, ValueError) as error:
+            detail = error.detail if isinstance(error, HTTPException) else str(error)
+            raise ValidationFailedError(f"the form cannot be read: {detail}") from None
 
     def page(self, template: str, **values: object) -> Response:
         """A whole page, or that part of it which a script of ours asked for."""
@@ -153,11 +164,18 @@ class Console(PlainMount):
         request = Request(scope | {"path_params": route}, receive, send)
         caller: Scope = scope["keeps.scope"]
         assert self._keeps is not None
-        async with in_turn(request, caller.tenant_id):
-            call = Call(request, self._keeps, ServedMemory(self._keeps, caller, self._rates), caller, self._rates)
-            await call.admit("reader")
-            response = await page(call)
+        memory = ServedMemory(self._keeps, caller, self._rates)
+        call = Call(request, self._keeps, memory, caller, self._rates)
+        await call.admit("reader")
+        # Read before a place is taken: whoever sends slowly waits for themselves.
+        most = None if _is_multipart(request) else MOST_FORM
+        async with held_body(request, most) as body, in_turn(request, caller.tenant_id):
+            response = await page(replace(call, body=body))
         await response(scope, receive, send)
+
+
+def _is_multipart(request: Request) -> bool:
+    return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
 
 
 def _chosen(routes: list[tuple[Route, Page]], scope: Any) -> tuple[dict[str, Any], Page]:

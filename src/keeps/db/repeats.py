@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextvars
+import hashlib
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID, uuid5
 
@@ -34,6 +36,10 @@ class Request:
     hash: bytes
     answered: bool = False
     """Whether its one write that has an answer is done: a second would find the answer of the first."""
+    writes_once: bool = True
+    """False for calls of other protocols, which may write several times: see `one_write`."""
+    written: Counter[str] = field(default_factory=Counter[str])
+    """How often each write of such a call was begun."""
 
     def check(self) -> None:
         """Raise AssertionError where it has had its one write."""
@@ -51,13 +57,31 @@ def repeatable(request: Request | None) -> Generator[None]:
         _request.reset(token)
 
 
+@contextmanager
+def one_write(name: str, *given: object) -> Generator[None]:
+    """Inside, one of the writes of a request that may have several, known by its name and what it was given.
+
+    So a request that was broken off and is sent again does what was left, though it finds less to do.
+    """
+    whole = _request.get()
+    if whole is None or whole.writes_once:
+        yield
+        return
+    what = f"{name} {given!r}"
+    count = whole.written[what] = whole.written[what] + 1
+    key = hashlib.sha256(f"{whole.key}\0{count}\0{what}".encode("utf-8", "backslashreplace")).hexdigest()
+    with repeatable(Request(key, whole.hash)):
+        yield
+
+
 def current_request() -> Request | None:
-    return _request.get()
+    request = _request.get()
+    return request if request is None or request.writes_once else None
 
 
 def request_id() -> UUID | None:
     """The same id whenever this request is sent again; None where it carries no Idempotency-Key."""
-    request = _request.get()
+    request = current_request()
     return None if request is None else uuid5(_NAMESPACE, f"{request.key}\x00{request.hash.hex()}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,12 +14,13 @@ from keeps.db.fitting import MOST_WHOLE, fitting
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.scope import Scope
-from keeps.stepwise import stepwise
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import Event
 from keeps_client.models.events import EventType
 
 QUERIES = Statements("keeps.events")
+_MOST_ON_THE_LOOP, _STEP = 1 << 15, 50
+"""Characters of an event that is read on the event loop, and how many are read before others have a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ async def by_subject(tx: Tx, subject: str) -> list[Event]:
     """The events about one thing, oldest first; of more than 1,000, or of more than is answered at once, the newest."""
     rows = await tx.fetch(QUERIES["events_by_subject"], tx.scope.tenant_id, subject)
     newest, _ = fitting(rows, len(rows), "data", most=MOST_WHOLE)
-    return await stepwise(event_from_row, reversed(newest))
+    return await _events(reversed(newest))
 
 
 async def reach(tx: Tx) -> Reach:
@@ -83,7 +84,7 @@ async def after(
     wanted = None if kinds is None else list(kinds)
     rows = await tx.fetch(QUERIES["events_after"], tx.scope.tenant_id, position, until, patterns, wanted, limit + 1)
     kept, more = fitting(rows, limit, "data")
-    return [event_from_row(row) for row in kept], more
+    return await _events(kept), more
 
 
 async def of_all_users(tx: Tx, position: int, limit: int) -> tuple[list[Event], int]:
@@ -96,9 +97,7 @@ async def of_all_users(tx: Tx, position: int, limit: int) -> tuple[list[Event], 
     for user_id in dict.fromkeys(row["user_id"] for row in owners if row["user_id"]):
         await tx.become(Scope(tx.scope.tenant_id, user_id))
         sequences = [row["sequence"] for row in owners if row["user_id"] == user_id]
-        for row in await tx.fetch(QUERIES["events_of"], tx.scope.tenant_id, sequences):
-            found.append(event_from_row(row))
-            await asyncio.sleep(0)  # each may hold a value of 256 KiB
+        found += await _events(await tx.fetch(QUERIES["events_of"], tx.scope.tenant_id, sequences))
     return sorted(found, key=lambda event: event.sequence), owners[-1]["sequence"] if owners else position
 
 
@@ -115,6 +114,17 @@ def _pattern(kind: str) -> str:
     """A type as a LIKE pattern: only a `*` at its end stands for anything."""
     plain = kind.removesuffix("*").replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     return plain + "%" if kind.endswith("*") else plain
+
+
+async def _events(rows: Iterable[Row]) -> list[Event]:
+    """Read rows; long ones in a thread, since an entry of a transcript may hold 100,000 values."""
+    found: list[Event] = []
+    for row in rows:
+        long = len(row["data"]) > _MOST_ON_THE_LOOP
+        found.append(await asyncio.to_thread(event_from_row, row) if long else event_from_row(row))
+        if len(found) % _STEP == 0:
+            await asyncio.sleep(0)
+    return found
 
 
 def event_from_row(row: Row) -> Event:

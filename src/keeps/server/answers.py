@@ -4,40 +4,80 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 
 from keeps.access.rates import Allowance
-from keeps.server.asgi import Message, Scope, Send
+from keeps.server.asgi import App, Message, Receive, Scope, Send
+from keeps.server.bodies import PIECE_BYTES
+from keeps.server.held import HeldBytes
 from keeps.server.open_streams import OpenStream, OpenStreams
 from keeps.server.problems import Problem, encode
+
+_ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+"""Caches between know nothing of `X-API-Key`, and keep what one user was told for the next."""
 
 
 class Answer:
     """What goes back, with the headers that every answer has."""
 
-    def __init__(self, scope: Scope, send: Send, request_id: str, streams: OpenStreams) -> None:
+    def __init__(self, scope: Scope, send: Send, request_id: str, streams: OpenStreams, held: HeldBytes) -> None:
         self._scope = scope
         self._send = send
         self.request_id = request_id
         self.status = 499
         """The client went away before there was an answer."""
         self._streams = streams
+        self._bytes = held
         self._task = asyncio.current_task()  # a response may send from others
         self._stream: OpenStream | None = None
         self._of_events = False
+        self._held = 0
+        """Bytes of an answer that count for who asked."""
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
             headers = message["headers"]
+            self._hold(headers)
+            self.status = message["status"]
             self._of_events = any(
                 name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers
             )
             if self._of_events:
                 self._begin()
             message["headers"] = [*headers, (b"x-request-id", self.request_id.encode()), *self._rates()]
-        elif message.get("more_body") and self._stream is None:
+            message["headers"] += [each for each in _ALWAYS if not any(name == each[0] for name, _ in headers)]
+            await self._send(message)
+            return
+        body, more = message.get("body", b""), message.get("more_body", False)
+        if (more or len(body) > PIECE_BYTES) and self._stream is None:
             self._begin()
-        await self._send(message)
+        # The server waits before each piece until the one before is read; the connection ends where that takes long.
+        for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
+            piece = body[start : start + PIECE_BYTES]
+            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+        last = body[max(0, (len(body) - 1) // PIECE_BYTES) * PIECE_BYTES :]
+        await self._send({"type": "http.response.body", "body": last, "more_body": more})
+
+    def counting(self, app: App) -> App:
+        """Wrap what is compressed afterwards: its size in memory counts."""
+
+        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+            async def sent(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    self._hold(message["headers"])
+                await send(message)
+
+            await app(scope, receive, sent)
+
+        return counted
+
+    def _hold(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Count a long answer until it is sent. Raises UnavailableError where many of the same user are not read."""
+        scope = self._scope.get("keeps.scope")
+        size = next((int(value) for name, value in headers if name == b"content-length"), 0)
+        if size > PIECE_BYTES and scope is not None and not self._held:
+            self._bytes.take(scope, size)
+            self._held = size
 
     def _begin(self) -> None:
         """Have the credentials of an answer that goes on checked while it does."""
@@ -58,13 +98,14 @@ class Answer:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def close(self) -> None:
+        if self._held:
+            self._bytes.add(self._scope["keeps.scope"], -self._held)
         if self._stream is not None:
             self._streams.remove(self._stream)
 
     async def json(self, document: object) -> None:
         body = json.dumps(document).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        headers.append((b"cache-control", b"no-store"))  # it names the host that this client called
         await self.send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
@@ -23,18 +22,23 @@ from keeps.server.asgi import App
 from keeps.server.docs import mount_docs
 from keeps.server.edge import LOOPBACK, Edge
 from keeps.server.gauges import Gauges
+from keeps.server.held import HeldBytes
 from keeps.server.lean import AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE, AT_ONCE_REMOTE, LeanRoute
 from keeps.server.mount import ROUTER
 from keeps.server.mounting import Mounted
 from keeps.server.open_streams import OpenStreams
 from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
+from keeps.server.public import KeptAnswer
 from keeps.server.special import health, router
 from keeps.settings import AuthMode, Settings
-from keeps.telemetry.metrics import HttpMetrics
+from keeps.telemetry.metrics import HttpMetrics, text_of
 from keeps.turns import FairSlots
 from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METRICS_SECONDS = 1.0
+"""How long an exposition of the metrics is kept: making one takes tens of milliseconds."""
 Opening = Callable[[], AbstractAsyncContextManager[Keeps]]
 
 
@@ -86,7 +90,12 @@ def create_app(
             app.state.authenticator = Authenticator(mode, keeps.database, clock, tokens)
             forget_keys = app.state.authenticator.forget_keys
             keeps.keys.listeners.append(forget_keys)
-            app.state.gauges = Gauges(keeps)
+            app.state.exposition = KeptAnswer(
+                lambda: text_of(keeps.metrics.registry, app.state.metrics.registry),
+                METRICS_TYPE,
+                seconds=METRICS_SECONDS,
+                prepare=Gauges(keeps).refresh,
+            )
 
             def end_streams() -> None:
                 keeps.events.end_subscriptions()
@@ -123,7 +132,7 @@ def create_app(
     app.state.metrics = HttpMetrics()
     waits = settings.embedder == "openai" or settings.reranker != "none"
     beside = AT_ONCE_REMOTE if waits else AT_ONCE_BESIDE
-    app.state.held_bytes = Counter()
+    app.state.held_bytes = HeldBytes()
     app.state.turns = FairSlots(AT_ONCE, alone=AT_ONCE_ALONE, beside=beside)
     app.state.rates = (
         None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -11,57 +10,75 @@ from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
 from keeps.server.asgi import Message, Receive
+from keeps.server.held import HeldBytes
 from keeps.text.json_parts import JsonParts
-from keeps_client.errors import PayloadTooLargeError, UnavailableError, ValidationFailedError
+from keeps_client.errors import PayloadTooLargeError, ValidationFailedError
 
 BODY_SECONDS, WHOLE_SECONDS = 20.0, 300.0
-"""So long a body may pause while it is read, and so long it may take."""
-HELD_BYTES = 64 << 20
-"""So much of a tenant's bodies is held at once, while they come and while they are worked on."""
+"""How long a body may pause while it is read, and how long it may take."""
+PIECE_BYTES = 1 << 16
+UPLOAD_BYTES = 4 << 20
+"""What an upload counts for while it comes: it is written to disk, but has a file and a connection open."""
 
 
-async def whole(receive: Receive, limit: int) -> bytes:
-    parts: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await _soon(receive)
-        if message["type"] == "http.disconnect":
-            break
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > limit:
-            raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
-        more = message.get("more_body", False)
-    return b"".join(parts)
+async def short_body(receive: Receive, limit: int) -> bytes:
+    """Return a body of at most `limit` bytes, which comes within `BODY_SECONDS`: for senders that nobody knows yet."""
+    body, more = b"", True
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    break
+                body += message.get("body", b"")
+                if len(body) > limit:
+                    raise PayloadTooLargeError(f"a body has at most {limit:,} bytes")
+                more = message.get("more_body", False)
+    except TimeoutError:
+        raise ValidationFailedError(f"the body took longer than {BODY_SECONDS:.0f} s") from None
+    return body
 
 
 @asynccontextmanager
-async def held_body(request: Request, tenant_id: str, most: int | None = None) -> AsyncGenerator[bytes]:
-    """The body, which counts for its tenant until it is done with. Raises UnavailableError where a tenant sends too
-    much at once. `most`: bytes that this one may have, where it is less than for others."""
-    held: Counter[str] = request.app.state.held_bytes
+async def held_body(request: Request, most: int | None = None) -> AsyncGenerator[bytes]:
+    """Read the body, which counts for its user until the block ends. Every body that is kept in memory is read here,
+    after its sender was admitted.
+
+    `most`: bytes that this one may have, where it is less than for others. Raises UnavailableError where a user or
+    tenant sends too much at once.
+    """
+    held: HeldBytes = request.app.state.held_bytes
+    scope = request.scope["keeps.scope"]
     parts: list[bytes] = []
     size = 0
     try:
         try:
             async with asyncio.timeout(WHOLE_SECONDS):
                 async for part in request.stream():
+                    held.take(scope, len(part))
                     parts.append(part)
                     size += len(part)
-                    held[tenant_id] += len(part)
                     if most is not None and size > most:
                         raise PayloadTooLargeError(f"a body has at most {most:,} bytes here")
-                    if held[tenant_id] > HELD_BYTES:
-                        raise UnavailableError("too much of this tenant is on its way; send it again later")
         except TimeoutError:
             raise ValidationFailedError(f"the body took longer than {WHOLE_SECONDS:.0f} s") from None
         given = b"".join(parts)
         parts.clear()
         yield given
     finally:
-        held[tenant_id] -= size
-        if not held[tenant_id]:
-            del held[tenant_id]
+        held.add(scope, -size)
+
+
+@asynccontextmanager
+async def uploading(request: Request) -> AsyncGenerator[None]:
+    """Inside, a body is written to disk as it comes. Raises UnavailableError where a user sends too many at once."""
+    held: HeldBytes = request.app.state.held_bytes
+    with held.holding(request.scope["keeps.scope"], UPLOAD_BYTES):
+        try:
+            async with asyncio.timeout(WHOLE_SECONDS):
+                yield
+        except TimeoutError:
+            raise ValidationFailedError(f"the body took longer than {WHOLE_SECONDS:.0f} s") from None
 
 
 def check_charset(request: Request) -> None:
@@ -84,14 +101,17 @@ def few_parts(receive: Receive) -> Receive:
 
 
 def again(body: bytes, receive: Receive) -> Receive:
-    first = True
+    """Give a body that was read to whoever reads it from ASGI, in pieces between which others get a turn."""
+    place: int | None = 0
 
     async def replay() -> Message:
-        nonlocal first
-        if first:
-            first = False
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
+        nonlocal place
+        if place is None:
+            return await receive()
+        piece = body[place : place + PIECE_BYTES]
+        place = place + PIECE_BYTES if place + PIECE_BYTES < len(body) else None
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": piece, "more_body": place is not None}
 
     return replay
 

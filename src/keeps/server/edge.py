@@ -7,7 +7,6 @@ its size is allowed.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 import time
 from collections.abc import Sequence
@@ -25,11 +24,10 @@ from starlette.routing import Match
 from keeps.access.identity import Authenticator
 from keeps.access.rates import WrongCredentials
 from keeps.access.tokens import EndedCredentialError
-from keeps.db.repeats import Request, repeatable
 from keeps.db.session import traced
 from keeps.server.answers import Answer
 from keeps.server.asgi import App, Receive, Scope, Send
-from keeps.server.bodies import again, few_parts, limited, whole
+from keeps.server.bodies import few_parts, limited
 from keeps.server.docs import FILES
 from keeps.server.lean import LeanRoute
 from keeps.server.mounting import Mounted
@@ -106,7 +104,7 @@ class Edge:
         given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid4())
         scope["keeps.request_id"] = request_id
-        answer = Answer(scope, send, request_id, self._streams)
+        answer = Answer(scope, send, request_id, self._streams, self._state.held_bytes)
         self._in_flight += 1
         try:
             if self._traced:
@@ -150,7 +148,7 @@ class Edge:
         plain_names(scope)
         app = self._chosen(scope)
         if "gzip" in headers.get("accept-encoding", ""):
-            app = GZipMiddleware(app, minimum_size=1_024, compresslevel=4)
+            app = GZipMiddleware(answer.counting(app), minimum_size=1_024, compresslevel=4)
         if scope["path"] in PUBLIC:
             await app(scope, receive, answer.send)
             return
@@ -198,18 +196,9 @@ class Edge:
         if not uploads and scope["path"] != IMPORTS:
             receive = few_parts(receive)
         key = headers.get("idempotency-key")
-        # A document that is sent again is known by its content; it is never held whole to know it by its key.
-        if key is not None and scope["method"] not in ("GET", "HEAD") and not uploads:
-            if not _REQUEST_ID.fullmatch(key):
-                raise ValidationFailedError("Idempotency-Key must be 1 to 128 visible ASCII characters")
-            body = await whole(receive, limit)
-            agent = scope["keeps.scope"].agent_id or ""
-            parts = (scope["method"], scope["path"], agent, headers.get("if-match", ""))
-            asked = b"\n".join((*(part.encode("utf-8", "replace") for part in parts), scope["query_string"], body))
-            with repeatable(Request(key, hashlib.sha256(asked).digest())):
-                await app(scope, again(body, receive), answer.send)
-        else:
-            await app(scope, limited(receive, limit), answer.send)
+        if key is not None and not _REQUEST_ID.fullmatch(key):
+            raise ValidationFailedError("Idempotency-Key must be 1 to 128 visible ASCII characters")
+        await app(scope, limited(receive, limit), answer.send)
 
     def _chosen(self, scope: Scope) -> App:
         """The route itself; the framework's layers only for what is none of ours: documentation, health, a wrong

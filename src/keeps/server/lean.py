@@ -7,6 +7,7 @@ query and headers, and the body, which is validated straight from its bytes.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -19,7 +20,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from keeps.db.repeats import repeatable
 from keeps.server.bodies import held_body
+from keeps.server.keyed import keyed
 from keeps.turns import FairSlots
 from keeps_client.checked import message_of
 from keeps_client.errors import UnavailableError, ValidationFailedError
@@ -30,6 +33,8 @@ its share of the one processor that runs the event loop, so who sends a hundred 
 AT_ONCE_REMOTE = 16
 """The last of these where another machine embeds, or a reranker reads: then requests mostly wait for that."""
 TURN_SECONDS = 20.0
+MOST_ON_THE_LOOP = 1 << 16
+"""Bytes of a body that is validated on the event loop."""
 MOST_FINDINGS, MOST_READ = 100, 1_000
 """Findings that an answer tells of, and that are read at all: of each pydantic makes an object, at once."""
 
@@ -85,12 +90,12 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
                 errors += [{**each, "loc": (name,)} for each in error.errors(include_url=False, include_input=False)]
         if getattr(endpoint, "reads_its_body", False):
             return await act(request, values, errors, b"")
-        tenant_id = request.scope["keeps.scope"].tenant_id
         if body is not None:
             check_json(request)
         # Read before a place is taken: whoever sends slowly waits for themselves.
-        async with held_body(request, tenant_id, most) as given:
+        async with held_body(request, most) as given:
             turns: FairSlots = request.app.state.turns
+            tenant_id = request.scope["keeps.scope"].tenant_id
             try:
                 waited = await turns.take(tenant_id, TURN_SECONDS)
             except TimeoutError:
@@ -100,7 +105,8 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
             try:
                 if waited and await request.is_disconnected():
                     raise ClientDisconnect  # nobody waits for the answer any more
-                return await act(request, values, errors, given)
+                with repeatable(keyed(request, given)):
+                    return await act(request, values, errors, given)
             finally:
                 turns.leave(tenant_id)
 
@@ -109,7 +115,11 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
     ) -> Response:
         if body is not None and body_name is not None:
             try:
-                values[body_name] = body.validate_json(given)
+                # Validators in Python take up to half a second of a long body; in a thread others come in between.
+                long = len(given) > MOST_ON_THE_LOOP
+                values[body_name] = (
+                    await asyncio.to_thread(body.validate_json, given) if long else body.validate_json(given)
+                )
             except ValidationError as error:
                 errors += _findings(error)
         if errors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from python_multipart.multipart import parse_options_header
@@ -14,11 +14,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from keeps.handlers import split_names
 from keeps.scope import check_id
-from keeps.server.bodies import check_charset
+from keeps.server.bodies import check_charset, held_body, uploading
 from keeps.server.deps import ADMITTING, Caller
 from keeps.server.lean import LeanRoute, reads_its_body
 from keeps.server.streams import EventStream
-from keeps.telemetry.metrics import text_of
 from keeps.text.json_parts import JsonParts
 from keeps_client.checked import validated
 from keeps_client.errors import KeepsError, UnavailableError, ValidationFailedError
@@ -60,7 +59,8 @@ async def add_document(request: Request, caller: Writer) -> Response:
         raise ValidationFailedError("the body must be multipart/form-data with its boundary, with the part `file`")
     check_charset(request)
     try:
-        form = await request.form(max_files=1, max_fields=1, max_part_size=100_000)
+        async with uploading(request):
+            form = await request.form(max_files=1, max_fields=1, max_part_size=100_000)
     except (HTTPException, MultiPartException) as error:
         detail = error.detail if isinstance(error, HTTPException) else error.message
         raise ValidationFailedError(f"the body cannot be read: {detail}") from None
@@ -104,9 +104,9 @@ async def import_data(request: Request, caller: Admin, dry_run: bool = False) ->
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in JSON_LINES:
         raise ValidationFailedError(f"the body must be JSON lines, with the header Content-Type: {JSON_LINES[0]}")
-    body = await request.body()
-    lines = body.decode("utf-8", errors="replace").split("\n")
-    done = await caller.keeps.transfer.import_lines(caller.scope, lines, dry_run=dry_run)
+    async with held_body(request) as body:
+        lines = body.decode("utf-8", errors="replace").split("\n")
+        done = await caller.keeps.transfer.import_lines(caller.scope, lines, dry_run=dry_run)
     return Response(done.model_dump_json(), media_type="application/json")
 
 
@@ -129,7 +129,4 @@ async def ready(request: Request) -> Response:
 @health.get("/metrics", response_class=Response)
 async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
-    state: Any = request.app.state
-    await state.gauges.refresh()
-    text = text_of(state.keeps.metrics.registry, state.metrics.registry)
-    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+    return await request.app.state.exposition.response(request)

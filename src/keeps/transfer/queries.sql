@@ -4,26 +4,35 @@
 SELECT user_id FROM keeps.users_of_tenant()
 
 -- name: export_memories
--- Current truths first, since older ones name them.
-SELECT superseded_by IS NOT NULL AS older, memory_id, to_jsonb(memories) AS row FROM keeps.memories
-WHERE tenant_id = $1 AND user_id = $2 AND (superseded_by IS NOT NULL, memory_id) > ($3::boolean, $4::uuid)
-ORDER BY superseded_by IS NOT NULL, memory_id LIMIT 500
+-- A page after the memory that $3, $4 name: up to 500 and about 4 MiB. Current truths first, since older ones name them.
+SELECT older, memory_id, row FROM (
+    SELECT part.*, sum(octet_length(row::text)) OVER (ORDER BY older, memory_id) - octet_length(row::text) AS before
+    FROM (SELECT superseded_by IS NOT NULL AS older, memory_id, to_jsonb(memories) AS row FROM keeps.memories
+          WHERE tenant_id = $1 AND user_id = $2 AND (superseded_by IS NOT NULL, memory_id) > ($3::boolean, $4::uuid)
+          ORDER BY superseded_by IS NOT NULL, memory_id LIMIT 500) AS part) AS bounded
+WHERE before < 4194304 ORDER BY older, memory_id
 
 -- name: export_sessions
-SELECT to_jsonb(sessions) AS row FROM keeps.sessions WHERE tenant_id = $1 AND user_id = $2
-    ORDER BY created_at, session_id
+-- A page after the session that $3, $4 name; so are the other lists.
+SELECT created_at, session_id, to_jsonb(sessions) AS row FROM keeps.sessions
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, session_id) > ($3::timestamptz, $4::text)
+ORDER BY created_at, session_id LIMIT 50
 
 -- name: export_plans
 -- Oldest first: a parent is older than its sub-plans.
-SELECT to_jsonb(plans) AS row FROM keeps.plans WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, plan_id
+SELECT created_at, plan_id, to_jsonb(plans) AS row FROM keeps.plans
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, plan_id) > ($3::timestamptz, $4::text)
+ORDER BY created_at, plan_id LIMIT 50
 
 -- name: export_task_contexts
-SELECT to_jsonb(task_contexts) AS row FROM keeps.task_contexts WHERE tenant_id = $1 AND user_id = $2
-    ORDER BY created_at, task_id
+SELECT created_at, task_id, to_jsonb(task_contexts) AS row FROM keeps.task_contexts
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, task_id) > ($3::timestamptz, $4::text)
+ORDER BY created_at, task_id LIMIT 50
 
 -- name: export_working_memory
-SELECT to_jsonb(working_memory) AS row FROM keeps.working_memory
-WHERE tenant_id = $1 AND user_id = $2 AND (expires_at IS NULL OR expires_at > now()) ORDER BY plan_id, key
+SELECT plan_id, key, to_jsonb(working_memory) AS row FROM keeps.working_memory
+WHERE tenant_id = $1 AND user_id = $2 AND (expires_at IS NULL OR expires_at > now()) AND (plan_id, key) > ($3::text, $4::text)
+ORDER BY plan_id, key LIMIT 50
 
 -- name: export_entities
 -- Those that took others in come first.
@@ -33,31 +42,38 @@ WITH RECURSIVE ordered(entity_id, depth) AS (
     SELECT entities.entity_id, ordered.depth + 1 FROM ordered JOIN keeps.entities ON entities.tenant_id = $1
         AND entities.merged_into = ordered.entity_id
 )
-SELECT to_jsonb(entities) AS row FROM ordered JOIN keeps.entities ON entities.tenant_id = $1
-    AND entities.entity_id = ordered.entity_id
-WHERE entities.user_id = $2 ORDER BY ordered.depth, entities.created_at, entities.entity_id
+SELECT ordered.depth, entities.created_at, entities.entity_id, to_jsonb(entities) AS row
+FROM ordered JOIN keeps.entities ON entities.tenant_id = $1 AND entities.entity_id = ordered.entity_id
+WHERE entities.user_id = $2
+    AND (ordered.depth, entities.created_at, entities.entity_id) > ($3::integer, $4::timestamptz, $5::uuid)
+ORDER BY ordered.depth, entities.created_at, entities.entity_id LIMIT 200
 
 -- name: export_relations
-SELECT to_jsonb(relations) AS row FROM keeps.relations WHERE tenant_id = $1 AND user_id = $2
-    ORDER BY created_at, relation_id
+SELECT created_at, relation_id, to_jsonb(relations) AS row FROM keeps.relations
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, relation_id) > ($3::timestamptz, $4::uuid)
+ORDER BY created_at, relation_id LIMIT 50
 
 -- name: export_mentions
 -- What users said; what reading found is found again.
-SELECT to_jsonb(mentions) AS row FROM keeps.mentions WHERE tenant_id = $1 AND user_id = $2 AND source = 'user'
-    ORDER BY memory_id, entity_id
+SELECT memory_id, entity_id, to_jsonb(mentions) AS row FROM keeps.mentions
+WHERE tenant_id = $1 AND user_id = $2 AND source = 'user' AND (memory_id, entity_id) > ($3::uuid, $4::uuid)
+ORDER BY memory_id, entity_id LIMIT 500
 
 -- name: export_documents
 -- With where their passages stand, which are memories.
-SELECT to_jsonb(documents) || jsonb_build_object('passages', COALESCE((
+SELECT created_at, document_id, to_jsonb(documents) || jsonb_build_object('passages', COALESCE((
     SELECT jsonb_agg(to_jsonb(passage) - '{tenant_id,document_id,position,user_id,visibility}'::text[]
                      ORDER BY passage."position")
     FROM keeps.document_passages AS passage
     WHERE passage.tenant_id = $1 AND passage.document_id = documents.document_id), '[]')) AS row
-FROM keeps.documents WHERE tenant_id = $1 AND user_id = $2 ORDER BY created_at, document_id
+FROM keeps.documents
+WHERE tenant_id = $1 AND user_id = $2 AND (created_at, document_id) > ($3::timestamptz, $4::uuid)
+ORDER BY created_at, document_id LIMIT 5
 
 -- name: export_transcripts
-SELECT to_jsonb(transcripts) AS row FROM keeps.transcripts WHERE tenant_id = $1 AND user_id = $2
-ORDER BY app, transcript_id
+SELECT app, transcript_id, to_jsonb(transcripts) AS row FROM keeps.transcripts
+WHERE tenant_id = $1 AND user_id = $2 AND (app, transcript_id) > ($3::text, $4::text)
+ORDER BY app, transcript_id LIMIT 50
 
 -- name: export_transcript_entries
 -- A page: after the entry that $3, $4, $5 name, up to 500 and about 4 MiB.
@@ -83,13 +99,14 @@ ORDER BY namespace, key LIMIT 50
 
 -- name: export_databases
 -- Of whoever added them, without their credentials.
-SELECT to_jsonb(databases) - '{credential,key_id}'::text[]
+SELECT name, to_jsonb(databases) - '{credential,key_id}'::text[]
     || jsonb_build_object('user_id', created_by, 'credential', 'left out') AS row
-FROM keeps.databases WHERE tenant_id = $1 AND created_by = $2 ORDER BY name
+FROM keeps.databases WHERE tenant_id = $1 AND created_by = $2 AND name > $3::text ORDER BY name LIMIT 50
 
 -- name: export_queries
-SELECT to_jsonb(query_audit) AS row FROM keeps.query_audit WHERE tenant_id = $1 AND user_id = $2
-ORDER BY asked_at, audit_id
+SELECT asked_at, audit_id, to_jsonb(query_audit) AS row FROM keeps.query_audit
+WHERE tenant_id = $1 AND user_id = $2 AND (asked_at, audit_id) > ($3::timestamptz, $4::uuid)
+ORDER BY asked_at, audit_id LIMIT 50
 
 -- name: count_rows
 SELECT name, held FROM keeps.count_rows($1)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -59,27 +59,27 @@ from keeps_client.models import (
 from keeps_client.models.common import check_storable
 from keeps_client.models.transcripts import AppOf, TranscriptOf
 
-_LISTS = (
-    "session",
-    "plan",
-    "task_context",
-    "working_memory",
-    "entity",
-    "relation",
-    "mention",
-    "document",
-    "transcript",
-    "database",
-    "query",
-)
-_PLURALS = {"working_memory": "working_memory", "entity": "entities", "query": "queries"}
-_FIRST = (False, UUID(int=0))
-_PAGES: dict[str, tuple[str, dict[str, str | int]]] = {
+_NO_ID, _NO_TIME = UUID(int=0), datetime(1, 1, 1, tzinfo=UTC)
+_PAGES: dict[str, tuple[str, dict[str, object]]] = {
+    "memory": ("memories", {"older": False, "memory_id": _NO_ID}),
+    "session": ("sessions", {"created_at": _NO_TIME, "session_id": ""}),
+    "plan": ("plans", {"created_at": _NO_TIME, "plan_id": ""}),
+    "task_context": ("task_contexts", {"created_at": _NO_TIME, "task_id": ""}),
+    "working_memory": ("working_memory", {"plan_id": "", "key": ""}),
+    "entity": ("entities", {"depth": 0, "created_at": _NO_TIME, "entity_id": _NO_ID}),
+    "relation": ("relations", {"created_at": _NO_TIME, "relation_id": _NO_ID}),
+    "mention": ("mentions", {"memory_id": _NO_ID, "entity_id": _NO_ID}),
+    "document": ("documents", {"created_at": _NO_TIME, "document_id": _NO_ID}),
+    "transcript": ("transcripts", {"app": "", "transcript_id": ""}),
+    "database": ("databases", {"name": ""}),
+    "query": ("queries", {"asked_at": _NO_TIME, "audit_id": _NO_ID}),
     "transcript_entry": ("transcript_entries", {"app": "", "transcript_id": "", "position": 0}),
     "transcript_value": ("transcript_values", {"app": "", "transcript_id": "", "key": ""}),
     "item": ("items", {"namespace": "", "key": ""}),
 }
-"""What may be too much to be read at once: its statement, and the place before the first, by column."""
+"""Each kind of line, in the order of an export: its statement, and the place before the first row, by column."""
+_STEP_CHARACTERS = 1 << 16
+"""How much of an export is made before others have a turn: it may be compressed on the way."""
 
 _TRANSCRIPT = TypeAdapter(TranscriptRow)
 _POSITION: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=2_000_000_000, strict=True)])
@@ -111,20 +111,18 @@ class TransferService:
                 users = [row["user_id"] for row in await tx.fetch(QUERIES["export_users"])]
         for each in users:
             owner = Scope(scope.tenant_id, each or scope.user_id)
-            place = _FIRST
-            while rows := await self._read(owner, "memories", *place):
-                for row in rows:
-                    yield _line("memory", row)
-                place = (rows[-1]["older"], rows[-1]["memory_id"])
-            for kind in _LISTS:
-                for row in await self._read(owner, _PLURALS.get(kind, kind + "s")):
-                    yield _line(kind, row)
             for kind, (plural, first) in _PAGES.items():
-                spot = first
-                while rows := await self._read(owner, plural, *spot.values()):
+                place = first
+                while rows := await self._read(owner, plural, *place.values()):
+                    made = 0
                     for row in rows:
-                        yield _line(kind, row)
-                    spot = {name: rows[-1][name] for name in first}
+                        line = _line(kind, row)
+                        made += len(line)
+                        if made > _STEP_CHARACTERS:
+                            made = 0
+                            await asyncio.sleep(0)
+                        yield line
+                    place = {name: rows[-1][name] for name in first}
 
     async def import_lines(self, scope: Scope, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines in the scope's tenant, with their ids and owners. What is there already stays as it is.
@@ -392,4 +390,5 @@ def _refuse(constant: str) -> None:
 
 
 def _line(kind: str, row: Row) -> str:
-    return json.dumps({"type": kind, "row": json.loads(row["row"])}, ensure_ascii=False) + "\n"
+    """PostgreSQL writes `jsonb` in one line, and numbers as they were stored."""
+    return f'{{"type": "{kind}", "row": {row["row"]}}}\n'

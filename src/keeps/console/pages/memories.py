@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from starlette.datastructures import UploadFile
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from keeps.console.mount import Call, read_number
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
@@ -80,9 +80,10 @@ async def forget_many(call: Call) -> Response:
 
 
 async def export(call: Call) -> Response:
-    lines = await call.admin.export_lines(user_id=None if call.asked("all") else call.scope.user_id)
+    await call.admit("admin")
+    lines = call.keeps.transfer.export(call.scope, None if call.asked("all") else call.scope.user_id)
     headers = {"content-disposition": 'attachment; filename="keeps-export.jsonl"'}
-    return PlainTextResponse("\n".join(lines) + "\n", headers=headers, media_type="application/x-ndjson")
+    return StreamingResponse(lines, headers=headers, media_type="application/x-ndjson")
 
 
 async def bring(call: Call) -> Response:

@@ -13,11 +13,15 @@ from urllib.parse import urlsplit
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
 
 from keeps.access.rates import Rates
+from keeps.db.repeats import repeatable
 from keeps.engine import Keeps
 from keeps.events.feed import MAX_OF_A_TENANT, MAX_OF_A_USER, MAX_SUBSCRIPTIONS
 from keeps.integrations.mcp.memory import memory_server
+from keeps.server.bodies import again, held_body
+from keeps.server.keyed import keyed
 from keeps.server.problems import encode, problem_of
 from keeps.server.served import ServedMemory, admitted
 from keeps.settings import Settings
@@ -108,7 +112,10 @@ class McpMount:
             if (b"mcp-method", b"subscriptions/listen") in scope["headers"] and task is not None:
                 self._check_room(caller.tenant_id, caller.user_id)
                 self._watching[task] = caller.tenant_id, caller.user_id
-            await self._manager.handle_request(scope, receive, send)
+            request = Request(scope, receive)
+            async with held_body(request) as given:
+                with repeatable(keyed(request, given, writes_once=False)):
+                    await self._manager.handle_request(scope, again(given, receive), send)
         finally:
             if task is not None:
                 self._watching.pop(task, None)

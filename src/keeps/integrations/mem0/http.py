@@ -14,10 +14,14 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from keeps.access.roles import require
+from keeps.db.repeats import repeatable
 from keeps.integrations.mem0.calls import Calls
 from keeps.integrations.mem0.filters import users_named
 from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
 from keeps.scope import Scope
+from keeps.server.bodies import held_body
+from keeps.server.keyed import keyed
 from keeps.server.lean import check_json
 from keeps.server.mounting import PlainMount, in_turn
 from keeps.server.names import SLASH
@@ -25,6 +29,7 @@ from keeps.server.problems import problem_of
 from keeps.server.served import admitted
 from keeps_client.checked import validation_failed
 from keeps_client.errors import KeepsError, ValidationFailedError
+from keeps_client.models import RoleName
 from keeps_client.models.common import MAX_LIMIT
 
 PATH = "/mem0/"
@@ -59,14 +64,19 @@ class Mem0Mount(PlainMount):
         assert self._keeps is not None
         caller, method, path = request.scope["keeps.scope"], request.method, _path(request)
         reads = method == "GET" or (method == "POST" and path in _READING)
-        given = b"" if method == "GET" else await request.body()
-        if given:
-            check_json(request)
-        payer = _payer(caller, request, path, given)
-        role = "reader" if reads else "writer"
-        request.scope["keeps.allowance"] = await admitted(self._rates, payer, role, reads=reads)
-        async with in_turn(request, caller.tenant_id):
-            return await _done(Calls(self._keeps, caller), request, method, path, given)
+        role: RoleName = "reader" if reads else "writer"
+        if not caller.any_user:
+            request.scope["keeps.allowance"] = await admitted(self._rates, caller, role, reads=reads)
+        require(caller.roles, role)
+        async with held_body(request) as given:
+            if given and method != "GET":
+                check_json(request)
+            if caller.any_user:  # the body says whose rate is used up
+                payer = _payer(caller, request, path, given)
+                request.scope["keeps.allowance"] = await admitted(self._rates, payer, role, reads=reads)
+            async with in_turn(request, caller.tenant_id):
+                with repeatable(keyed(request, given, writes_once=False)):
+                    return await _done(Calls(self._keeps, caller), request, method, path, given)
 
 
 def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Scope:
