@@ -81,11 +81,11 @@ class Trees:
     def shares(self, features: Scores) -> dict[str, float]:
         """Return how much each feature adds to the correction of one row: the change of the mean at each comparison
         (Saabas, 2014). The shares add up to the correction."""
-        names, features = list(FEATURES), features.astype(np.float32)
+        names, values = list(FEATURES), features.astype(np.float32)
         shares: dict[str, float] = {}
         for node in self.nodes:
             while "column" in node:
-                child = node["above" if features[node["column"]] > np.float32(node["threshold"]) else "below"]
+                child = node["above" if values[node["column"]] > np.float32(node["threshold"]) else "below"]
                 name = names[node["column"]]
                 shares[name] = shares.get(name, 0.0) + child["mean"] - node["mean"]
                 node = child
