@@ -557,7 +557,8 @@ async def test_each_agent_run_and_app_keeps_its_own_memory_of_a_text(
         ]
         assert mem0.get(first["id"]) == told
         assert [[each["id"] for each in held(name)] for name in ("one", "two")] == [[first["id"]], [second["id"]]]
-        mem0.delete_all(user_id="alice", **{owner: "two"})
+        named: Any = {"user_id": "alice", owner: "two"}
+        mem0.delete_all(**named)
         assert [[each["id"] for each in held(name)] for name in ("one", "two")] == [[first["id"]], []]
 
     await asyncio.to_thread(work)

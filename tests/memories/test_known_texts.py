@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keeps.engine import Keeps, LocalMemory
+from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client.models import Memory
 
@@ -25,14 +25,14 @@ GIVEN: dict[str, Any] = {
 }
 
 
-async def all_of(memory: LocalMemory, **wanted: Any) -> list[Memory]:
+async def all_of(memory: Any, **wanted: Any) -> list[Memory]:
     filters: Any = {name: {"eq": value} for name, value in wanted.items()}
     return list(await memory.list(filters={"AND": [{name: how} for name, how in filters.items()]} if filters else None))
 
 
 @pytest.mark.parametrize("owner", ["agent_id", "session_id"])
 @pytest.mark.parametrize("kind", ["semantic", "procedural", "episodic"])
-async def test_each_agent_and_session_has_its_own_memory_of_a_text(memory: LocalMemory, owner: str, kind: Any) -> None:
+async def test_each_agent_and_session_has_its_own_memory_of_a_text(memory: Any, owner: str, kind: Any) -> None:
     first = await memory.remember(TEXT, kind=kind, **{owner: "one"}, **GIVEN)
     second = await memory.remember(TEXT, kind=kind, **{owner: "two"})
     nobody = await memory.remember(TEXT, kind=kind)
@@ -44,7 +44,7 @@ async def test_each_agent_and_session_has_its_own_memory_of_a_text(memory: Local
     assert [each.memory_id for each in await all_of(memory, **{owner: "one"})] == [first.memory_id]
 
 
-async def test_each_app_has_its_own_memory_of_a_text(memory: LocalMemory) -> None:
+async def test_each_app_has_its_own_memory_of_a_text(memory: Any) -> None:
     receipts = [await memory.remember(TEXT, metadata={"app_id": app}) for app in ("shop", "blog", "shop")]
     assert [each.status for each in receipts] == ["created", "created", "unchanged"]
 
@@ -58,14 +58,14 @@ async def test_a_text_belongs_to_the_agent_of_the_scope(keeps: Keeps, tenant: st
     ]
 
 
-async def test_one_batch_may_hold_a_text_for_several_owners(memory: LocalMemory) -> None:
+async def test_one_batch_may_hold_a_text_for_several_owners(memory: Any) -> None:
     items = [{"content": TEXT, "agent_id": agent} for agent in ("planner", "coder", "planner")] + [{"content": TEXT}]
     receipts = await memory.remember_many(items)
     assert [each.status for each in receipts] == ["created", "created", "unchanged", "created"]
 
 
 @pytest.mark.parametrize("place", [{}, {"namespace": "facts", "key": "style"}])
-async def test_what_is_not_given_stays(memory: LocalMemory, place: dict[str, str]) -> None:
+async def test_what_is_not_given_stays(memory: Any, place: Any) -> None:
     first = await memory.remember(TEXT, **place, **GIVEN, visibility="tenant")
     nothing = {name: None for name in GIVEN if name not in ("content_type", "tags", "metadata", "expires_at")}
     for again in (
@@ -89,13 +89,13 @@ async def test_a_text_for_all_leaves_the_private_memory_private(keeps: Keeps, te
     assert (kept.status, kept.memory) == ("unchanged", private.memory)
 
 
-async def test_a_text_of_all_stays_so_where_nobody_says_otherwise(memory: LocalMemory) -> None:
+async def test_a_text_of_all_stays_so_where_nobody_says_otherwise(memory: Any) -> None:
     first = await memory.remember(TEXT, visibility="tenant")
     again = await memory.remember(TEXT, tags=["style"])
     assert (again.memory_id, again.memory.visibility) == (first.memory_id, "tenant")
 
 
-async def test_knowledge_stored_again_keeps_its_fields(memory: LocalMemory) -> None:
+async def test_knowledge_stored_again_keeps_its_fields(memory: Any) -> None:
     first = await memory.store_knowledge(TEXT, is_public=True, metadata={"a": 1}, tags=["t"], source="book")
     assert await memory.store_knowledge(TEXT) == first
     named = await memory.store_knowledge(TEXT, external_id="x", is_public=True, metadata={"a": 1}, tags=["t"])
@@ -111,14 +111,14 @@ async def test_upserted_knowledge_keeps_its_metadata_and_other_agents_theirs(kee
     assert (other.status, (await planner.get(first.id)).metadata) == ("created", {"a": 1})
 
 
-async def test_an_assistant_repeats_the_fact_of_any_agent(memory: LocalMemory) -> None:
+async def test_an_assistant_repeats_the_fact_of_any_agent(memory: Any) -> None:
     await memory.remember(TEXT, agent_id="planner", session_id="before")
     done = await memory.store_exchange([{"role": "assistant", "content": TEXT}], session_id="now", agent_id="coder")
     assert done.messages[0].status == "unchanged"
 
 
-async def test_a_new_value_of_a_key_has_its_own_end(memory: LocalMemory) -> None:
-    place = {"namespace": "papers", "key": "passport"}
+async def test_a_new_value_of_a_key_has_its_own_end(memory: Any) -> None:
+    place: Any = {"namespace": "papers", "key": "passport"}
     first = await memory.remember("The passport is at the hotel.", **place, ttl_days=5, tags=["t"], importance=0.9)
     same = await memory.remember("The passport is at the hotel.", **place)
     assert (same.status, same.memory.expires_at) == ("unchanged", first.memory.expires_at)

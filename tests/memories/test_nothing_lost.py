@@ -98,7 +98,7 @@ class Doors:
 
     async def read(self, user: str) -> dict[str, list[Memory]]:
         """Return one's own memories as every door tells them."""
-        own = {"user_id": {"eq": user}}
+        own: Any = {"user_id": {"eq": user}}
         told = {
             "library": list(await self.local(user).list(filters=own, limit=200)),
             "SDK": list(await self.clients[user, None].list(filters=own, limit=200)),
