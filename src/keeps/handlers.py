@@ -267,6 +267,7 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         insights.GET_INSIGHTS: lambda s, _, __: k.insights.insights(s),
         insights.AUDIT_JUNK: lambda s, _, __: k.insights.audit_junk(s),
         access.MAKE_KEY: lambda s, _, b: k.keys.make(s, b),
+        access.MAKE_TENANT_KEY: lambda s, p, b: k.keys.make(_reachable(s, p.tenant_id), b),
         access.LIST_KEYS: lambda s, _, __: k.keys.list(s),
         access.REVOKE_KEY: revoked,
         access.ERASE_USER: user_erased,
@@ -296,4 +297,4 @@ def _reachable(scope: Scope, tenant_id: str) -> Scope:
         require(scope.roles, "operator")
     except ForbiddenError:
         raise NotFoundError(f"no tenant {tenant_id!r}") from None
-    return Scope(tenant_id, scope.user_id)
+    return Scope(tenant_id, scope.user_id, roles=scope.roles)

@@ -75,3 +75,8 @@ def test_server_that_is_away_fails_the_doctor(cli: Cli) -> None:
 
 def test_command_on_the_database_says_that_a_server_is_not_used(cli: Cli) -> None:
     assert "KEEPS_URL is not used here" in cli("jobs", "status", KEEPS_URL="http://127.0.0.1:9").stderr
+
+
+def test_key_is_bound_to_a_user_only_on_request(cli: Cli) -> None:
+    assert cli.json("keys", "make", "web-app", KEEPS_USER_ID="alice")["user_id"] is None
+    assert cli.json("keys", "make", "web-app", "--for-user", "bob", KEEPS_USER_ID="alice")["user_id"] == "bob"

@@ -253,6 +253,7 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/admin/tenants": ({}, {403}, True),
     "put /v1/admin/tenants/{tenant_id}": ({"json": {"max_memories": 0}}, {403}, True),
     "delete /v1/admin/tenants/{tenant_id}": ({}, HIDDEN, True),
+    "post /v1/admin/tenants/{tenant_id}/keys": ({"json": {"name": "mine"}}, HIDDEN, True),
     "get /v1/admin/events/verify": ({}, OWN, True),
     "get /v1/admin/events/replay": ({}, OWN, True),
     "post /v1/admin/events/retire": ({"params": {"older_than_days": "30"}}, {403}, True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -9,7 +11,7 @@ import typer
 from rich.table import Column, Table
 
 from keeps.access.roles import ORDER
-from keeps.cli.context import DEFAULT_USER_ID, Json, Target, err, out, print_json, run, targeted
+from keeps.cli.context import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Json, Target, err, out, print_json, run, targeted
 from keeps.clock import utc_now
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models import ErasureReceipt, KeyInfo, TenantInfo
@@ -45,15 +47,22 @@ def make(
 ) -> None:
     """Make a key for the tenant (--tenant). The secret is printed this once."""
     roles: Any = tuple(role or ("writer",))
-    if for_user is None and target.user != DEFAULT_USER_ID:
-        for_user = target.user  # who names a user means a key of theirs
+    if for_user is None and target.user != DEFAULT_USER_ID and target.user != os.environ.get("KEEPS_USER_ID"):
+        for_user = target.user  # who names a user, other than by the environment, means a key of theirs
     ends = None if days is None else utc_now() + timedelta(days=days)
     if unknown := [each for each in roles if each not in ORDER]:
         raise ValidationFailedError(f"{unknown[0]!r} is no role; take {', '.join(ORDER)}")
 
     async def work() -> None:
-        async with target.memory() as memory:
-            key = await memory.admin.make_key(name, roles=roles, user_id=for_user, agent_id=for_agent, expires_at=ends)
+        tenant_id = None
+        where = target
+        if target.url and target.token and target.tenant != DEFAULT_TENANT_ID:
+            # Named in the path, not as whose the credentials are: they may be an operator's.
+            tenant_id, where = target.tenant, replace(target, tenant=DEFAULT_TENANT_ID)
+        async with where.memory() as memory:
+            key = await memory.admin.make_key(
+                name, roles=roles, user_id=for_user, agent_id=for_agent, expires_at=ends, tenant_id=tenant_id
+            )
         if as_json:
             print_json(key.model_dump(mode="json"))
             return

@@ -33,6 +33,7 @@ from keeps_client.models.access import (
     LIST_KEYS,
     LIST_TENANTS,
     MAKE_KEY,
+    MAKE_TENANT_KEY,
     REVOKE_KEY,
     SET_QUOTA,
 )
@@ -62,11 +63,19 @@ class Admin(Doing):
         user_id: str | None = None,
         agent_id: str | None = None,
         expires_at: datetime | None = None,
+        tenant_id: str | None = None,
     ) -> MadeKey:
-        """A new key with its secret, which is shown this once."""
-        return await self._do(
-            MAKE_KEY, name=name, roles=tuple(roles), user_id=user_id, agent_id=agent_id, expires_at=expires_at
-        )
+        """Make a key. Its secret is shown this once. `tenant_id`: of another tenant, or a new one, as operator."""
+        fields = {
+            "name": name,
+            "roles": tuple(roles),
+            "user_id": user_id,
+            "agent_id": agent_id,
+            "expires_at": expires_at,
+        }
+        if tenant_id is None:
+            return await self._do(MAKE_KEY, **fields)
+        return await self._do(MAKE_TENANT_KEY, tenant_id=tenant_id, **fields)
 
     async def list_keys(self) -> list[KeyInfo]:
         """The tenant's keys, newest first."""

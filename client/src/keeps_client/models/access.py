@@ -119,6 +119,19 @@ MAKE_KEY = Endpoint(
     status=201,
     repeatable=False,
 )
+MAKE_TENANT_KEY = Endpoint(
+    "make_tenant_key",
+    "POST",
+    "/v1/admin/tenants/{tenant_id}/keys",
+    "admin",
+    "administration",
+    MadeKey,
+    "Make a key of one's own tenant, or as operator of any, also the first of a new tenant.",
+    params=TenantId,
+    body=NewKey,
+    status=201,
+    repeatable=False,
+)
 LIST_KEYS = Endpoint(
     "list_keys",
     "GET",
