@@ -262,4 +262,4 @@ async def test_a_body_of_many_parts_is_refused_and_holds_nobody_up(secured_url: 
         twice = CIMultiDict([("Content-Type", "application/json"), ("Content-Type", "text/plain")])
         path, body, _ = bodies["lists in metadata"]
         async with http.post(path, data=io.BytesIO(body), headers=twice) as answer:
-            assert answer.status == 413
+            assert answer.status == 422

@@ -15,6 +15,7 @@ from benchmarks.neighbour import LOUD, Quiet, apart
 
 from keeps.engine import Keeps
 from keeps.scope import DEFAULT_USER_ID, Scope
+from keeps.server.turns import USER_ALONE
 from keeps.turns import FairSlots
 from tests.conftest import until
 from tests.serving import serving
@@ -81,7 +82,7 @@ async def test_a_quiet_tenant_is_answered_while_a_loud_one_waits(
     async with serving(keeps) as url, aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0)) as http:
         (slots,) = one_place
         await slots.take("somebody else", 1)
-        loud = [asyncio.create_task(_post(http, tenant, path, body(n))) for n in range(CALLERS)]
+        loud = [asyncio.create_task(_post(http, tenant, path, body(n), user=f"u{n}")) for n in range(CALLERS)]
         await until(lambda: len(slots._waiting.get(tenant, ())) == CALLERS, "the loud tenant's requests wait")
         asked = [
             asyncio.create_task(_post(http, quiet, "/v1/memories", {"content": "Tea is served at five."})),
@@ -94,10 +95,30 @@ async def test_a_quiet_tenant_is_answered_while_a_loud_one_waits(
         assert set(await asyncio.gather(*loud)) <= {200, 201, 429, 503}
 
 
-async def _post(http: aiohttp.ClientSession, tenant: str, path: str, body: dict[str, Any]) -> int:
-    async with http.post(path, json=body, headers={"X-Tenant-ID": tenant}) as answer:
+async def _post(
+    http: aiohttp.ClientSession, tenant: str, path: str, body: dict[str, Any], user: str = DEFAULT_USER_ID
+) -> int:
+    async with http.post(path, json=body, headers={"X-Tenant-ID": tenant, "X-User-ID": user}) as answer:
         await answer.read()
         return answer.status
+
+
+async def test_a_quiet_user_waits_behind_few_of_a_loud_one(
+    keeps: Keeps, tenant: str, one_place: list[FairSlots]
+) -> None:
+    """In the same tenant: only a few of the loud user's requests stand before the tenant's places."""
+    async with serving(keeps) as url, aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0)) as http:
+        (slots,) = one_place
+        await slots.take(tenant, 1)
+        ask = {"query": "when is tea?"}
+        loud = [asyncio.create_task(_post(http, tenant, "/v1/recall", ask, user="loud")) for _ in range(CALLERS)]
+        await until(lambda: len(slots._waiting.get(tenant, ())) == USER_ALONE, "as many wait as one user may")
+        quiet = asyncio.create_task(_post(http, tenant, "/v1/recall", ask, user="quiet"))
+        await until(lambda: len(slots._waiting.get(tenant, ())) == USER_ALONE + 1, "the quiet user's waits next")
+        slots.leave(tenant)
+        assert await quiet == 200
+        assert sum(not each.done() for each in loud) > CALLERS // 2
+        assert set(await asyncio.gather(*loud)) == {200}
 
 
 async def test_who_hung_up_while_waiting_is_not_served(keeps: Keeps, tenant: str, one_place: list[FairSlots]) -> None:

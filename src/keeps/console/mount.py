@@ -24,7 +24,7 @@ from keeps.demo.story import story_tenants
 from keeps.engine import Keeps, LocalAdmin
 from keeps.scope import Scope
 from keeps.server.bodies import again, check_charset, held_body
-from keeps.server.mounting import PlainMount, in_turn
+from keeps.server.mounting import PlainMount
 from keeps.server.names import SLASH
 from keeps.server.served import ServedMemory, admitted
 from keeps_client.errors import NotFoundError, ValidationFailedError
@@ -169,7 +169,7 @@ class Console(PlainMount):
         await call.admit("reader")
         # Read before a place is taken: whoever sends slowly waits for themselves.
         most = None if _is_multipart(request) else MOST_FORM
-        async with held_body(request, most) as body, in_turn(request, caller.tenant_id):
+        async with held_body(request, most) as body, request.app.state.turns.taken(caller):
             response = await page(replace(call, body=body))
         await response(scope, receive, send)
 

@@ -31,6 +31,7 @@ from keeps.server.openapi import describe
 from keeps.server.problems import encode, problem_of
 from keeps.server.public import KeptAnswer
 from keeps.server.special import health, router
+from keeps.server.turns import USER_ALONE, USER_ALONE_REMOTE, Turns
 from keeps.settings import AuthMode, Settings
 from keeps.telemetry.metrics import HttpMetrics, text_of
 from keeps.turns import FairSlots
@@ -133,7 +134,11 @@ def create_app(
     waits = settings.embedder == "openai" or settings.reranker != "none"
     beside = AT_ONCE_REMOTE if waits else AT_ONCE_BESIDE
     app.state.held_bytes = HeldBytes()
-    app.state.turns = FairSlots(AT_ONCE, alone=AT_ONCE_ALONE, beside=beside)
+    app.state.turns = Turns(
+        FairSlots(AT_ONCE, alone=AT_ONCE_ALONE, beside=beside),
+        user_alone=USER_ALONE_REMOTE if waits else USER_ALONE,
+        user_beside=beside,
+    )
     app.state.rates = (
         None
         if mode == "none"

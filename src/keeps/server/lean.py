@@ -23,16 +23,15 @@ from starlette.types import Receive, Scope, Send
 from keeps.db.repeats import repeatable
 from keeps.server.bodies import held_body
 from keeps.server.keyed import keyed
-from keeps.turns import FairSlots
+from keeps.server.turns import Turns
 from keeps_client.checked import message_of
-from keeps_client.errors import UnavailableError, ValidationFailedError
+from keeps_client.errors import ValidationFailedError
 
 AT_ONCE, AT_ONCE_ALONE, AT_ONCE_BESIDE = 256, 64, 2
 """Requests that are worked on at once: in all, of a tenant that is alone, and of one while others ask, too. Each takes
 its share of the one processor that runs the event loop, so who sends a hundred waits for themselves."""
 AT_ONCE_REMOTE = 16
 """The last of these where another machine embeds, or a reranker reads: then requests mostly wait for that."""
-TURN_SECONDS = 20.0
 MOST_ON_THE_LOOP = 1 << 16
 """Bytes of a body that is validated on the event loop."""
 MOST_FINDINGS, MOST_READ = 100, 1_000
@@ -94,21 +93,12 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
             check_json(request)
         # Read before a place is taken: whoever sends slowly waits for themselves.
         async with held_body(request, most) as given:
-            turns: FairSlots = request.app.state.turns
-            tenant_id = request.scope["keeps.scope"].tenant_id
-            try:
-                waited = await turns.take(tenant_id, TURN_SECONDS)
-            except TimeoutError:
-                raise UnavailableError(
-                    "too many requests of this tenant are on their way; send it again later"
-                ) from None
-            try:
+            turns: Turns = request.app.state.turns
+            async with turns.taken(request.scope["keeps.scope"]) as waited:
                 if waited and await request.is_disconnected():
                     raise ClientDisconnect  # nobody waits for the answer any more
                 with repeatable(keyed(request, given)):
                     return await act(request, values, errors, given)
-            finally:
-                turns.leave(tenant_id)
 
     async def act(
         request: Request, values: dict[str, object], errors: list[Mapping[str, Any]], given: bytes

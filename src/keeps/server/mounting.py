@@ -6,14 +6,10 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
-from starlette.requests import Request
-
 from keeps.access.rates import Rates
 from keeps.engine import Keeps
 from keeps.scope import DEFAULT_USER_ID
-from keeps.server.lean import TURN_SECONDS
 from keeps.settings import Settings
-from keeps_client.errors import UnavailableError
 
 
 class Mounted(Protocol):
@@ -64,17 +60,3 @@ class PlainMount:
 
     def end(self) -> None:
         """No answer is without end."""
-
-
-@asynccontextmanager
-async def in_turn(request: Request, tenant_id: str) -> AsyncGenerator[None]:
-    """Inside, it is one of the few requests of its tenant that are worked on. Raises UnavailableError."""
-    turns = request.app.state.turns
-    try:
-        await turns.take(tenant_id, TURN_SECONDS)
-    except TimeoutError:
-        raise UnavailableError("too many requests of this tenant are on their way; send it again later") from None
-    try:
-        yield
-    finally:
-        turns.leave(tenant_id)

@@ -23,7 +23,7 @@ from keeps.scope import Scope
 from keeps.server.bodies import held_body
 from keeps.server.keyed import keyed
 from keeps.server.lean import check_json
-from keeps.server.mounting import PlainMount, in_turn
+from keeps.server.mounting import PlainMount
 from keeps.server.names import SLASH
 from keeps.server.problems import problem_of
 from keeps.server.served import admitted
@@ -74,7 +74,7 @@ class Mem0Mount(PlainMount):
             if caller.any_user:  # the body says whose rate is used up
                 payer = _payer(caller, request, path, given)
                 request.scope["keeps.allowance"] = await admitted(self._rates, payer, role, reads=reads)
-            async with in_turn(request, caller.tenant_id):
+            async with request.app.state.turns.taken(caller):
                 with repeatable(keyed(request, given, writes_once=False)):
                     return await _done(Calls(self._keeps, caller), request, method, path, given)
 
