@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 import keeps
+from keeps.server.edge import PUBLIC
 from keeps.settings import ABOUT
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +60,7 @@ def test_nothing_runs_as_root_or_writes_its_root() -> None:
                 continue
             pod = manifest["spec"]["template"]["spec"]
             assert pod["securityContext"]["runAsNonRoot"] is True
-            for container in pod["containers"]:
+            for container in pod["containers"] + pod.get("initContainers", []):
                 assert container["securityContext"]["readOnlyRootFilesystem"] is True
                 assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert "\nUSER 10001" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -106,6 +108,64 @@ def test_every_password_of_compose_is_asked_for() -> None:
     assert named == asked
     assert all(f"${{{name}:?" in compose for name in named)
     assert "GF_SECURITY_ADMIN_PASSWORD" in yaml.safe_load(compose)["services"]["grafana"]["environment"]
+
+
+def _pods(*names: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each manifest with a pod, and the pod's spec."""
+    read = [(DEPLOY / "kubernetes" / f"{name}.yaml").read_text(encoding="utf-8") for name in names]
+    manifests = [manifest for text in read for manifest in yaml.safe_load_all(text)]
+    return [(each, each["spec"]["template"]["spec"]) for each in manifests if each["kind"] in ("Deployment", "Job")]
+
+
+def test_service_links_do_not_set_settings() -> None:
+    """A service called keeps makes KEEPS_PORT=tcp://… in each pod of its namespace."""
+    assert all(pod["enableServiceLinks"] is False for _, pod in _pods("serve", "worker", "migrate"))
+
+
+def test_pods_wait_for_the_schema_and_share_a_home() -> None:
+    (claim,) = yaml.safe_load_all((DEPLOY / "kubernetes" / "home.yaml").read_text(encoding="utf-8"))
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    for _, pod in _pods("serve", "worker"):
+        (wait,), (serves,) = pod["initContainers"], pod["containers"]
+        assert wait["command"][-1] == "until keeps status; do sleep 2; done"
+        assert (wait["image"], wait["env"]) == (serves["image"], serves["env"])
+        (home,) = [each for each in pod["volumes"] if each["name"] == "home"]
+        assert home["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+        assert pod["securityContext"]["fsGroup"] == 10001
+
+
+def test_job_and_image_are_named_for_the_release() -> None:
+    kustomization = yaml.safe_load((DEPLOY / "kubernetes" / "kustomization.yaml").read_text(encoding="utf-8"))
+    assert sorted(f"{each}" for each in kustomization["resources"]) == sorted(
+        path.name for path in (DEPLOY / "kubernetes").iterdir() if path.name != "kustomization.yaml"
+    )
+    assert [each["newTag"] for each in kustomization["images"]] == [keeps.__version__]
+    ((job, _),) = _pods("migrate")
+    assert job["metadata"]["name"] == f"keeps-migrate-{keeps.__version__.replace('.', '-')}"
+    page = (ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
+    assert f"keeps:{keeps.__version__}" in page
+
+
+def test_probes_are_answered_without_credentials() -> None:
+    for manifest, pod in _pods("serve", "worker"):
+        for container in pod["containers"]:
+            ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+            probes = [value["httpGet"] for name, value in container.items() if name.endswith("Probe")]
+            assert {probe["path"] for probe in probes} <= PUBLIC
+            assert {probe["port"] for probe in probes} <= set(ports)
+            scraped = manifest["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"]
+            assert int(scraped) in ports.values()
+
+
+def test_images_of_compose_are_of_one_release_and_the_database_is_backed_up() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    images = {name: each["image"] for name, each in services.items() if each.get("image") != "keeps:local"}
+    assert [image for image in images.values() if not re.search(r":v?\d+\.\d+\.\d+(-[\w.]+)?$", image)] == []
+    assert images["backup"] == images["postgres"], "the dump is of the server's own version"
+    script = services["backup"]["command"][0].replace("$$", "$")
+    assert subprocess.run(["sh", "-n", "-c", script], check=False).returncode == 0
+    assert "pg_dump --format=custom" in script
+    assert services["backup"]["volumes"] == ["backups:/backups"]
 
 
 def test_both_distributions_have_one_version() -> None:

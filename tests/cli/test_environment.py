@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from keeps.db.embedded import EmbeddedPostgres
 from tests.cli.test_cli import Cli, kept_running
 
 
@@ -80,3 +81,11 @@ def test_command_on_the_database_says_that_a_server_is_not_used(cli: Cli) -> Non
 def test_key_is_bound_to_a_user_only_on_request(cli: Cli) -> None:
     assert cli.json("keys", "make", "web-app", KEEPS_USER_ID="alice")["user_id"] is None
     assert cli.json("keys", "make", "web-app", "--for-user", "bob", KEEPS_USER_ID="alice")["user_id"] == "bob"
+
+
+async def test_status_fails_until_the_schema_is_there(server: EmbeddedPostgres, tmp_path: Path) -> None:
+    """Pods wait for the schema by this."""
+    cli = Cli(tmp_path / "none")
+    done = await asyncio.to_thread(cli, "status", code=1, KEEPS_DATABASE_URL=server.url("keeps_app", "postgres"))
+    assert "keeps migrate" in done.stderr
+    await asyncio.to_thread(cli, "status", KEEPS_DATABASE_URL=server.url("keeps_app"))
