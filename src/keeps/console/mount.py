@@ -91,7 +91,8 @@ class Call:
                 sent = Request(self.request.scope, again(self.body, self.request.receive))
                 return await sent.form(max_files=1, max_fields=MOST_FIELDS)
             read = partial(parse_qsl, keep_blank_values=True, max_num_fields=MOST_FIELDS)
-            return FormData(await asyncio.to_thread(read, self.body.decode("utf-8", "replace")))
+            fields = await asyncio.to_thread(read, self.body.decode("utf-8", "replace"))
+            return FormData([(name, value) for name, value in fields])  # noqa: C416  another type
         except (HTTPException, ValueError) as error:
             detail = error.detail if isinstance(error, HTTPException) else str(error)
             raise ValidationFailedError(f"the form cannot be read: {detail}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any, BinaryIO, TypeVar
 
 from keeps.access.rates import Allowance, Rates
@@ -10,6 +11,7 @@ from keeps.access.roles import require
 from keeps.engine import Keeps, LocalAdmin, LocalMemory
 from keeps.providers.contract import MemoryProvider
 from keeps.scope import Scope
+from keeps.server.turns import Turns
 from keeps_client.endpoint import Endpoint
 from keeps_client.errors import ForbiddenError
 from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument, RoleName
@@ -26,11 +28,13 @@ async def admitted(rates: Rates | None, scope: Scope, role: RoleName, *, reads: 
 
 
 class ServedMemory(LocalMemory):
-    """In process, but with the roles and the rate of whoever asks."""
+    """In process, but with the roles and the rate of whoever asks. `turns`: where each operation takes a place, unless
+    the whole request has one."""
 
-    def __init__(self, keeps: Keeps, scope: Scope, rates: Rates | None) -> None:
+    def __init__(self, keeps: Keeps, scope: Scope, rates: Rates | None, turns: Turns | None = None) -> None:
         super().__init__(keeps, scope)
         self._rates = rates
+        self._turns = turns
 
     @property
     def admin(self) -> LocalAdmin:
@@ -49,7 +53,8 @@ class ServedMemory(LocalMemory):
 
     async def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
         await admitted(self._rates, self.scope, endpoint.role, reads=_reads(endpoint))
-        return await super()._do(endpoint, **fields)
+        async with nullcontext() if self._turns is None else self._turns.taken(self.scope):
+            return await super()._do(endpoint, **fields)
 
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
         await admitted(self._rates, self.scope, "writer", reads=False)

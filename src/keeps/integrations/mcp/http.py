@@ -105,7 +105,8 @@ class McpMount:
         assert self._manager is not None
         caller = scope["keeps.scope"]
         scope["keeps.allowance"] = await admitted(self._rates, caller, "reader", reads=True)
-        token = _caller.set(ServedMemory(self._keeps, caller, self._rates))
+        memory = ServedMemory(self._keeps, caller, self._rates, scope["app"].state.turns)
+        token = _caller.set(memory)
         task = asyncio.current_task()
         try:
             # The SDK refuses a request whose header and body name different methods.
