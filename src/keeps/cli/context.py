@@ -189,7 +189,8 @@ class Target:
 def check_home(home: Path | None, database_url: str | None, *, may_make: bool = False) -> None:
     """Let a misspelt home be no new, empty database.
 
-    Raises NotFoundError where a home that was named holds none. `may_make`: say on stderr that one is made.
+    Raises NotFoundError where a home that was named holds neither a database nor settings. `may_make`: say on stderr
+    that one is made.
     """
     from keeps.db.embedded.places import server_place
     from keeps.settings import load_settings
@@ -199,7 +200,7 @@ def check_home(home: Path | None, database_url: str | None, *, may_make: bool = 
     home = home.expanduser().absolute()
     if server_place(home) is not None:
         return
-    if may_make:
+    if may_make or (home / "keeps.toml").exists():
         err.print(f"a new database is made in {home}", style="dim", soft_wrap=True, highlight=False)
         return
     raise NotFoundError(f"no database in {home}: is it misspelt? `keeps remember` and `keeps serve` make a new one")
