@@ -88,6 +88,7 @@ KEEPS = "sudo -u keeps /opt/keeps/bin/keeps"
 HOME = "--home /var/lib/keeps/home"
 
 
+@pytest.mark.load
 def test_page_gives_a_service_whose_log_reaches_the_backups(port: int) -> None:
     done = _on_a_machine(
         f"""{_commands()}
@@ -106,6 +107,7 @@ systemctl start keeps-backup.service
     assert "✗" not in done.stdout
 
 
+@pytest.mark.load
 def test_doctor_sees_that_the_service_may_not_write_to_the_backups(port: int) -> None:
     commands = _commands().replace(
         "cp deploy/systemd/*", "grep -v ReadWritePaths deploy/systemd/keeps.service >/opt/unit; cp deploy/systemd/*"

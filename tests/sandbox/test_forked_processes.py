@@ -41,7 +41,7 @@ class Way:
 
 
 ALL_WAYS = [Way(*each) for each in itertools.product((1, 2), (True, False), (True, False))]
-QUICK_WAYS = (Way(1, unshare=False, as_root=False), Way(2, unshare=True, as_root=True))
+QUICK_WAYS = (Way(1, unshare=False, as_root=False),)
 
 
 @dataclass(frozen=True)
