@@ -6,7 +6,10 @@ structlog is imported when something is logged: with what it needs it takes a te
 from __future__ import annotations
 
 import logging
+import select
 import sys
+import threading
+from collections import deque
 from functools import cache
 from typing import TYPE_CHECKING, TextIO, cast
 
@@ -15,12 +18,56 @@ if TYPE_CHECKING:
 
     from keeps.settings import LogLevel
 
+MAX_WAITING_LINES = 10_000
+
+
+class PatientWriter:
+    """Writes lines to a stream only while it takes them: a reader of logs that is slow or stuck holds up no request.
+
+    Lines that are not taken wait for the next one. Beyond MAX_WAITING_LINES they are dropped and counted.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._waiting: deque[str] = deque()
+        self._dropped = 0
+        self._lock = threading.Lock()
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            if len(self._waiting) < MAX_WAITING_LINES:
+                self._waiting.append(text)
+            else:
+                self._dropped += 1
+            while self._waiting and self._takes():
+                self._stream.write(self._waiting.popleft())
+                self._stream.flush()
+            if self._dropped and self._takes():
+                self._stream.write(f'{{"event": "log lines dropped", "count": {self._dropped}, "level": "warning"}}\n')
+                self._stream.flush()
+                self._dropped = 0
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: each line is flushed."""
+
+    def _takes(self) -> bool:
+        """Return whether a line can be written at once. A pipe says so while it has room for 4 KiB."""
+        try:
+            descriptor = self._stream.fileno()
+        except (OSError, ValueError):  # a stream in memory
+            return True
+        poll = select.poll()
+        poll.register(descriptor, select.POLLOUT)
+        return bool(poll.poll(0))
+
 
 def configure_logs(level: LogLevel) -> None:
     """Set up structlog, and send what libraries log through it, too."""
     import structlog
 
     number = logging.getLevelNamesMapping()[level.upper()]
+    writer = PatientWriter(sys.stderr)
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -29,10 +76,10 @@ def configure_logs(level: LogLevel) -> None:
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", writer)),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(cast("TextIO", writer))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
