@@ -20,7 +20,7 @@ KEEPS = Path(sys.executable).parent / "keeps"
 
 
 async def serve(home: Path, **environment: str) -> tuple[Any, str]:
-    process = await asyncio.create_subprocess_exec(
+    process: Any = await asyncio.create_subprocess_exec(
         KEEPS,
         "serve",
         "--port",
@@ -33,6 +33,7 @@ async def serve(home: Path, **environment: str) -> tuple[Any, str]:
     assert process.stderr is not None
     while line := (await process.stderr.readline()).decode():
         if found := re.search(r"http://\S+", line):
+            process.logs = asyncio.create_task(process.stderr.read())  # a pipe that nobody reads keeps its end waiting
             return process, found.group()
     raise AssertionError("the server ended before it served")
 

@@ -39,7 +39,7 @@ asyncio.run(main())
 
 
 async def served(home: Path, port: int) -> Any:
-    process = await asyncio.create_subprocess_exec(
+    process: Any = await asyncio.create_subprocess_exec(
         KEEPS,
         "serve",
         "--port",
@@ -52,6 +52,7 @@ async def served(home: Path, port: int) -> Any:
     assert process.stderr is not None
     while b"http://" not in (line := await process.stderr.readline()):
         assert line, "the server ended before it served"
+    process.logs = asyncio.create_task(process.stderr.read())  # a pipe that nobody reads keeps its end waiting
     return process
 
 
