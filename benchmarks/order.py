@@ -29,7 +29,7 @@ from keeps.recall.ranking import Ranking
 
 SETS = ("locomo", "beam", "prefeval", "scifact")
 WEIGHTS = {"locomo": 1.0, "beam": 1.0, "prefeval": 0.8, "scifact": 0.5, "few": 0.3, "asked again": 0.3}
-"""How much each kind of data counts, whatever its number of questions."""
+"""Weight of each kind of data, whatever its number of questions."""
 SCALE = 6.0
 """Units of the model for one point of the sum: the model starts from the sum, and its trees correct it."""
 ROUNDS = 60
@@ -71,13 +71,13 @@ def run(data: Path, *, fit: bool, as_json: bool) -> int:
     sys.path.insert(0, str(data))
     examples = {name: list(_of_set(name)) for name in SETS}
     examples["few"], examples["asked again"] = asyncio.run(_of_few())
-    told = {name: {"sum": _recalls(of, [each.total for each in of])} for name, of in examples.items()}
+    report = {name: {"sum": _recalls(of, [example.total for example in of])} for name, of in examples.items()}
     for name, scores in _left_out(examples).items():
-        told[name]["corrected"] = _recalls(examples[name], scores)
+        report[name]["corrected"] = _recalls(examples[name], scores)
     if fit:
         path = Path(ordering.__file__).with_name("ordering.json")
         path.write_text(json.dumps({"features": list(ordering.FEATURES), "trees": _fit(examples, set())}) + "\n")
-    print(json.dumps(told, indent=None if as_json else 2))
+    print(json.dumps(report, indent=None if as_json else 2))
     return 0
 
 
@@ -104,7 +104,8 @@ def _example(ranking: Ranking, gold: set[Any], fold: int) -> Example | None:
     uncorrected = [part.points for part in ranking.parts if part.name != ordering.LEARNED]
     total = np.sum(uncorrected, axis=0)
     ids = [ranking.rows.memory_id(position) for position in range(len(total))]
-    return Example(fold, ranking.features, total, np.array([each in gold for each in ids]), len(gold))
+    right = np.array([memory_id in gold for memory_id in ids])
+    return Example(fold, ranking.features, total, right, len(gold))
 
 
 def _of_set(name: str) -> Iterator[Example]:
@@ -124,7 +125,7 @@ def _of_set(name: str) -> Iterator[Example]:
             made.clear()
             engine._call(engine._keeps.memory(Scope(name, query.user)).recall(query.text, limit=10))
             fold = users.index(query.user) if len(users) >= FOLDS else number
-            gold = {ids[query.user, each] for each in query.gold}
+            gold = {ids[query.user, item_id] for item_id in query.gold}
             if made and (example := _example(made[0], gold, fold % FOLDS)) is not None:
                 yield example
 
@@ -138,21 +139,23 @@ async def _of_few() -> tuple[list[Example], list[Example]]:
             for fold, person in enumerate(load("few.jsonl")):
                 for place in (plain, again):
                     memory = keeps.memory(Scope("few", f"user-{uuid4()}"))
-                    messages = [
-                        {"content": each["text"], "kind": "episodic", "session_id": "told", "role": "user"}
-                        for each in person["memories"]
-                    ]
-                    if place is plain:
-                        messages = [{"content": each["text"]} for each in person["memories"]]
-                    receipts = await memory.remember_many(messages, index="now")
-                    ids = {each["id"]: one.memory_id for each, one in zip(person["memories"], receipts, strict=True)}
-                    for question in (each for each in person["questions"] if each["answers"]):
+                    statements = person["memories"]
+                    message = {} if place is plain else {"kind": "episodic", "session_id": "told", "role": "user"}
+                    new = [{"content": statement["text"], **message} for statement in statements]
+                    receipts = await memory.remember_many(new, index="now")
+                    ids = {
+                        statement["id"]: receipt.memory_id
+                        for statement, receipt in zip(statements, receipts, strict=True)
+                    }
+                    for question in person["questions"]:
+                        if not question["answers"]:
+                            continue
                         if place is again:
                             asked = {"content": question["query"], "kind": "episodic", "session_id": "asked"}
                             await memory.remember_many([asked | {"role": "user"}], index="now")
                         made.clear()
                         await memory.recall(question["query"], limit=10)
-                        gold = {ids[each] for each in question["answers"]}
+                        gold = {ids[statement_id] for statement_id in question["answers"]}
                         if made and (example := _example(made[0], gold, fold % FOLDS)) is not None:
                             place.append(example)
     return plain, again
@@ -188,19 +191,19 @@ def _fit(examples: dict[str, list[Example]], without: set[int]) -> list[dict[str
     weights: list[npt.NDArray[np.float64]] = []
     begins: list[npt.NDArray[np.float64]] = []
     for name, of in examples.items():
-        chosen = [(each, np.argsort(-each.total, kind="stable")[: ordering.BEST]) for each in of]
-        chosen = [(each, top) for each, top in chosen if each.fold not in without and each.right[top].any()]
-        for each, top in chosen:
-            columns.append(each.features[top])
-            labels.append(each.right[top])
+        best = [(example, np.argsort(-example.total, kind="stable")[: ordering.BEST]) for example in of]
+        chosen = [(example, top) for example, top in best if example.fold not in without and example.right[top].any()]
+        for example, top in chosen:
+            columns.append(example.features[top])
+            labels.append(example.right[top])
             weights.append(np.full(len(top), WEIGHTS[name] * 1000 / len(chosen)))
-            begins.append(SCALE * each.total[top])
+            begins.append(SCALE * example.total[top])
     trained = lightgbm.train(
         PARAMETERS,
         lightgbm.Dataset(
             np.concatenate(columns),
             np.concatenate(labels).astype(int),
-            group=[len(each) for each in labels],
+            group=[len(label) for label in labels],
             weight=np.concatenate(weights),
             init_score=np.concatenate(begins),
         ),

@@ -343,8 +343,8 @@ def read_facts(text: str, most: int | None = None, *, said_at: datetime | None =
 
 
 def _statement(sentence: str, said_at: datetime) -> list[Fact]:
-    """Return a sentence of a short message as a fact if it says how to answer, how the user's health is, or what happens
-    on a date ahead. Secrets, addresses and what reads like an attack are none."""
+    """Return a sentence of a short message as a fact if it says how to answer, how the user's health is, or what
+    happens on a date ahead. Secrets, addresses and what reads like an attack are none."""
     plain = unicodedata.normalize("NFKC", "".join(each for each in sentence if unicodedata.category(each) != "Cf"))
     if len(plain) > LONGEST_CLAUSE or _SECRET.search(plain) or _ADDRESS.search(plain) or re.search(r"[?\"“”«»]", plain):
         return []

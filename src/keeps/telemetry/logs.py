@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from keeps.settings import LogLevel
 
 MAX_WAITING_LINES = 10_000
+PIECE_CHARACTERS = 1_000
+"""At most 4,000 bytes: less than what a pipe that says it has room takes at once."""
 
 
 class PatientWriter:
     """Writes lines to a stream only while it takes them: a reader of logs that is slow or stuck holds up no request.
 
-    Lines that are not taken wait for the next one. Beyond MAX_WAITING_LINES they are dropped and counted.
+    Lines that are not taken wait for the next one. Beyond MAX_WAITING_LINES (of PIECE_CHARACTERS) they are dropped and
+    counted. Long lines are written in pieces.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -36,7 +39,9 @@ class PatientWriter:
     def write(self, text: str) -> int:
         with self._lock:
             if len(self._waiting) < MAX_WAITING_LINES:
-                self._waiting.append(text)
+                self._waiting.extend(
+                    text[start : start + PIECE_CHARACTERS] for start in range(0, len(text), PIECE_CHARACTERS)
+                )
             else:
                 self._dropped += 1
             while self._waiting and self._takes():

@@ -35,8 +35,9 @@ WITH stored AS (
 SELECT tenant_id, plan_id, key, value, version, user_id, workflow, expires_at, updated_at FROM stored
 
 -- name: working_change
--- Change a value where it stands; a change inside it returns it whole, too, to be checked. $5: path inside the value · $6: append, extend, merge or increment · $7: what · $8
--- now · $9 event id · $10 agent · $11 whether a workflow writes
+-- Change a value where it stands; a change inside it returns it whole, too, to be checked. $5: path inside the value ·
+-- $6: append, extend, merge or increment · $7: what · $8: now · $9: event id · $10: agent · $11: whether a workflow
+-- writes
 WITH stored AS (
     INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at,
         updated_at, workflow)
