@@ -256,6 +256,29 @@ async def test_a_change_is_told_beside_a_clear_answer(living: Keeps, clock: Movi
     assert all(text in told for text in texts)
 
 
+@pytest.mark.parametrize(
+    ("stated", "other", "question"),
+    [
+        ("I live in Leeds.", "We moved to Slack last month.", "Where do I live?"),
+        ("I'm allergic to chicken.", "The dog is not allergic to chicken anymore.", "What food should she avoid?"),
+        ("I'm allergic to nuts.", "Nora isn't allergic to nuts any more.", "What am I allergic to?"),
+        ("I'm vegetarian.", "My brother is no longer vegetarian.", "What do I eat?"),
+        ("Ich bin allergisch gegen Nüsse.", "Der Hund ist nicht mehr allergisch gegen Nüsse.", "Was esse ich nicht?"),
+    ],
+)
+async def test_what_is_said_of_another_marks_nothing_as_earlier(
+    living: Keeps, clock: MovingClock, tenant: str, stated: str, other: str, question: str
+) -> None:
+    alice = living.memory(Scope(tenant, "alice"))
+    for session, text in enumerate((stated, other)):
+        await alice.store_exchange([{"role": "user", "content": text}], session_id=f"s{session}")
+        clock.forward(days=1)
+    await living.indexer.settle(alice.scope)
+    context = await alice.context(question, session_id="now")
+    assert stated in context.text
+    assert "(earlier)" not in context.text + context.stable
+
+
 async def test_only_asked_and_empty_messages_are_left_out(living: Keeps, clock: MovingClock, tenant: str) -> None:
     alice = living.memory(Scope(tenant, "alice"))
     exchange = [

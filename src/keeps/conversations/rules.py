@@ -122,8 +122,8 @@ _FIRST: tuple[tuple[str, re.Pattern[str], bool], ...] = tuple(
         (
             "residence",
             (
-                rf"\b(?:[Ii]|[Ww]e)(?: |(?=[\'’])){_NOW}(?:moved (?:back )?to|settled(?: down)? in|live in|relocated"
-                rf" to) (?P<value>{_PLACE})"
+                rf"(?:{_I}{_NOW}moved (?:back )?to|\b(?:[Ii]|[Ww]e)(?: |(?=[\'’])){_NOW}(?:settled(?: down)? in|live in"
+                rf"|relocated to)) (?P<value>{_PLACE})"
             ),
             True,
         ),

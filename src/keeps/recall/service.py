@@ -37,6 +37,7 @@ from keeps.recall.reranking import RERANKED, Reranking
 from keeps.recall.rows import Rows, Turns
 from keeps.scope import Scope, in_zone
 from keeps.text.asks import only_asks
+from keeps.text.changes import is_of_another
 from keeps.text.searched import embedded_text
 from keeps.text.trust import is_quotation, origin_of
 from keeps.text.words import language_of, terms_of
@@ -428,6 +429,7 @@ def _newer(hits: Sequence[Hit], ranking: Ranking) -> dict[UUID, UUID]:
             and one.valid_from < other.valid_from
             and one.content != other.content
             and terms[older] & terms[later]
+            and not is_of_another(one.content[:COMPARED_CHARACTERS], other.content[:COMPARED_CHARACTERS])
         ):
             newer[one.memory_id] = other.memory_id
     return newer

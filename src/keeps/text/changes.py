@@ -13,6 +13,20 @@ _CHANGE = re.compile(
     r"|n['’]|finalement|plutôt|plus|annul\w{1,4})\b",
     re.IGNORECASE,
 )
+_OF_MYSELF = re.compile(r"^\W*(?:i['’]m|i am|ich bin|soy|estoy|je suis)\b", re.IGNORECASE)
+_MYSELF = re.compile(r"\b(?:i|i['’]\w{1,2}|me|ich|mich|mir|yo|je|moi)\b", re.IGNORECASE)
+_OF_ANOTHER = re.compile(
+    r"^\W*(?:(?:the|my|our|your|his|her|their|der|die|das|mein\w{0,2}|unser\w{0,2}|el|la|mi|nuestr[oa]|le|mon|ma|notre)"
+    r" \w+|he|she|it|they|er|sie|él|ella|il|elle|[^\W\d_]\w+)"
+    r" (?:(?:also|now|auch|jetzt|también|ahora|aussi) )?(?:is|was|isn['’]t|wasn['’]t|are|aren['’]t|has|hasn['’]t|does"
+    r"|doesn['’]t|ist|war|hat|es|ya no|no es|está|n['’]est|est)\b",
+    re.IGNORECASE,
+)
+
+
+def is_of_another(older: str, newer: str) -> bool:
+    """Return whether somebody says what they are, and later what another is: that changes nothing of themselves."""
+    return bool(_OF_MYSELF.search(older) and _OF_ANOTHER.search(newer) and not _MYSELF.search(newer))
 
 
 def may_change_something(text: str) -> bool:
