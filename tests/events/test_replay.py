@@ -72,6 +72,76 @@ async def test_a_row_that_was_changed_behind_the_log_is_found_and_named(
     assert "swordfish" not in found.model_dump_json()
 
 
+@pytest.mark.parametrize(
+    ("statement", "problems"),
+    [
+        (
+            "DELETE FROM keeps.events WHERE tenant_id = $1 AND sequence IN (2, 3)",
+            [("events", {"sequence": 2, "to": 3}, "missing from the log")],
+        ),
+        (
+            "DELETE FROM keeps.events WHERE tenant_id = $1 AND sequence = 4",
+            [("events", {"sequence": 4, "to": 4}, "missing from the log")],
+        ),
+        (
+            "UPDATE keeps.tenants SET last_sequence = 3 WHERE tenant_id = $1",
+            [("events", {"sequence": 4}, "numbered after the last of the log")],
+        ),
+    ],
+)
+async def test_a_log_with_a_gap_is_found(
+    memory: LocalMemory, server: Any, tenant: str, keeps: Keeps, statement: str, problems: list[Any]
+) -> None:
+    for name in "abcd":
+        await memory.forget((await memory.remember(name)).memory_id, hard=True)
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    await connection.execute("UPDATE keeps.tenants SET last_sequence = 4 WHERE tenant_id = $1", tenant)
+    async with connection.transaction():
+        await connection.execute("SELECT set_config('app.log_change', 'erase', true)")
+        await connection.execute("DELETE FROM keeps.events WHERE tenant_id = $1 AND sequence > 4", tenant)
+    assert (await keeps.events.verify(memory.scope)).differences[4:] == []
+    async with connection.transaction():
+        await connection.execute("SELECT set_config('app.log_change', 'erase', true)")
+        await connection.execute(statement, tenant)
+    await connection.close()
+    found = await keeps.events.verify(memory.scope)
+    assert [(each.table, each.row, each.problem) for each in found.differences if each.table == "events"] == problems
+
+
+async def test_words_that_were_changed_in_the_row_and_in_its_event_are_found(
+    memory: LocalMemory, server: Any, tenant: str, keeps: Keeps
+) -> None:
+    kept = await memory.remember("The gate code is swordfish.")
+    connection = await asyncpg.connect(server.url("postgres", "keeps_test"))
+    async with connection.transaction():
+        await connection.execute("SELECT set_config('app.log_change', 'erase', true)")
+        await connection.execute("SELECT set_config('app.current_tenant', $1, true)", tenant)
+        await connection.execute(
+            "UPDATE keeps.events SET data = jsonb_set(data, '{memory,content}', '\"marlin\"') WHERE tenant_id = $1", tenant
+        )
+        await connection.execute("UPDATE keeps.memories SET content = 'marlin' WHERE tenant_id = $1", tenant)
+    await connection.close()
+    (found,) = (await keeps.events.verify(memory.scope)).differences
+    assert (found.table, found.row, found.columns) == ("memories", {"memory_id": str(kept.memory_id)}, ["content_hash"])
+
+
+async def test_any_words_of_any_kind_give_their_hash(memory: LocalMemory, keeps: Keeps) -> None:
+    """SQL computes the hash as Python does."""
+    hostile = "".join(map(chr, range(1, 256))) + "\u2028\u200b\ufeff\U0001f600 العربية \\ \" \\u0000"
+    moments = [None, datetime(2026, 1, 2, tzinfo=UTC), datetime(999, 1, 2, 3, 4, 5, 600_000, UTC)]
+    for at, moment in enumerate(moments):
+        for kind in ("semantic", "episodic", "procedural"):
+            trigger = {"trigger_condition": hostile[:200]} if kind == "procedural" else {}
+            await memory.remember(
+                f"{at}{hostile}", kind=kind, valid_from=moment, metadata={"speaker": hostile}, role="tool", **trigger
+            )
+    said = await memory.remember("As said", kind="episodic", metadata={"speaker": "ann"}, valid_from=moments[2])
+    await memory.update(said.memory_id, metadata={"speaker": "bob"}, valid_from=moments[1])
+    await memory.remember("Of odd speakers", kind="episodic", metadata={"speaker": {"b": 1e5, "a": 1.0}})
+    found = await keeps.events.verify(memory.scope)
+    assert (found.differences, found.compared["memories"]) == ([], 11)
+
+
 async def test_replay_into_a_schema_rebuilds_rows_as_they_were(
     memory: LocalMemory, server: Any, tenant: str, keeps: Keeps
 ) -> None:

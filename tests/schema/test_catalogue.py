@@ -199,6 +199,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "installation_counts",
         "list_cells",
         "list_tenants",
+        "log_differences",
         "log_cascade",
         "last_sequences",
         "leave_lists",

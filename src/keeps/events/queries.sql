@@ -60,6 +60,8 @@ SELECT sequence, user_id, type FROM keeps.event_owners($1, $2)
 
 -- name: replay_differences
 SELECT table_name, compared, row_key, problem, columns FROM keeps.replay_differences($1)
+UNION ALL
+SELECT table_name, NULL, row_key, problem, columns FROM keeps.log_differences($1)
 
 -- name: replay_counts
 SELECT table_name, told FROM keeps.replay_counts($1)

@@ -64,7 +64,11 @@ class EventService:
                     yield event
 
     async def verify(self, scope: Scope) -> Verification:
-        """Compare the tenant's rows with what its events tell, byte by byte. Names ids and columns, never contents."""
+        """Compare the tenant's rows with what its events tell, byte by byte.
+
+        The log has to be without gaps, and the content of each memory has to give its `content_hash`. The answer names
+        ids and columns, never contents.
+        """
         with taking_long():
             return await self._verify(scope)
 

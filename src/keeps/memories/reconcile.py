@@ -96,11 +96,15 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
         return StoreOlder(new.evolve(visibility=visibility, superseded_by=stored.memory_id, valid_to=stored.valid_from))
     changed = {
         # How long the new truth stays is its own: the time to live of the old one says nothing about it.
-        **{name: getattr(new, name) for name in ("content", "content_hash", "value", "valid_from", "expires_at")},
+        **{name: getattr(new, name) for name in ("content", "value", "valid_from", "expires_at")},
         **named,
         "valid_to": None,
     }
-    return Replace(_next_version(stored, changed, now), older_copy(stored, new.valid_from, copy_id, now))
+    current = _next_version(stored, changed, now)
+    if current.key is not None:
+        # What the caller did not name is kept, so the new row's own hash is that of another memory.
+        current = _hash_anew(current, new.valid_from if "valid_from" in given else None)
+    return Replace(current, older_copy(stored, new.valid_from, copy_id, now))
 
 
 def revise(stored: MemoryRow, changes: Mapping[str, object], copy_id: UUID, now: datetime) -> Keep | Replace:
@@ -115,8 +119,7 @@ def revise(stored: MemoryRow, changes: Mapping[str, object], copy_id: UUID, now:
     if _is_past(stored.valid_to, now):
         changed.setdefault("valid_to", None)
     current = _next_version(stored, changed, now)
-    hashed = current.evolve(content_hash=content_hash(current, valid_from if current.kind == "episodic" else None))
-    return Replace(hashed, older_copy(stored, valid_from, copy_id, now))
+    return Replace(_hash_anew(current, valid_from), older_copy(stored, valid_from, copy_id, now))
 
 
 def check_version(stored: MemoryRow | None, expected: int | None) -> None:
@@ -157,6 +160,10 @@ def _same(one: object, other: object) -> bool:
 
 def _is_past(moment: datetime | None, now: datetime) -> bool:
     return moment is not None and moment <= now
+
+
+def _hash_anew(row: MemoryRow, occurred_at: datetime | None) -> MemoryRow:
+    return row.evolve(content_hash=content_hash(row, occurred_at))
 
 
 def _next_version(stored: MemoryRow, changed: Mapping[str, object], now: datetime) -> MemoryRow:

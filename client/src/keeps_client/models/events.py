@@ -65,7 +65,10 @@ class Event(Wire):
 
 
 class Difference(Wire):
-    """A row that is not what its events tell. `row` names it by its key; contents are never shown."""
+    """A row that is not what its events tell, or a gap in the log.
+
+    `row` names it by its key, a gap by its first and last number; contents are never shown.
+    """
 
     table: str
     row: dict[str, JsonValue]
