@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from keeps.db.repeats import one_write
+from keeps.db.repeats import Request, one_write, repeatable
 from keeps.scope import Scope
 from keeps_client.endpoint import AnswerT, Endpoint
+from keeps_client.idempotency import checked_key
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.whole import Memory
 from keeps_client.validation import event_types, memory_kinds, named, named_session, position_of
@@ -168,6 +169,9 @@ class LocalMemory(Memory):
         """What administrators do. Whoever holds the library holds the database: roles are asked of callers over
         HTTP."""
         return LocalAdmin(self.keeps, self.scope)
+
+    def idempotent(self, key: str) -> AbstractContextManager[None]:
+        return repeatable(Request(checked_key(key), b"", writes_once=False))
 
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None

@@ -22,7 +22,7 @@ class InThreads:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._client, name)
-        if not callable(method):
+        if not callable(method) or name == "idempotent":
             return method
 
         async def call(*arguments: Any, **named: Any) -> Any:

@@ -328,3 +328,21 @@ def test_a_pattern_fits_from_the_root(asked: tuple[str, ...], given: bool) -> No
     from keeps.items.service import matching
 
     assert bool(matching([("a", "x", "y")], ListNamespaces(prefix=asked))) is given
+
+
+@pytest.mark.sync_client
+async def test_keys_are_listed_in_order_without_their_values(memory: Any) -> None:
+    places = [(("a",), "2"), (("a",), "10"), (("a", "b"), "é 🐴"), (("ab",), "x"), (("b",), "k")]
+    for namespace, key in places:
+        await memory.put_item(namespace, key, {"big": "x" * 1000})
+    await memory.put_item(("a",), "over", {"v": 1}, ttl_minutes=1e-9)
+    found = await memory.list_keys()
+    assert [(each.namespace, each.key) for each in found] == sorted(places, key=lambda each: (*each[0], "", each[1]))
+    assert {str(each.value) for each in found} == {"{}"}
+    pages: list[Any] = []
+    while part := await memory.list_keys(("a",), limit=1, after=pages[-1] if pages else None):
+        pages += [(each.namespace, each.key) for each in part]
+    assert pages == [(("a",), "10"), (("a",), "2"), (("a", "b"), "é 🐴")]
+    assert await memory.list_keys(limit=0) == []
+    with pytest.raises(ValidationFailedError):
+        await memory.list_keys(limit=1001)

@@ -534,3 +534,13 @@ async def test_a_filter_finds_a_number_as_it_was_given(memory: Any, value: float
 async def test_a_time_to_live_is_a_number(memory: Any, seconds: Any) -> None:
     with pytest.raises(ValidationFailedError, match="ttl_seconds"):
         await memory.store("key", 1, "plan", ttl_seconds=seconds)
+
+
+async def test_keys_are_listed_without_their_values(memory: Any) -> None:
+    for number in range(5):
+        await memory.store(f"k{number}", {"big": "x" * 1000}, "plan")
+    first = await memory.list_plan_state("plan", values=False, limit=3)
+    second = await memory.list_plan_state("plan", values=False, limit=3, cursor=first.next_cursor)
+    assert [(each.key, each.value, each.version) for each in (*first.items, *second.items)] == [
+        (f"k{number}", None, 1) for number in range(5)
+    ]

@@ -231,3 +231,60 @@ async def test_an_agents_own_token_reads_its_own(keeps: Keeps, tenant: str) -> N
     assert (await other.get_app_state("app")).user_state == {"u": 1}, "the user's state is for all their agents"
     with pytest.raises(ConflictError):
         await other.create_transcript("app", transcript_id="a")
+
+
+@pytest.mark.sync_client
+async def test_the_first_entry_begins_a_transcript_where_that_is_asked(memory: Any) -> None:
+    with pytest.raises(NotFoundError):
+        await memory.append_to_transcript("app", "t", [said(1)])
+    done = await asyncio.gather(
+        *(memory.append_to_transcript("app", "t", [said(n)], state={f"k{n}": n}, create=True) for n in range(1, 9))
+    )
+    assert sorted(each.entry_count for each in done) == list(range(1, 9))
+    read = await memory.get_transcript("app", "t")
+    assert (len(read.entries), read.state) == (8, {f"k{n}": n for n in range(1, 9)})
+    with pytest.raises(ConflictError):
+        await memory.append_to_transcript("app", "t", [said(9)], create=True, expected_version=0)
+    with pytest.raises(NotFoundError):
+        await memory.append_to_transcript("app", "another", [said(9)], create=True, expected_version=3)
+    assert (await memory.append_to_transcript("app", "new", [said(1)], create=True, expected_version=0)).appended == 1
+
+
+@pytest.mark.sync_client
+async def test_of_many_who_remove_the_last_entry_each_gets_another(
+    memory: Any, log_of: Callable[[], Awaitable[str]], keeps: Keeps, tenant: str
+) -> None:
+    await memory.create_transcript("app", transcript_id="t", state={"k": 1})
+    await memory.append_to_transcript("app", "t", [said(n, text=f"swordfish {n}") for n in range(1, 6)])
+    removing = [memory.remove_last_entry("app", "t") for _ in range(7)]
+    appending = [memory.append_to_transcript("app", "t", [said(n)]) for n in range(10, 15)]
+    done = await asyncio.gather(*removing, *appending)
+    removed = [each.entry.entry_id for each in done[:7] if each.entry is not None]
+    left = await memory.get_transcript("app", "t")
+    ids = [each.entry_id for each in left.entries]
+    assert sorted(removed + ids) == sorted(f"e{n}" for n in (*range(1, 6), *range(10, 15)))
+    assert [each.position for each in left.entries] == list(range(1, left.entry_count + 1))
+    for each in removed:
+        assert f"swordfish {each[1:]}" not in await log_of()
+    again = await memory.append_to_transcript("app", "t", [said(1, text="swordfish 1")], create=True)
+    assert again.entry_count == left.entry_count + (0 if "e1" in ids else 1)
+    assert (await keeps.events.verify(Scope(tenant, "alice"))).differences == []
+
+
+async def test_a_cleared_transcript_stays_with_its_state(
+    memory: Any, log_of: Callable[[], Awaitable[str]], keeps: Keeps, tenant: str
+) -> None:
+    await memory.create_transcript("app", transcript_id="t", state={"k": 1}, user_state={"u": 2})
+    await memory.append_to_transcript("app", "t", [said(n, text="swordfish") for n in range(1, 4)])
+    cleared = await memory.clear_transcript("app", "t")
+    assert (cleared.entry_count, cleared.version) == (0, 3)
+    assert (await memory.clear_transcript("app", "t")).version == 3, "there was nothing left to remove"
+    assert (await memory.remove_last_entry("app", "t")).entry is None
+    read = await memory.get_transcript("app", "t")
+    assert (read.entries, read.state, read.user_state) == ([], {"k": 1}, {"u": 2})
+    assert "swordfish" not in await log_of()
+    assert (await memory.append_to_transcript("app", "t", [said(1)])).entry_count == 1
+    assert (await keeps.events.verify(Scope(tenant, "alice"))).differences == []
+    for removal in (memory.clear_transcript("app", "none"), memory.remove_last_entry("app", "none")):
+        with pytest.raises(NotFoundError):
+            await removal

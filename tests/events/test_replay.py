@@ -117,7 +117,8 @@ async def test_words_that_were_changed_in_the_row_and_in_its_event_are_found(
         await connection.execute("SELECT set_config('app.log_change', 'erase', true)")
         await connection.execute("SELECT set_config('app.current_tenant', $1, true)", tenant)
         await connection.execute(
-            "UPDATE keeps.events SET data = jsonb_set(data, '{memory,content}', '\"marlin\"') WHERE tenant_id = $1", tenant
+            "UPDATE keeps.events SET data = jsonb_set(data, '{memory,content}', '\"marlin\"') WHERE tenant_id = $1",
+            tenant,
         )
         await connection.execute("UPDATE keeps.memories SET content = 'marlin' WHERE tenant_id = $1", tenant)
     await connection.close()
@@ -127,7 +128,7 @@ async def test_words_that_were_changed_in_the_row_and_in_its_event_are_found(
 
 async def test_any_words_of_any_kind_give_their_hash(memory: LocalMemory, keeps: Keeps) -> None:
     """SQL computes the hash as Python does."""
-    hostile = "".join(map(chr, range(1, 256))) + "\u2028\u200b\ufeff\U0001f600 العربية \\ \" \\u0000"
+    hostile = "".join(map(chr, range(1, 256))) + '\u2028\u200b\ufeff\U0001f600 العربية \\ " \\u0000'
     moments = [None, datetime(2026, 1, 2, tzinfo=UTC), datetime(999, 1, 2, 3, 4, 5, 600_000, UTC)]
     for at, moment in enumerate(moments):
         for kind in ("semantic", "episodic", "procedural"):

@@ -203,6 +203,8 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/transcripts/{app}": ({}, OWN, False),
     "get /v1/transcripts/{app}/{transcript_id}": ({}, HIDDEN, False),
     "post /v1/transcripts/{app}/{transcript_id}/entries": ({"json": {"state": {"defaced": 1}}}, HIDDEN, False),
+    "delete /v1/transcripts/{app}/{transcript_id}/entries/last": ({}, HIDDEN, False),
+    "delete /v1/transcripts/{app}/{transcript_id}/entries": ({}, HIDDEN, False),
     "delete /v1/transcripts/{app}/{transcript_id}": ({}, HIDDEN, False),
     "get /v1/apps/{app}/state": ({}, OWN, False),
     "get /v1/admin/transcripts/{app}": ({}, OWN, True),

@@ -28,6 +28,7 @@ from keeps_client.errors import (
     UnavailableError,
     ValidationFailedError,
 )
+from keeps_client.idempotency import key_of_write
 
 _ERRORS: dict[str, type[KeepsError]] = {
     error.code: error
@@ -57,9 +58,12 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def with_key(self) -> Call:
-        if self.method == "GET" or not self.repeatable:
+        if self.method == "GET":
             return self
-        headers = {**self.headers, "Idempotency-Key": str(uuid4())}
+        key = key_of_write(f"{self.method} {self.path} {dict(self.headers)}\n".encode() + (self.body or b""))
+        if key is None and not self.repeatable:
+            return self
+        headers = {**self.headers, "Idempotency-Key": key or str(uuid4())}
         return Call(self.method, self.path, self.body, self.media_type, self.repeatable, headers)
 
 

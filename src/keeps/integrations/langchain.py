@@ -28,7 +28,7 @@ from pydantic import PrivateAttr
 from keeps.engine import Keeps
 from keeps.integrations.owners import NOT_ALLOWED, Owners
 from keeps_client.checked import validated
-from keeps_client.errors import ConflictError, KeepsError, NotFoundError, ValidationFailedError
+from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import DocumentHits, NewTranscriptEntry, RecallResult
 
@@ -205,14 +205,7 @@ class KeepsChatMessageHistory(BaseChatMessageHistory):
         async def work(memory: Memory) -> None:
             for start in range(0, len(entries), AT_ONCE):
                 part = entries[start : start + AT_ONCE]
-                try:
-                    await memory.append_to_transcript(self._app, self.session_id, part)
-                except NotFoundError:
-                    try:
-                        await memory.create_transcript(self._app, transcript_id=self.session_id)
-                    except ConflictError:
-                        pass  # somebody else began it at the same time
-                    await memory.append_to_transcript(self._app, self.session_id, part)
+                await memory.append_to_transcript(self._app, self.session_id, part, create=True)
             said: list[Any] = [
                 {"role": {"human": "user", "ai": "assistant"}[each.type], "content": text}
                 for each in messages

@@ -25,6 +25,20 @@ WHERE items.tenant_id = $1 AND items.user_id = $2 AND items.namespace >= $3 AND 
   AND /*:condition*/ true
 ORDER BY items.updated_at DESC, items.row_id DESC LIMIT $6 OFFSET $7
 
+-- name: items_keys
+-- reads: ItemRow without score
+-- A page of keys in order, without values. $5: leave out what ended before · $6, $7: the last namespace and key of the
+-- page before · $8: how many
+SELECT items.namespace, items.key, items.row_id, '{}'::jsonb AS value, NULL::jsonb AS texts, items.ttl_minutes,
+    items.version, items.created_at, items.updated_at
+FROM keeps.items
+LEFT JOIN keeps.item_refreshes AS refresh ON refresh.tenant_id = $1 AND refresh.row_id = items.row_id
+WHERE items.tenant_id = $1 AND items.user_id = $2 AND items.namespace >= $3 AND items.namespace < $4
+  AND ($5::timestamptz IS NULL OR items.ttl_minutes IS NULL
+       OR COALESCE(refresh.ends_at, items.updated_at + items.ttl_minutes * interval '1 minute') > $5)
+  AND (items.namespace, items.key) > ($6, $7)
+ORDER BY items.namespace, items.key LIMIT $8
+
 -- name: items_nearest
 -- reads: ItemRow
 -- The nearest in meaning. Of few the exact distance of all; of many a first pass, the distance of sign bits, read

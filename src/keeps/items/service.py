@@ -30,6 +30,7 @@ from keeps_client.models import (
     ItemReads,
     ItemResult,
     ItemResults,
+    ListKeys,
     ListNamespaces,
     Page,
     PutItem,
@@ -38,7 +39,7 @@ from keeps_client.models import (
     UserNamespaces,
 )
 
-Operation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | SweepItems
+Operation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | ListKeys | SweepItems
 
 
 AT_ONCE = 200
@@ -127,7 +128,7 @@ class ItemService:
             found: list[ItemResult] = []
             budget = _Budget()
             for each in ops:
-                if isinstance(each, GetItem | SearchItems | ListNamespaces):
+                if isinstance(each, GetItem | SearchItems | ListNamespaces | ListKeys):
                     found += await self._run(tx, [each], questions, batch.omit_expired, [], budget)
                 else:
                     found.append(ItemResult())
@@ -203,12 +204,15 @@ class ItemService:
                     rows = budget.read(kept)
                     items = [row.item() for row in rows]
                     results.append(_result(items=items, more=more or len(found) == AT_ONCE < each.limit))
+                case ListKeys():
+                    found = await store.keys(tx, each.prefix, each.after, living_at, each.limit)
+                    results.append(_result(items=[ItemRow.read(row).item() for row in found]))
                 case ListNamespaces():
                     names = await store.namespaces(tx, living_at) if names is None else names
                     results.append(_result(namespaces=await asyncio.to_thread(matching, names, each)))
                 case _:
-                    raise AssertionError("an operation that reads is one of three")
-            if not isinstance(each, ListNamespaces) and each.refresh_ttl:
+                    raise AssertionError("an operation that reads is one of four")
+            if isinstance(each, GetItem | SearchItems) and each.refresh_ttl:
                 touched += [row.row_id for row in rows if row.ttl_minutes is not None]
         return results
 

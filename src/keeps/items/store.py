@@ -119,6 +119,14 @@ async def nearest(
     return await tx.fetch(QUERIES["items_nearest_filtered"].where(condition), *values, *condition.values)
 
 
+async def keys(
+    tx: Tx, labels: Sequence[str], after: tuple[Sequence[str], str] | None, living_at: datetime | None, limit: int
+) -> list[Row]:
+    """One page of keys, without their values. `after`: the namespace and key of the last one before."""
+    place = ("", "") if after is None else (stored(after[0]), after[1])
+    return await tx.fetch(QUERIES["items_keys"], *_who(tx), *between(labels), living_at, *place, limit)
+
+
 async def namespaces(tx: Tx, living_at: datetime | None) -> list[tuple[str, ...]]:
     rows = await tx.fetch(QUERIES["items_namespaces"], *_who(tx), living_at)
     return [labels_of(row["namespace"]) for row in rows]

@@ -78,6 +78,16 @@ SELECT tenant_id, user_id, app, transcript_id, "position", row_id, agent_id, ent
 FROM jsonb_populate_recordset(NULL::keeps.transcript_entries, $1::jsonb)
 RETURNING row_id, to_jsonb(held) AS image
 
+-- name: entries_delete
+-- Those after position $5.
+DELETE FROM keeps.transcript_entries
+WHERE tenant_id = $1 AND user_id = $2 AND app = $3 AND transcript_id = $4 AND "position" > $5
+RETURNING row_id
+
+-- name: entries_redact
+-- Answers that are kept for retries name the transcript, which stays.
+SELECT keeps.redact_rows('{}', $1)
+
 -- name: values_get
 -- Of transcripts ($4), and with '' of the user: key by key.
 SELECT transcript_id, key, value FROM keeps.transcript_values

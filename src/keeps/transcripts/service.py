@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from pydantic import JsonValue
@@ -24,6 +25,7 @@ from keeps_client.models import (
     NewStates,
     NewTranscript,
     Page,
+    RemovedEntry,
     Transcript,
     TranscriptChange,
     TranscriptInfo,
@@ -46,20 +48,8 @@ class TranscriptService:
         transcript_id = new.transcript_id or str(new_id())
 
         async def work(tx: Tx) -> Transcript:
-            now = self._clock()
-            row = TranscriptRow(
-                tenant_id=scope.tenant_id,
-                user_id=scope.user_id,
-                app=app,
-                transcript_id=transcript_id,
-                row_id=new_id(),
-                agent_id=new.agent_id or scope.agent_id,
-                entry_count=0,
-                version=1,
-                created_at=new.at or now,
-                updated_at=new.at or now,
-            )
-            if not await store.insert(tx, row, now):
+            row = self._begun(scope, app, transcript_id, new.agent_id, new.at)
+            if not await store.insert(tx, row, self._clock()):
                 raise ConflictError(f"transcript {transcript_id!r} is there already; take another id")
             await self._put_states(tx, row, new)
             return await self._whole(tx, row)
@@ -117,12 +107,12 @@ class TranscriptService:
 
         async def work(tx: Tx) -> Appended:
             now = self._clock()
-            row = await _held(tx, app, transcript_id)
+            row, begun = await self._held_or_begun(tx, app, transcript_id, change)
             known = await store.known(tx, app, transcript_id, change.entries) if change.entries else set[str]()
             new = [each for each in change.entries if each.entry_id not in known]
             if change.entries and not new:
                 return _appended(row, 0)
-            if change.expected_version not in (None, row.version):
+            if not begun and change.expected_version not in (None, row.version):
                 raise ConflictError(
                     f"transcript {transcript_id!r} has version {row.version}, not {change.expected_version}: others"
                     " appended to it; read it again",
@@ -139,11 +129,49 @@ class TranscriptService:
             await store.replace(tx, row, now)
             return _appended(row, len(new))
 
+        # What a kept answer tells is how the transcript stands now.
         async def given(tx: Tx, kept: Any) -> Appended:
             return _appended(await _held(tx, app, transcript_id), int(kept["appended"]))
 
         answer: Answer[Appended] = Answer(lambda done: _kept(app, transcript_id, appended=done.appended), given)
         return await self._introducer.write(scope, work, answer=answer)
+
+    async def remove_last_entry(self, scope: Scope, app: str, transcript_id: str) -> RemovedEntry:
+        """Remove the last entry, also from the log, and return it. Raises NotFoundError."""
+
+        async def work(tx: Tx) -> RemovedEntry:
+            row = await _held(tx, app, transcript_id)
+            last = await store.entries(tx, app, transcript_id, after=0, since=None, last=1, limit=1)
+            if last:
+                row = await self._shortened(tx, row, row.entry_count - 1)
+            return RemovedEntry(
+                app=app,
+                transcript_id=transcript_id,
+                entry=last[0] if last else None,
+                entry_count=row.entry_count,
+                version=row.version,
+                updated_at=row.updated_at,
+            )
+
+        async def given(_tx: Tx, kept: Any) -> RemovedEntry:
+            raise NotFoundError(f"this request removed entry {kept['removed']} before; its content is gone")
+
+        answer: Answer[RemovedEntry] = Answer(
+            lambda done: _kept(app, transcript_id, removed=done.entry.position if done.entry else 0), given
+        )
+        return await self._database.write(scope, work, answer=answer)
+
+    async def clear(self, scope: Scope, app: str, transcript_id: str) -> Appended:
+        """Remove all entries, also from the log; the transcript and its state stay. Raises NotFoundError."""
+
+        async def work(tx: Tx) -> Appended:
+            row = await _held(tx, app, transcript_id)
+            return _appended(await self._shortened(tx, row, 0) if row.entry_count else row, 0)
+
+        async def given(tx: Tx, _kept: Any) -> Appended:
+            return _appended(await _held(tx, app, transcript_id), 0)
+
+        return await self._database.write(scope, work, answer=Answer(lambda _: _kept(app, transcript_id), given))
 
     async def delete(self, scope: Scope, app: str, transcript_id: str) -> Deleted:
         """Remove a transcript with its state, also from the log. Raises NotFoundError."""
@@ -159,6 +187,44 @@ class TranscriptService:
         async with self._database.scoped(scope) as tx:
             found = await store.states(tx, app, [OF_THE_USER])
             return AppState(app=app, user_state=found[OF_THE_USER], shared_state=await self._shared(tx, app))
+
+    def _begun(
+        self, scope: Scope, app: str, transcript_id: str, agent_id: str | None, at: datetime | None
+    ) -> TranscriptRow:
+        began = at or self._clock()
+        return TranscriptRow(
+            tenant_id=scope.tenant_id,
+            user_id=scope.user_id,
+            app=app,
+            transcript_id=transcript_id,
+            row_id=new_id(),
+            agent_id=agent_id or scope.agent_id,
+            entry_count=0,
+            version=1,
+            created_at=began,
+            updated_at=began,
+        )
+
+    async def _held_or_begun(
+        self, tx: Tx, app: str, transcript_id: str, change: TranscriptChange
+    ) -> tuple[TranscriptRow, bool]:
+        """Return the transcript to append to, and whether it was begun here, since it was not there."""
+        row = await store.get(tx, app, transcript_id)
+        if row is not None:
+            return row, False
+        if not change.create or change.expected_version:
+            raise _missing(app, transcript_id)
+        row = self._begun(tx.scope, app, transcript_id, None, None)
+        await store.insert(tx, row, row.created_at)
+        return row, True
+
+    async def _shortened(self, tx: Tx, row: TranscriptRow, entry_count: int) -> TranscriptRow:
+        """Remove the entries after `entry_count`."""
+        now = self._clock()
+        await store.remove_entries(tx, row, entry_count, now)
+        row = replace(row, entry_count=entry_count, version=row.version + 1, updated_at=now)
+        await store.replace(tx, row, now)
+        return row
 
     async def _put_states(self, tx: Tx, row: TranscriptRow, new: NewStates) -> None:
         now = self._clock()
@@ -191,8 +257,12 @@ class TranscriptService:
 async def _held(tx: Tx, app: str, transcript_id: str) -> TranscriptRow:
     row = await store.get(tx, app, transcript_id)
     if row is None:
-        raise NotFoundError(f"no transcript {transcript_id!r} in the app {app!r}")
+        raise _missing(app, transcript_id)
     return row
+
+
+def _missing(app: str, transcript_id: str) -> NotFoundError:
+    return NotFoundError(f"no transcript {transcript_id!r} in the app {app!r}")
 
 
 async def _infos(

@@ -131,6 +131,15 @@ async def add_entries(tx: Tx, row: TranscriptRow, new: Sequence[NewTranscriptEnt
     await _store(tx, "transcript_entry", QUERIES["entries_insert"], items, now, row.agent_id)
 
 
+async def remove_entries(tx: Tx, row: TranscriptRow, after: int, now: datetime) -> None:
+    """Remove the entries after a position, and what their events say."""
+    rows = await tx.fetch(QUERIES["entries_delete"], *_who(tx), row.app, row.transcript_id, after)
+    gone = [each["row_id"] for each in rows]
+    await tx.execute(QUERIES["entries_redact"], gone)
+    news = [NewEvent(new_id(), "transcript.deleted", str(each), now, "private", row.agent_id, {}) for each in gone]
+    await events.append(tx, news)
+
+
 async def add_imported(tx: Tx, row: TranscriptRow, position: int, entry: NewTranscriptEntry) -> bool:
     """Store an entry where it stood; False where one stands there already."""
     there = await entries(tx, row.app, row.transcript_id, after=position - 1, since=None, last=None, limit=1)

@@ -74,8 +74,8 @@ WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3
 
 -- name: working_list
 -- reads: WorkingItem without id
--- The keys of a plan, a page at a time. $4: the last key of the page before · $5: how many
-SELECT tenant_id, plan_id, key, value, version, user_id, workflow, expires_at, updated_at FROM keeps.working_memory
+-- The keys of a plan, a page at a time. $4: the last key of the page before · $5: how many · $6: with their values
+SELECT tenant_id, plan_id, key, CASE WHEN $6 THEN value ELSE 'null' END AS value, version, user_id, workflow, expires_at, updated_at FROM keeps.working_memory
 WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3) AND key > $4
 ORDER BY key LIMIT $5
 

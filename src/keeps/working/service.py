@@ -111,11 +111,13 @@ class WorkingService:
         """One key with its version. Raises NotFoundError."""
         return one_of(await self.find(scope, plan_id, key), f"plan {plan_id!r} has no key {key!r}")
 
-    async def page(self, scope: Scope, plan_id: str, limit: int, cursor: str | None) -> Page[WorkingItem]:
-        """The keys of a plan, by key."""
+    async def page(
+        self, scope: Scope, plan_id: str, limit: int, cursor: str | None, *, values: bool = True
+    ) -> Page[WorkingItem]:
+        """The keys of a plan, by key; without `values` each value is None."""
         async with self._database.scoped(scope) as tx:
             after = read_name(cursor) if cursor else ""
-            items, more = await store.page(tx, plan_id, self._clock(), after, limit)
+            items, more = await store.page(tx, plan_id, self._clock(), after, limit, values=values)
         return Page(items=items, next_cursor=write_name(items[-1].key) if more else None)
 
     async def change(self, scope: Scope, new: AtomicChange) -> AtomicResult:

@@ -100,9 +100,11 @@ async def values(tx: Tx, plan_id: str, now: datetime) -> dict[str, JsonValue]:
     return {} if row is None or row["values"] is None else json.loads(row["values"])
 
 
-async def page(tx: Tx, plan_id: str, now: datetime, after: str, limit: int) -> tuple[list[WorkingItem], bool]:
-    """One page, by key; and whether there are more."""
-    rows = await tx.fetch(QUERIES["working_list"], tx.scope.tenant_id, plan_id, now, after, limit + 1)
+async def page(
+    tx: Tx, plan_id: str, now: datetime, after: str, limit: int, *, values: bool
+) -> tuple[list[WorkingItem], bool]:
+    """Return one page, by key, with or without the values, and whether there are more."""
+    rows = await tx.fetch(QUERIES["working_list"], tx.scope.tenant_id, plan_id, now, after, limit + 1, values)
     kept, more = fitting(rows, limit, "value")
     return [item_from_row(row) for row in kept], more
 

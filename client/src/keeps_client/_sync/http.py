@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from keeps_client._sync.transport import Transport
 from keeps_client._sync.whole import Memory
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.errors import RateLimitedError, UnavailableError, ValidationFailedError
+from keeps_client.idempotency import idempotent
 from keeps_client.models import DocumentReceipt, Event, ImportSummary, NewDocument
 from keeps_client.uploads import receipt_of, upload_of
 from keeps_client.validation import event_types, memory_kinds, named_id, position_of
@@ -119,6 +121,9 @@ class MemoryClient(Memory):
     @property
     def admin(self) -> HttpAdmin:
         return self._admin
+
+    def idempotent(self, key: str) -> AbstractContextManager[None]:
+        return idempotent(key)
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -12,6 +12,7 @@ from keeps_client.models import (
     GetItem,
     Item,
     ItemResult,
+    ListKeys,
     ListNamespaces,
     PutItem,
     SearchItems,
@@ -19,8 +20,8 @@ from keeps_client.models import (
 )
 from keeps_client.models.items import BATCH_ITEMS, READ_ITEMS
 
-ItemOperation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | SweepItems
-ReadOperation = GetItem | SearchItems | ListNamespaces
+ItemOperation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | ListKeys | SweepItems
+ReadOperation = GetItem | SearchItems | ListNamespaces | ListKeys
 
 
 class Items(Doing):
@@ -101,6 +102,20 @@ class Items(Doing):
             (result,) = self.read_items([further])
             found += result.items
         return found
+
+    def list_keys(
+        self, prefix: Sequence[str] = (), *, after: tuple[Sequence[str], str] | None = None, limit: int = 100
+    ) -> list[Item]:
+        """Keys in a namespace and below it, in order, without reading the values, which are empty here.
+
+        Args:
+            prefix: The namespace; not given, all of them.
+            after: Namespace and key of the last one of the page before.
+            limit: How many, at most 1,000.
+        """
+        place = None if after is None else (tuple(after[0]), after[1])
+        one = {"op": "keys", "prefix": tuple(prefix), "after": place, "limit": limit}
+        return (self.read_items([one]))[0].items
 
     def list_namespaces(
         self,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import AbstractContextManager
 
 from keeps_client._sync.admin import Admin
 from keeps_client._sync.context import Context
@@ -43,6 +44,24 @@ class Memory(
     Operations,
 ):
     """Everything that a user can ask. `admin`: what an administrator can ask besides."""
+
+    @abstractmethod
+    def idempotent(self, key: str) -> AbstractContextManager[None]:
+        """Do each write inside the block once under this key, for 24 hours.
+
+        Whoever runs the block again after a failure does what was left, and gets the first answers of what was done.
+        A write and the record that it is done are one transaction. Each write is known by its arguments: the same key
+        with other arguments is another write.
+
+            with memory.idempotent("order-77"):
+                memory.remember("Alice ordered a bicycle.")
+
+        Args:
+            key: 1 to 128 visible ASCII characters, such as the id of the message that is worked on.
+
+        Raises:
+            ValidationFailedError: The key is no such text.
+        """
 
     @property
     @abstractmethod

@@ -100,9 +100,11 @@ class Working(Doing):
         """One key with its version. Raises NotFoundError."""
         return self._do(GET_PLAN_STATE, plan_id=plan_id, key=key)
 
-    def list_plan_state(self, plan_id: str, *, limit: int = 100, cursor: str | None = None) -> Page[WorkingItem]:
-        """The keys of a plan, by key, a page at a time."""
-        return self._do(LIST_PLAN_STATE, plan_id=plan_id, limit=limit, cursor=cursor)
+    def list_plan_state(
+        self, plan_id: str, *, values: bool = True, limit: int = 100, cursor: str | None = None
+    ) -> Page[WorkingItem]:
+        """The keys of a plan, by key, a page at a time; without `values` the keys alone, each value being None."""
+        return self._do(LIST_PLAN_STATE, plan_id=plan_id, values=values, limit=limit, cursor=cursor)
 
     def delete_plan_state(
         self, plan_id: str, key: str | None = None, *, workflow: bool | None = None

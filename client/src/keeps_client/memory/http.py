@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from urllib.parse import quote
 from keeps_client._requests import Call, EventStreamParser, answer_of, call, call_of, error_of, reconnect_seconds
 from keeps_client.endpoint import AnswerT, Endpoint
 from keeps_client.errors import RateLimitedError, UnavailableError, ValidationFailedError
+from keeps_client.idempotency import idempotent
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.events import joined
 from keeps_client.memory.transport import Transport
@@ -118,6 +120,9 @@ class MemoryClient(Memory):
     @property
     def admin(self) -> HttpAdmin:
         return self._admin
+
+    def idempotent(self, key: str) -> AbstractContextManager[None]:
+        return idempotent(key)
 
     async def close(self) -> None:
         """Let go of the connections."""

@@ -6,14 +6,25 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from keeps_client.memory.base import Doing
-from keeps_client.models import Appended, AppState, Deleted, NewTranscriptEntry, Page, Transcript, TranscriptInfo
+from keeps_client.models import (
+    Appended,
+    AppState,
+    Deleted,
+    NewTranscriptEntry,
+    Page,
+    RemovedEntry,
+    Transcript,
+    TranscriptInfo,
+)
 from keeps_client.models.transcripts import (
     APPEND_TO_TRANSCRIPT,
+    CLEAR_TRANSCRIPT,
     CREATE_TRANSCRIPT,
     DELETE_TRANSCRIPT,
     GET_APP_STATE,
     GET_TRANSCRIPT,
     LIST_TRANSCRIPTS,
+    REMOVE_LAST_ENTRY,
 )
 
 
@@ -69,9 +80,18 @@ class Transcripts(Doing):
         user_state: Mapping[str, object] | None = None,
         shared_state: Mapping[str, object] | None = None,
         expected_version: int | None = None,
+        create: bool = False,
     ) -> Appended:
-        """Append entries and set keys of states, together or not at all. Raises NotFoundError, and ConflictError where
-        others wrote since `expected_version` was read."""
+        """Append entries and set keys of states, together or not at all.
+
+        Args:
+            expected_version: What was read; 0 where there was no transcript.
+            create: Begin the transcript where it is not there.
+
+        Raises:
+            NotFoundError: There is no transcript, and `create` is false.
+            ConflictError: Others wrote since `expected_version` was read.
+        """
         return await self._do(
             APPEND_TO_TRANSCRIPT,
             app=app,
@@ -81,7 +101,19 @@ class Transcripts(Doing):
             user_state=user_state,
             shared_state=shared_state,
             expected_version=expected_version,
+            create=create,
         )
+
+    async def remove_last_entry(self, app: str, transcript_id: str) -> RemovedEntry:
+        """Remove the last entry, also from the log, and return it; of two callers at once each gets another one.
+
+        A call that was broken off may have removed an entry, so it is never sent again. Raises NotFoundError.
+        """
+        return await self._do(REMOVE_LAST_ENTRY, app=app, transcript_id=transcript_id)
+
+    async def clear_transcript(self, app: str, transcript_id: str) -> Appended:
+        """Remove all entries, also from the log; the transcript and its state stay. Raises NotFoundError."""
+        return await self._do(CLEAR_TRANSCRIPT, app=app, transcript_id=transcript_id)
 
     async def delete_transcript(self, app: str, transcript_id: str) -> Deleted:
         """Remove a transcript with its state, also from the log. Raises NotFoundError."""

@@ -51,7 +51,10 @@ ItemFilter = Annotated[
 
 
 class Item(Wire):
-    """A value as it is stored. `score`: cosine similarity of what was searched by meaning."""
+    """A value as it is stored; where keys were listed it is empty.
+
+    `score` is the cosine similarity of what was searched by meaning.
+    """
 
     namespace: tuple[str, ...]
     key: str
@@ -123,13 +126,25 @@ class ListNamespaces(_Operation):
     offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
 
 
+class ListKeys(_Operation):
+    """Keys in a namespace and below it, in order of namespace and key, without the values.
+
+    `after` is the namespace and the key of the last one of the page before.
+    """
+
+    op: Literal["keys"] = Field(default="keys", validation_alias="op")
+    prefix: Prefix = ()
+    after: tuple[Namespace, ItemKey] | None = None
+    limit: Annotated[int, Field(ge=0, le=1_000)] = 100
+
+
 class SweepItems(_Operation):
     """Remove items whose time to live is over."""
 
     op: Literal["sweep"] = Field(default="sweep", validation_alias="op")
 
 
-_READS = GetItem | SearchItems | ListNamespaces
+_READS = GetItem | SearchItems | ListNamespaces | ListKeys
 ReadOperation = Annotated[_READS, Field(discriminator="op")]
 ItemOperation = Annotated[_READS | PutItem | DeleteItem | SweepItems, Field(discriminator="op")]
 

@@ -86,11 +86,15 @@ class NewTranscriptEntry(Wire):
 
 
 class TranscriptChange(NewStates):
-    """Entries to append and keys to set, together or not at all. `expected_version`: what was read; where others have
-    written since, nothing is done."""
+    """Entries to append and keys to set, together or not at all.
+
+    `expected_version` is what was read (0: there is no transcript yet); where others have written since, nothing is
+    done. With `create` a transcript that is not there begins with this.
+    """
 
     entries: list[NewTranscriptEntry] = Field(default_factory=list[NewTranscriptEntry], max_length=1_000)
     expected_version: ExpectedVersion | None = None
+    create: bool = False
 
 
 class Appended(Wire):
@@ -100,6 +104,17 @@ class Appended(Wire):
     transcript_id: str
     entry_count: int
     appended: int
+    version: int
+    updated_at: datetime
+
+
+class RemovedEntry(Wire):
+    """The entry that was last, or None where there was none, and how the transcript stands without it."""
+
+    app: str
+    transcript_id: str
+    entry: TranscriptEntry | None
+    entry_count: int
     version: int
     updated_at: datetime
 
@@ -174,6 +189,27 @@ APPEND_TO_TRANSCRIPT = Endpoint(
     "Append entries and set keys of states, in one transaction. 409 where others wrote since `expected_version`.",
     params=TranscriptOf,
     body=TranscriptChange,
+)
+REMOVE_LAST_ENTRY = Endpoint(
+    "remove_last_entry",
+    "DELETE",
+    "/v1/transcripts/{app}/{transcript_id}/entries/last",
+    "writer",
+    "transcripts",
+    RemovedEntry,
+    "Remove the last entry and answer it, in one transaction: no two callers get the same. Also from the log.",
+    params=TranscriptOf,
+    repeatable=False,
+)
+CLEAR_TRANSCRIPT = Endpoint(
+    "clear_transcript",
+    "DELETE",
+    "/v1/transcripts/{app}/{transcript_id}/entries",
+    "writer",
+    "transcripts",
+    Appended,
+    "Remove all entries, also from the log. The transcript and its state stay.",
+    params=TranscriptOf,
 )
 DELETE_TRANSCRIPT = Endpoint(
     "delete_transcript",

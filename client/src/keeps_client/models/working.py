@@ -155,6 +155,7 @@ class PlanClearing(Wire):
 
 class PlanKeys(Wire):
     plan_id: Id
+    values: bool = Field(default=True, description="False: keys and versions alone; each `value` is null.")
     limit: Limit = 100
     cursor: Cursor = None
 
