@@ -171,6 +171,7 @@ class LocalMemory(Memory):
         return LocalAdmin(self.keeps, self.scope)
 
     def idempotent(self, key: str) -> AbstractContextManager[None]:
+        """Do each write inside the block once under this key, for 24 hours: see `Memory.idempotent`."""
         return repeatable(Request(checked_key(key), b"", writes_once=False))
 
     async def subscribe(

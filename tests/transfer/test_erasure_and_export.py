@@ -331,3 +331,15 @@ async def test_an_import_keeps_which_keys_a_workflow_made(keeps: Keeps, tenant: 
     await WorkflowState(other, "plan").clear()
     assert await WorkflowState(other, "plan").get_all() == {"action_history": [], "plain": 2}
     assert (await keeps.events.verify(Scope(f"{tenant}-other", "alice"))).differences == []
+
+
+async def test_an_edited_line_is_a_memory_of_its_new_words(keeps: Keeps, tenant: str) -> None:
+    """Its old hash would hide it from the next write of the same words, which would be stored twice."""
+    memory = keeps.memory(Scope(tenant, "alice", roles=frozenset({"admin"})))
+    await memory.remember("Tea at four.")
+    lines = [line.replace("Tea at four.", "Tea at five.") async for line in keeps.transfer.export(memory.scope)]
+    other = keeps.memory(Scope(f"{tenant}-other", "alice", roles=frozenset({"admin"})))
+    assert (await other.admin.import_lines(lines)).stored == 1
+    assert (await keeps.events.verify(other.scope)).differences == []
+    assert (await other.remember("Tea at five.")).status == "unchanged"
+    assert (await other.remember("Tea at four.")).status == "created"

@@ -190,6 +190,16 @@ class TransferService:
         raise AssertionError
 
 
+def _hash_of(row: MemoryRow, given: object) -> bytes:
+    """Return the hash that a line gives, or the one of its words: where it gives none, or somebody edited the words."""
+    hashes = [content_hash(row), content_hash(row, row.valid_from)]
+    if not isinstance(given, str) or not re.fullmatch(r"\\x(?:[0-9a-f]{2}){32,64}", given):
+        return hashes[0]
+    known = bytes.fromhex(given[2:])
+    # A memory that was changed since it was first stored keeps its first hash.
+    return known if row.version > 1 or known[:32] in (each[:32] for each in hashes) else hashes[0]
+
+
 def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
     """What stores a line. A line must keep the rules that a new thing has to keep, and the ranges of the tables."""
     check_storable(row)
@@ -199,9 +209,7 @@ def _work(kind: str, row: dict[str, Any]) -> Callable[[Tx], Awaitable[bool]]:
             given_hash = row.pop("content_hash", "")
             _check_as(NewMemory, row)
             stored = MemoryRow.of(Memory.model_validate(row))
-            known = isinstance(given_hash, str) and re.fullmatch(r"\\x(?:[0-9a-f]{2}){32,64}", given_hash)
-            hashed = bytes.fromhex(given_hash[2:]) if known else content_hash(stored)
-            written = memories.written(stored.evolve(content_hash=hashed))
+            written = memories.written(stored.evolve(content_hash=_hash_of(stored, given_hash)))
 
             async def remember(tx: Tx) -> bool:
                 return bool(await memories.insert_many(tx, [written], ""))

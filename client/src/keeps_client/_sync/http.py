@@ -123,6 +123,7 @@ class MemoryClient(Memory):
         return self._admin
 
     def idempotent(self, key: str) -> AbstractContextManager[None]:
+        """Do each write inside the block once under this key, for 24 hours: see `Memory.idempotent`."""
         return idempotent(key)
 
     def close(self) -> None:
