@@ -127,6 +127,10 @@ class Keeps:
         """
         return OpeningKeeps(home, database_url, overrides)
 
+    def __repr__(self) -> str:
+        """Without the services, whose addresses hold passwords."""
+        return f"<Keeps, open, {len(self.handlers)} operations>"
+
     def memory(self, scope: Scope) -> LocalMemory:
         """The memory as `scope` sees it. Cheap; make one wherever you need it."""
         return LocalMemory(self, scope)

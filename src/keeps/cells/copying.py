@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from keeps.cells.store import QUERIES
@@ -29,7 +29,7 @@ class Place:
     """A cell, and its URL as administrator."""
 
     name: str
-    url: str
+    url: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import sys
 import unicodedata
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -135,9 +135,9 @@ class Target:
     """The database or server, and the scope, that a command works on."""
 
     home: Path | None = None
-    database_url: str | None = None
+    database_url: str | None = field(default=None, repr=False)
     url: str | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     tenant: str = DEFAULT_TENANT_ID
     user: str = DEFAULT_USER_ID
     agent: str | None = None

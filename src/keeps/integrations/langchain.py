@@ -23,7 +23,7 @@ try:
 except ImportError as error:
     raise ImportError("keeps.integrations.langchain needs langchain-core: pip install 'keeps[langchain]'") from error
 
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from keeps.engine import Keeps
 from keeps.integrations.owners import NOT_ALLOWED, Owners
@@ -47,7 +47,7 @@ class KeepsRetriever(BaseRetriever):
 
     keeps: Any = None
     tenant_id: str | None = None
-    token: str | None = None
+    token: str | None = Field(default=None, repr=False, exclude=True)
     user_id: str | None = None
     source: Literal["memories", "documents"] = "memories"
     k: int = 10

@@ -45,7 +45,7 @@ class KeyInfo(Wire):
 class MadeKey(KeyInfo):
     """A new key with its secret, which is shown this once."""
 
-    secret: str
+    secret: str = Field(repr=False)
 
 
 class ErasureReceipt(Wire):

@@ -28,7 +28,7 @@ class NewDatabase(Wire):
     role that asking needs."""
 
     name: Name
-    url: Annotated[Text, StringConstraints(min_length=8, max_length=2_000)]
+    url: Annotated[Text, StringConstraints(min_length=8, max_length=2_000), Field(repr=False)]
     tables: Annotated[dict[Word, Columns | Literal["*"]], Field(min_length=1, max_length=500)]
     purpose: Annotated[Text, StringConstraints(min_length=1, max_length=500)]
     samples: Annotated[dict[Word, Columns], Field(max_length=500)] = Field(default_factory=dict[str, Columns])

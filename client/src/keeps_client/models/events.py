@@ -134,7 +134,7 @@ class Webhook(Wire):
 class MadeWebhook(Webhook):
     """A new webhook with the secret that signs its deliveries, which is shown this once."""
 
-    secret: str
+    secret: str = Field(repr=False)
 
 
 class WebhookFailure(Wire):
