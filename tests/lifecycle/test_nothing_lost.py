@@ -107,14 +107,14 @@ class Past:
                 then = await door.get(truths.memory_id, as_of=moment)
                 assert (then.content, same(then.value, value)) == (content, True)
                 of_key: Any = {"key": {"eq": key}}
-                hits = (await door.recall(content, as_of=moment, filters=of_key)).hits
+                hits = (await door.recall(content, as_of=moment, filters=of_key, limit=200)).hits
                 assert content in [hit.memory.content for hit in hits]
             if not truths.forgotten:
                 await self.check_older(door, key, wanted)
 
     async def check_older(self, door: Any, key: str, wanted: list[str]) -> None:
         of_key: Any = {"key": {"eq": key}}
-        hits = (await door.recall("Truth", include_superseded=True, filters=of_key)).hits
+        hits = (await door.recall("Truth", include_superseded=True, filters=of_key, limit=200)).hits
         assert set(wanted) <= {hit.memory.content for hit in hits}, key
 
 
@@ -124,7 +124,7 @@ async def archive(living: Keeps, clock: MovingClock, past: Past, tenant: str) ->
     for user, memory in past.memories.items():
         made = [await memory.remember(text, kind="episodic", importance=0.1, index="later") for text in FADED]
         faded[user] = [each.memory_id for each in made]
-    clock.forward(days=29)
+    clock.forward(days=23)
     while await living.lifecycle.run(tenant, "decay") is not None:
         pass
     for user, memory in past.memories.items():
