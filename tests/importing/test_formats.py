@@ -161,3 +161,16 @@ def test_a_link_in_a_folder_is_not_followed(tmp_path: Path) -> None:
     texts = [str(record) for record in read(folder, "markdown")]
     assert any("Tea" in text for text in texts)
     assert not any("swordfish" in text for text in texts)
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x0b", "\x1e"])
+def test_separators_inside_a_text_end_no_line(tmp_path: Path, separator: str) -> None:
+    """Unicode's own separators are text: neither JSON lines nor Markdown end there."""
+    said = f"One{separator}# two"
+    message = json.dumps({"role": "user", "content": said}, ensure_ascii=False)
+    (chat,) = read(write(tmp_path, "chat.jsonl", f"{message}\r\n\n"), "auto")
+    (section,) = read(write(tmp_path, "page.md", f"# Title\n\n{said}\n"), "auto")
+    assert chat.problem is section.problem is None
+    assert chat.memory is not None
+    assert section.memory is not None
+    assert (chat.memory["content"], section.memory["content"]) == (said, f"Title\n{said}")

@@ -377,3 +377,16 @@ async def test_a_tool_that_leaves_out_the_end_keeps_for_good(
     (stored,) = await keeps.memory(Scope(tenant, "alice")).list()
     assert (stored.content, stored.expires_at, stored.tags, stored.importance) == (text, None, ("papers",), 0.9)
     await tools.close()
+
+
+async def test_bare_memory_is_found_again(place: dict[str, Any]) -> None:
+    """An entry without metadata knows its app at once, and a repetition changes nothing."""
+    service = KeepsMemoryService(**place)
+    entry = MemoryEntry(content=types.Content(parts=[types.Part(text="Alice keeps two hens.")]))
+    for _ in range(2):
+        await service.add_memory(app_name="shop", user_id="alice", memories=[entry])
+        found = await service.search_memory(app_name="shop", user_id="alice", query="hens")
+        assert [each.content.parts[0].text for each in found.memories if each.content.parts] == [
+            "Alice keeps two hens."
+        ]
+    await service.close()

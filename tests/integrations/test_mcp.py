@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -302,22 +303,34 @@ async def test_too_many_listeners_of_a_user_are_refused(
             pass
 
 
-async def test_listening_ends_with_its_key(keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("end", ["key", "token", "user"])
+async def test_listening_ends_with_its_key(
+    keeps: Keeps, tenant: str, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
     monkeypatch.setattr("keeps.server.open_streams.CHECK_SECONDS", 0.05)
-    root = Scope(tenant, "root", roles=frozenset({"admin"}))
+    root, alice = Scope(tenant, "root", roles=frozenset({"admin"})), keeps.memory(Scope(tenant, "alice"))
     made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
-    async with serving(keeps, auth="keys") as url:
-        headers = {"Authorization": f"Bearer {made.secret}"}
+    await alice.remember(HENS)
+
+    def is_open() -> bool:
+        return any(each.scope.tenant_id == tenant for each in keeps.events._feed._open)
+
+    async with serving(keeps, auth="jwt+keys", jwt_secret=JWT_SECRET) as url:
+        bearer = token(tenant, "alice", exp=int(time.time()) + 5) if end == "token" else made.secret
         async with (
-            over_http(url, headers) as client,
+            over_http(url, {"Authorization": f"Bearer {bearer}"}) as client,
             client.listen(resource_subscriptions=["memory://1"]) as changes,
         ):
-            await keeps.keys.revoke(root, made.key_id)
+            await until(is_open, "the subscription began")
+            if end == "key":
+                await keeps.keys.revoke(root, made.key_id)
+            elif end == "user":
+                await keeps.tenants.erase_user(root, "alice")
             with contextlib.suppress(Exception):
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(15 if end == "token" else 10):
                     async for _ in changes:
                         pass
-            await until(lambda: not keeps.events._feed._open, "no subscription is left", 10)
+            await until(lambda: not is_open(), "no subscription is left", 10)
 
 
 @pytest.mark.parametrize(("trusted", "scheme"), [((), "http"), (("127.0.0.0/8",), "https")])

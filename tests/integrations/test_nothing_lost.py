@@ -5,43 +5,83 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import httpx2
 import pytest
 from anthropic.types.beta import BetaMemoryTool20250818CreateCommand as Create
+from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": tempfile.mkdtemp()}  # read when mem0 is imported
 
 from mem0 import AsyncMemoryClient
 
 from keeps.engine import Keeps
-from keeps.integrations.adk import KeepsMemoryService, KeepsTools
+from keeps.integrations.adk import KeepsMemoryService, KeepsSessionService, KeepsTools
 from keeps.integrations.adk.memory import namespace_of
 from keeps.integrations.claude import KeepsAsyncMemoryTool
 from keeps.integrations.langgraph import KeepsStore
 from keeps.integrations.mcp import graph_server, memory_server
 from keeps.scope import Scope
-from tests.given import AGENTS, APPS, RUNS, TEXTS, USERS, Given, Memories, Picker, same, shown
+from keeps_client import MemoryClient
+from tests.given import AGENTS, APPS, RUNS, TEXTS, USERS, VALUES, Given, Memories, Picker, same, shown
 from tests.serving import serving
 
 STEPS = 60
+Place = dict[str, Any]
 
 
 class Doors:
     """What frameworks do with the memories of a tenant, and a plain model of what they stored."""
 
-    def __init__(self, keeps: Keeps, tenant: str, seed: int, mem0: Any, store: KeepsStore) -> None:
-        self.keeps, self.tenant, self.mem0, self.store = keeps, tenant, mem0, store
+    def __init__(self, keeps: Keeps, tenant: str, seed: int, mem0: Any, place: Place) -> None:
+        """`place`: where the adapters find their memories."""
+        self.keeps, self.tenant, self.mem0, self.place = keeps, tenant, mem0, place
         self.pick, self.model = Picker(seed), Memories()
-        self.tools = KeepsTools(keeps=keeps, tenant_id=tenant)
-        self.service = KeepsMemoryService(keeps=keeps, tenant_id=tenant)
+        self.store = KeepsStore(user_label=0, **place)
+        self.tools = KeepsTools(**place)
+        self.service = KeepsMemoryService(**place)
+        self.sessions = KeepsSessionService(**place)
         self.items: dict[tuple[str, str], dict[str, Any]] = {}
         self.files: dict[tuple[str, str], str] = {}
         self.observations: dict[str, list[str]] = {}
+        self.events: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+        self.states: dict[tuple[str, str, str], dict[str, Any]] = {}
+
+    async def close(self) -> None:
+        await self.store.aclose()
+        for each in (self.tools, self.service, self.sessions):
+            await each.close()
+
+    @asynccontextmanager
+    async def graph(self, user: str) -> AsyncIterator[Client]:
+        """The server of a graph, over a memory in process or a client's."""
+        url = self.place["keeps"]
+        async with AsyncExitStack() as stack:
+            memory = self.memory(user)
+            if isinstance(url, str):
+                memory = await stack.enter_async_context(MemoryClient(url, token=self.place["token"], user_id=user))
+            yield await stack.enter_async_context(Client(graph_server(lambda: memory)))
+
+    @asynccontextmanager
+    async def mcp(self, user: str) -> AsyncIterator[Client]:
+        """The server of memories: in process, or as `/mcp` of the HTTP server."""
+        url = self.place["keeps"]
+        async with AsyncExitStack() as stack:
+            if isinstance(url, str):
+                headers = {"Authorization": f"Bearer {self.place['token']}", "X-User-ID": user}
+                http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=60))
+                yield await stack.enter_async_context(Client(streamable_http_client(f"{url}/mcp", http_client=http)))
+            else:
+                yield await stack.enter_async_context(Client(memory_server(lambda: self.memory(user))))
 
     def memory(self, user: str) -> Any:
         return self.keeps.memory(Scope(self.tenant, user))
@@ -71,7 +111,7 @@ class Doors:
         fields |= {"tags": ["t", "u"]} if pick.often() else {}
         fields |= {"importance": pick.some(0.0, 0.75)} if pick.often() else {}
         fields |= {"namespace": "mcp", "key": pick.some(*TEXTS[:3])} if pick.often() else {}
-        async with Client(memory_server(lambda: self.memory(user))) as client:
+        async with self.mcp(user) as client:
             done = await client.call_tool("remember", fields)
         assert not done.is_error, done
         self.model.write(Given(user, None, fields))
@@ -111,7 +151,7 @@ class Doors:
         )
         if (user, path) in self.files:
             return
-        tool = KeepsAsyncMemoryTool(user_id=user, keeps=self.keeps, tenant_id=self.tenant)
+        tool = KeepsAsyncMemoryTool(user_id=user, **self.place)
         await tool.create(Create(command="create", path=path, file_text=text))
         self.files[user, path] = text
         await tool.close()
@@ -119,7 +159,7 @@ class Doors:
     async def by_graph_server(self, user: str) -> None:
         text = self.pick.some(*TEXTS)
         name = f"{user} 👩‍👩‍👧"
-        async with Client(graph_server(lambda: self.memory(user))) as client:
+        async with self.graph(user) as client:
             await client.call_tool(
                 "create_entities", {"entities": [{"name": name, "entityType": "person", "observations": []}]}
             )
@@ -129,8 +169,39 @@ class Doors:
         held = self.observations.setdefault(user, [])
         held += [text] if text not in held else []
 
+    async def by_adk_session(self, user: str) -> None:
+        """Events and state of a conversation, as ADK's runner appends them."""
+        pick = self.pick
+        app, session_id = pick.some("shop", "blog"), pick.some("s", "ключ 🔑")
+        place = user, app, session_id
+        if place not in self.states:
+            state = {pick.some("a", "ключ"): pick.some(*VALUES)}
+            await self.sessions.create_session(app_name=app, user_id=user, session_id=session_id, state=dict(state))
+            self.states[place], self.events[place] = state, []
+        session = await self.sessions.get_session(app_name=app, user_id=user, session_id=session_id)
+        assert session is not None
+        text, delta = pick.some(*TEXTS), {pick.some("a", "b", "ключ"): pick.some(*VALUES)}
+        event = Event(
+            author=pick.some("user", "agent"),
+            invocation_id="i",
+            content=types.Content(role="user", parts=[types.Part(text=text)]),
+            actions=EventActions(state_delta=delta),
+        )
+        await self.sessions.append_event(session, event)
+        self.events[place].append((event.author, text))
+        self.states[place] |= delta
+
+    async def check_sessions(self, user: str) -> None:
+        for (owner, app, session_id), events in self.events.items():
+            if owner == user:
+                session = await self.sessions.get_session(app_name=app, user_id=user, session_id=session_id)
+                assert session is not None
+                assert same(session.state, self.states[owner, app, session_id])
+                assert [(each.author, _text_of(each)) for each in session.events] == events
+
     async def check(self, user: str) -> None:
         memory = self.memory(user)
+        await self.check_sessions(user)
         ours = {"mcp", namespace_of("shop", "preferences"), namespace_of("shop", "facts"), namespace_of("shop"), None}
         told = [each for each in await memory.list(limit=200) if each.namespace in ours]
         expected = self.model.of(user)
@@ -159,30 +230,39 @@ class Doors:
                 stored = await memory.find("claude", path.removeprefix("/memories/"))
                 assert stored is not None
                 assert stored.content == text or stored.value == {"text": text}
-        async with Client(graph_server(lambda: memory)) as client:
+        async with self.graph(user) as client:
             nodes = await client.call_tool("open_nodes", {"names": [f"{user} 👩‍👩‍👧"]})
         entities: Any = (nodes.structured_content or {})["entities"]
         assert [each["observations"] for each in entities] == ([self.observations[user]] if entities else [])
 
 
+def _text_of(event: Event) -> str | None:
+    return event.content.parts[0].text if event.content and event.content.parts else None
+
+
 @pytest.mark.slow_step("frameworks import their parts when they are first used")
+@pytest.mark.parametrize("over", ["process", "HTTP"])
 @pytest.mark.parametrize("seed", range(2))
-async def test_frameworks_lose_nothing(keeps: Keeps, tenant: str, seed: int) -> None:
+async def test_frameworks_lose_nothing(keeps: Keeps, tenant: str, seed: int, over: str) -> None:
     boss = keeps.memory(Scope(tenant, "boss", roles=frozenset({"admin"})))
     key = (await boss.admin.make_key("mem0", roles=("admin",))).secret
     limits = {"reads_per_minute": 1_000_000, "writes_per_minute": 1_000_000}
-    async with serving(keeps, auth="keys", **limits) as url, KeepsStore(keeps=keeps, tenant_id=tenant) as store:
+    async with serving(keeps, auth="keys", **limits) as url:
         mem0 = await asyncio.to_thread(lambda: AsyncMemoryClient(api_key=key, host=f"{url}/mem0"))
-        doors = Doors(keeps, tenant, seed, mem0, store)
+        place: Place = {"keeps": url, "token": key} if over == "HTTP" else {"keeps": keeps, "tenant_id": tenant}
+        doors = Doors(keeps, tenant, seed, mem0, place)
         ways = [doors.by_mem0] * 3 + [
             doors.by_mcp,
             doors.by_adk,
             doors.by_adk_memory,
+            doors.by_adk_session,
             doors.by_langgraph,
             doors.by_claude,
+            doors.by_graph_server,
         ]
         for _ in range(STEPS):
-            await doors.pick.some(*ways, doors.by_graph_server)(doors.pick.some(*USERS))
+            await doors.pick.some(*ways)(doors.pick.some(*USERS))
         for user in USERS:
             await doors.check(user)
         await mem0.async_client.aclose()
+        await doors.close()

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, ExitStack, closing
+from contextlib import ExitStack, closing
 from pathlib import Path
+from time import time
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -36,6 +37,7 @@ from tests.serving import JWT_SECRET, serving, token
 
 UNKNOWN = ("GET", "POST", "PUT", "DELETE")
 BODY_BYTES = 100_000
+Going = tuple[aiohttp.ClientResponse, asyncio.Task[bytes]]
 
 
 def doors() -> list[tuple[str, str]]:
@@ -163,38 +165,58 @@ async def test_bodies_of_hundreds_of_connections_count(
     await until(lambda: counted.total == 0, "nothing is held any more")
 
 
-@pytest.mark.parametrize("end", ["key", pytest.param("user", marks=pytest.mark.load)])
+async def opened(http: aiohttp.ClientSession, door: tuple[str, str], bearer: str, cookie: str) -> Going:
+    """An answer that has begun, and the task that reads it to its end."""
+    method, path = door
+    headers = {"Authorization": f"Bearer {bearer}"}
+    if path.startswith("/ui/"):
+        headers = {"Cookie": cookie, "Origin": "http://localhost"}
+    answer = await http.request(method, path, headers=headers, json={} if method == "POST" else None)
+    return answer, asyncio.create_task(answer.read())
+
+
+async def endless(http: aiohttp.ClientSession, url: str, bearer: str) -> list[tuple[str, str]]:
+    """Doors whose answers go on, found by asking: what has not ended when all else has is a stream."""
+    cookie = await cookie_of(url, bearer)
+    asked = [door for door in doors() if door[0] == "GET" or (door[0] == "POST" and not door[1].startswith("/ui/"))]
+    answers = await asyncio.gather(*(opened(http, door, bearer, cookie) for door in asked))
+    tasks = {task for answer, task in answers if answer.content_type != "text/event-stream"}
+    going = (await asyncio.wait(tasks, timeout=10))[1]
+    found: list[tuple[str, str]] = []
+    for door, (answer, task) in zip(asked, answers, strict=True):
+        if answer.content_type == "text/event-stream" or task in going:
+            found.append(door)
+        task.cancel()
+        answer.close()
+    await asyncio.gather(*(task for _, task in answers), return_exceptions=True)
+    return found
+
+
+@pytest.mark.parametrize("end", ["key", "token", "user", pytest.param("tenant", marks=pytest.mark.load)])
 async def test_everything_that_goes_on_ends_with_its_credential(
     impatient: tuple[str, HeldBytes], keeps: Keeps, tenant: str, end: str
 ) -> None:
-    """Found by asking: what has not ended when all else has is a stream."""
     url, _ = impatient
     root = Scope(tenant, "root", roles=frozenset({"admin"}))
     await keeps.memory(Scope(tenant, "alice")).remember("I keep bees.")
-    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice", roles=("reader",)))
-    going: dict[str, asyncio.Task[bytes]] = {}
-    async with AsyncExitStack() as stack:
-        http = await stack.enter_async_context(
-            aiohttp.ClientSession(
-                url, headers={"Authorization": f"Bearer {made.secret}"}, connector=aiohttp.TCPConnector(limit=0)
-            )
-        )
-
-        async def ask(method: str, path: str) -> None:
-            answer = await stack.enter_async_context(http.request(method, path, json=None))
-            task = asyncio.create_task(answer.read())
-            if answer.content_type == "text/event-stream" or not (await asyncio.wait({task}, timeout=10))[0]:
-                going[f"{method} {path}"] = task
-
-        await asyncio.gather(*(ask(method, path) for method, path in doors() if method == "GET"))
-        assert "GET /v1/events/stream" in going
-        assert not any(task.done() for task in going.values())
+    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice", roles=("admin",)))
+    async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0)) as http:
+        found = await endless(http, url, made.secret)
+        assert ("GET", "/v1/events/stream") in found
+        cookie = await cookie_of(url, made.secret)
+        bearer = token(tenant, "alice", "admin", exp=int(time()) + 3) if end == "token" else made.secret
+        going = [await opened(http, door, bearer, cookie) for door in found]
+        assert [answer.status for answer, task in going if not task.done()] == [200] * len(found)
         if end == "key":
             await keeps.keys.revoke(root, made.key_id)
-        else:
+        elif end == "user":
             await keeps.tenants.erase_user(root, "alice")
-        async with asyncio.timeout(10):
-            await asyncio.gather(*going.values(), return_exceptions=True)
+        elif end == "tenant":
+            await keeps.tenants.erase_tenant(root)
+        async with asyncio.timeout(13 if end == "token" else 10):
+            await asyncio.gather(*(task for _, task in going), return_exceptions=True)
+        for answer, _ in going:
+            answer.close()
 
 
 @pytest.mark.load

@@ -196,10 +196,14 @@ class Subscription:
 
     async def __aenter__(self) -> Self:
         self._feed.open(self)
-        # The place where it begins is fixed now, not when the first batch is asked for.
-        if self._from_now:
-            async with self._database.scoped(self.scope) as tx:
-                self.position, self._from_now = (await store.reach(tx)).last_sequence, False
+        try:
+            # The place where it begins is fixed now, not when the first batch is asked for.
+            if self._from_now:
+                async with self._database.scoped(self.scope) as tx:
+                    self.position, self._from_now = (await store.reach(tx)).last_sequence, False
+        except BaseException:  # __aexit__ is not called for what has not begun
+            self._feed.leave(self)
+            raise
         return self
 
     async def __aexit__(

@@ -95,7 +95,7 @@ def _chat(name: str, text: str) -> Iterator[Record]:
     conversations: list[tuple[str, Any, str]] = []
     loose: list[tuple[str, Any]] = []
     if name.lower().endswith(".jsonl"):
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
                 continue
             try:
@@ -254,7 +254,7 @@ def _markdown(name: str, text: str) -> Iterator[Record]:
                 },
             )
 
-    for line in text.splitlines():
+    for line in text.split("\n"):
         fenced ^= line.lstrip().startswith("```")
         match = None if fenced else re.match(r"(#{1,6})\s", line)
         title = line[match.end() :].strip().rstrip("#").rstrip() if match else ""

@@ -264,7 +264,16 @@ async def _known(memory: Memory, app_name: str, user_id: str, event_ids: Sequenc
 async def _store(memory: Memory, new: Sequence[NewMemory]) -> None:
     for start in range(0, len(new), AT_ONCE):
         some = list(new[start : start + AT_ONCE])
-        await memory.remember_many(some, index="now" if len(new) <= INDEXED_AT_ONCE else "later")
+        receipts = await memory.remember_many(some, index="now" if len(new) <= INDEXED_AT_ONCE else "later")
+        for given, receipt in zip(some, receipts, strict=True):
+            # Over HTTP, fields that are not set are not sent: a new memory does not know its app yet.
+            held, app = receipt.memory, given.metadata
+            if (
+                "metadata" not in given.model_fields_set
+                and held is not None
+                and not app.items() <= held.metadata.items()
+            ):
+                await memory.update(held.memory_id, metadata={**held.metadata, **app}, if_version=held.version)
 
 
 async def of_this_app(memory: Memory, app_name: str, memory_id: str) -> Stored:
