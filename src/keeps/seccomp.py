@@ -23,6 +23,12 @@ _NEWEST = 451
 _TYPE_MASK = 0xF
 """A socket's type, without its flags."""
 
+_MMAP = (9, 222)
+_MAPPING_MASK = 0x2F
+"""The kind of a mapping, and whether it has no file."""
+_MAPPINGS = (0x01, 0x02, 0x03, 0x22)
+"""All but shared memory without a file, which no limit of a process counts."""
+
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _OPEN = {"open": (2, None), "creat": (85, None), "openat": (257, 56), "openat2": (437, 437)}
 _SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
@@ -157,6 +163,7 @@ def _program(*, network: bool, files: bool) -> list[_Instruction]:
     tcp: _Condition = (2, _WORD, (0, socket.IPPROTO_TCP))
     rules: list[tuple[Sequence[int | None], Sequence[_Condition]]] = [(each, ()) for each in _REFUSED.values()]
     rules += [(each, (own,)) for each in _OWN.values()]
+    rules.append((_MMAP, [(3, _MAPPING_MASK, _MAPPINGS)]))
     if not files:
         rules += [(each, ()) for each in _OPEN.values()]
     # An event loop wakes itself over a pair of sockets.

@@ -13,7 +13,7 @@ import pytest
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client import MemoryClient
-from keeps_client.errors import ForbiddenError, ValidationFailedError
+from keeps_client.errors import ForbiddenError, PayloadTooLargeError, ValidationFailedError
 from keeps_client.models import DeleteItem, GetItem, ListNamespaces, PutItem, SearchItems, SweepItems
 from tests.serving import token
 
@@ -346,3 +346,15 @@ async def test_keys_are_listed_in_order_without_their_values(memory: Any) -> Non
     assert await memory.list_keys(limit=0) == []
     with pytest.raises(ValidationFailedError):
         await memory.list_keys(limit=1001)
+
+
+@pytest.mark.parametrize(
+    "operation", [{"op": "keys", "limit": 1000}, {"op": "namespaces"}, {"op": "search", "limit": 100}]
+)
+async def test_what_a_batch_answers_is_bounded_whatever_it_asks(memory: Any, operation: dict[str, Any]) -> None:
+    namespaces = [("n" * 200, f"{number:03}" + "m" * 200) for number in range(100)]
+    puts = [{"op": "put", "namespace": each, "key": "k" * 400, "value": {}, "index": False} for each in namespaces]
+    await memory.batch_items(puts)
+    assert await memory.read_items([operation])
+    with pytest.raises((PayloadTooLargeError, ValidationFailedError)):
+        await memory.read_items([operation] * 1000)

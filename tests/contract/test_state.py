@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import aiohttp
 import pytest
 
 from keeps.engine import Keeps
@@ -544,3 +546,56 @@ async def test_keys_are_listed_without_their_values(memory: Any) -> None:
     assert [(each.key, each.value, each.version) for each in (*first.items, *second.items)] == [
         (f"k{number}", None, 1) for number in range(5)
     ]
+
+
+async def test_a_retry_is_told_where_others_changed_what_it_did(server_url: str, tenant: str, memory: Any) -> None:
+    """Sent again, an append is done once; what stands at its path by then may be anything."""
+    async with aiohttp.ClientSession(headers={"X-Tenant-ID": tenant, "X-User-ID": "alice"}) as session:
+        for number, (path, later) in enumerate(
+            [("s.a", 5), ("s.a", {}), ("s.a", None), ("l.0.a", []), ("l.0.a", "text"), ("s.a", {"a": ["other"]})]
+        ):
+            plan, key = f"p{number}", path.split(".")[0]
+            await memory.store(key, {"a": []} if key == "s" else [{"a": []}], plan)
+            sent = {"plan_id": plan, "path": path, "value": "x"}
+            headers = {"Idempotency-Key": f"append-{number}"}
+            async with session.post(f"{server_url}/v1/memory/atomic/append", json=sent, headers=headers) as first:
+                assert (first.status, (await first.json())["value"]) == (200, ["x"])
+            await memory.store(key, later, plan)
+            async with session.post(f"{server_url}/v1/memory/atomic/append", json=sent, headers=headers) as again:
+                answer = await again.json()
+            assert (again.status, answer.get("value")) in [(404, None), (200, ["other"])]
+            assert await memory.retrieve(key, plan) == later
+
+
+async def test_a_key_that_is_written_after_its_end_is_another_key(
+    memory: Any, keeps: Keeps, tenant: str, log_of: Callable[[], Awaitable[str]]
+) -> None:
+    bob = keeps.memory(Scope(tenant, "bob"))
+    await bob.store("k", "bob's okapi", "w", ttl_seconds=0.05)
+    await bob.append_to_list("l", "bob's ibex", "w")
+    await bob.store("l", ["bob's ibex"], "w", ttl_seconds=0.05)
+    while await bob.retrieve("k", "w") is not None or await bob.retrieve("l", "w") is not None:
+        await asyncio.sleep(0.02)
+    assert (await memory.store("k", "alice's zebra", "w")).version == 1
+    assert await memory.append_to_list("l", "alice's gnu", "w") == ["alice's gnu"]
+    said = await log_of()
+    assert "okapi" not in said
+    assert "ibex" not in said
+    assert (await keeps.events.verify(bob.scope)).differences == []
+    await keeps.tenants.erase_user(bob.scope, "alice")
+    assert await bob.retrieve("k", "w") is None
+    assert await bob.retrieve("l", "w") is None
+    assert "zebra" not in await log_of()
+    assert (await keeps.events.verify(bob.scope)).differences == []
+
+
+async def test_a_page_of_large_values_ends_where_much_is_read(memory: Any) -> None:
+    for number in range(40):
+        await memory.store(f"k{number:02}", "ü" * 120_000, "plan")
+    page = await memory.list_plan_state("plan", limit=100)
+    assert 5 < len(page.items) < 40
+    found = list(page.items)
+    while page.next_cursor:
+        page = await memory.list_plan_state("plan", limit=100, cursor=page.next_cursor)
+        found += page.items
+    assert [each.key for each in found] == [f"k{number:02}" for number in range(40)]

@@ -288,3 +288,21 @@ async def test_a_cleared_transcript_stays_with_its_state(
     for removal in (memory.clear_transcript("app", "none"), memory.remove_last_entry("app", "none")):
         with pytest.raises(NotFoundError):
             await removal
+
+
+async def test_nobody_locks_others_out_of_an_app_by_what_it_shares(memory: Any, keeps: Keeps, tenant: str) -> None:
+    bob = keeps.memory(Scope(tenant, "bob"))
+    await memory.create_transcript("app", transcript_id="t", shared_state={"k": 1})
+    big = "x" * 250_000
+    with pytest.raises(ValidationFailedError, match="shared_state"):
+        for number in range(30):
+            await bob.append_to_transcript("app", "b", shared_state={f"b{number}": big}, create=True)
+    with pytest.raises(ValidationFailedError, match="shared_state"):
+        for number in range(30):
+            await bob.store(f"c{number}", big, "app:app")
+    with pytest.raises(ValidationFailedError, match="shared_state"):
+        for number in range(30):
+            await bob.append_to_list(f"d{number}", big, "app:app")
+    read = await memory.get_transcript("app", "t")
+    assert read.shared_state["b0"] == big
+    assert len(str(read.shared_state)) < 5 << 20

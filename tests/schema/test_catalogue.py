@@ -227,6 +227,7 @@ async def test_every_definer_function_fixes_its_search_path_and_is_not_public(ra
         "transcript_owners",
         "users_due",
         "users_of_tenant",
+        "users_since",
         "users_to_index",
         "users_with_other_models",
         "void_answers",

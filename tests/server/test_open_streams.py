@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -13,9 +14,11 @@ import pytest
 
 from keeps.access import identity
 from keeps.clock import utc_now
+from keeps.db.statements import Statement
 from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps.server import open_streams
+from keeps_client.errors import UnavailableError
 from keeps_client.models import NewKey
 from tests.serving import JWT_SECRET, serving, token
 
@@ -27,6 +30,7 @@ def test_checks_keep_the_promise_of_ten_seconds() -> None:
 @pytest.fixture
 async def url(keeps: Keeps, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     monkeypatch.setattr(open_streams, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(identity, "KEY_SECONDS", 0.2)
     async with serving(keeps, auth="jwt+keys", jwt_secret=JWT_SECRET) as address:
         yield address
 
@@ -132,3 +136,64 @@ async def test_an_export_breaks_off_with_its_key(
         await keeps.keys.revoke(root, made.key_id)
         with pytest.raises(aiohttp.ClientPayloadError):
             await ends(export)
+
+
+async def test_a_defect_in_one_check_leaves_the_next_ones(
+    url: str, keeps: Keeps, root: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everywhere, failing = keeps.database.cells.everywhere, True
+
+    async def broken(statement: Statement, *arguments: Any, **named: Any) -> Any:
+        if failing and statement.name == "users_since":
+            raise RuntimeError("a defect")
+        return await everywhere(statement, *arguments, **named)
+
+    monkeypatch.setattr(keeps.database.cells, "everywhere", broken)
+    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
+    async with opened(url, made.secret) as stream:
+        await goes_on(stream)
+        failing = False
+        await keeps.keys.revoke(root, made.key_id)
+        await ends(stream)
+
+
+async def test_a_stream_that_nobody_can_check_is_ended(
+    url: str, keeps: Keeps, root: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everywhere = keeps.database.cells.everywhere
+
+    async def away(statement: Statement, *arguments: Any, **named: Any) -> Any:
+        if statement.name == "users_since":
+            raise UnavailableError("the database is away")
+        return await everywhere(statement, *arguments, **named)
+
+    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
+    async with opened(url, made.secret) as stream:
+        await goes_on(stream)
+        monkeypatch.setattr(open_streams, "UNCHECKED_SECONDS", 0.2)
+        monkeypatch.setattr(keeps.database.cells, "everywhere", away)
+        await ends(stream)
+
+
+async def test_streams_are_checked_without_the_connections_of_their_tenants(
+    url: str, keeps: Keeps, root: Scope, tenant: str
+) -> None:
+    """Another tenant that keeps its share of connections busy delays nobody's check."""
+    made = await keeps.keys.make(root, NewKey(name="one", user_id="alice"))
+    done = asyncio.Event()
+
+    async def hold() -> None:
+        async with keeps.database.scoped(Scope(f"{tenant}-busy", "mallory")):
+            await done.wait()
+
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as holders:
+        for number in range(12):
+            other = await stack.enter_async_context(opened(url, token(f"{tenant}-busy", f"u{number}")))
+            assert other.status == 200
+        async with opened(url, made.secret) as stream:
+            assert stream.status == 200
+            for _ in range(3):
+                holders.create_task(hold())
+            await keeps.keys.revoke(root, made.key_id)
+            await ends(stream)
+        done.set()

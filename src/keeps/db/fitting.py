@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keeps.db.session import Row
+from keeps.db.session import Row, Tx
+from keeps.db.statements import Statement
 from keeps_client.errors import PayloadTooLargeError
 
 MOST_COST, MOST_WHOLE = 4 << 20, 16 << 20
@@ -23,9 +24,16 @@ def cost_of(*texts: str | None) -> int:
     )
 
 
-def fitting(rows: Sequence[Row], limit: int, *columns: str, most: int = MOST_COST) -> tuple[Sequence[Row], bool]:
-    """Of rows in order the first, at most `limit`, whose `columns` of JSON are not too much; and whether there are
-    more."""
+async def fetch_page(
+    tx: Tx, statement: Statement, *values: object, limit: int, columns: Sequence[str], most: int = MOST_COST
+) -> tuple[Sequence[Row], bool]:
+    """Fetch the first rows of a statement, at most `limit`, and whether there are more.
+
+    Args:
+        statement: Gives at most `limit` + 1 rows, in order.
+        columns: Those that hold JSON. Rows beyond what may be read at once stay in the database.
+    """
+    rows = await tx.fetch(statement.within(columns, most), *values)
     spent = 0
     for count, row in enumerate(rows[:limit]):
         if spent > most:
@@ -34,8 +42,9 @@ def fitting(rows: Sequence[Row], limit: int, *columns: str, most: int = MOST_COS
     return rows[:limit], len(rows) > limit
 
 
-def check_fitting(rows: Sequence[Row], *columns: str) -> Sequence[Row]:
-    """Of an answer that has no pages. Raises PayloadTooLargeError where its JSON is too much."""
+async def fetch_whole(tx: Tx, statement: Statement, *values: object, columns: Sequence[str]) -> Sequence[Row]:
+    """Fetch the rows of an answer that has no pages. Raises PayloadTooLargeError where their JSON is too much."""
+    rows = await tx.fetch(statement.within(columns, MOST_WHOLE), *values)
     if sum(cost_of(*(row[name] for name in columns)) for row in rows) > MOST_WHOLE:
         raise PayloadTooLargeError("what this would answer is too much at once; ask for less, by a filter or a limit")
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -43,6 +43,19 @@ class Statement:
         if _CONDITION_MARK not in self.text:
             raise ValueError(f"statement {self.name} has no place for a condition")
         return Statement(self.name, self.text.replace(_CONDITION_MARK, f"({condition.sql})"))
+
+    def within(self, columns: Sequence[str], most: int) -> Statement:
+        """Return this statement, its rows cut where their `columns` of JSON reach `most` characters.
+
+        The row that reaches it and one row after it come along, so that a caller sees that there are more.
+        """
+        size = " + ".join(f"COALESCE(char_length(page.{name}::text), 0)" for name in columns)
+        return Statement(
+            self.name,
+            f"SELECT (bounded.page).* FROM (SELECT page, sum({size})"  # noqa: S608  names of columns and a number
+            " OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS before"
+            f" FROM (\n{self.text}\n) AS page) AS bounded WHERE COALESCE(before, 0) <= {most}",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from keeps.db.fitting import MOST_WHOLE, fitting
+from keeps.db.fitting import MOST_WHOLE, fetch_page
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.scope import Scope
@@ -19,6 +19,7 @@ from keeps_client.models import Event
 from keeps_client.models.events import EventType
 
 QUERIES = Statements("keeps.events")
+MOST_OF_A_SUBJECT = 1_000
 _MOST_ON_THE_LOOP, _STEP = 1 << 15, 50
 """Characters of an event that is read on the event loop, and how many are read before others have a turn."""
 
@@ -64,8 +65,10 @@ async def append(tx: Tx, events: list[NewEvent]) -> None:
 
 async def by_subject(tx: Tx, subject: str) -> list[Event]:
     """The events about one thing, oldest first; of more than 1,000, or of more than is answered at once, the newest."""
-    rows = await tx.fetch(QUERIES["events_by_subject"], tx.scope.tenant_id, subject)
-    newest, _ = fitting(rows, len(rows), "data", most=MOST_WHOLE)
+    asked = (tx.scope.tenant_id, subject)
+    newest, _ = await fetch_page(
+        tx, QUERIES["events_by_subject"], *asked, limit=MOST_OF_A_SUBJECT, columns=("data",), most=MOST_WHOLE
+    )
     return await _events(reversed(newest))
 
 
@@ -82,8 +85,8 @@ async def after(
     `types` may end in `*`."""
     patterns = None if types is None else [_pattern(each) for each in types]
     wanted = None if kinds is None else list(kinds)
-    rows = await tx.fetch(QUERIES["events_after"], tx.scope.tenant_id, position, until, patterns, wanted, limit + 1)
-    kept, more = fitting(rows, limit, "data")
+    asked = (tx.scope.tenant_id, position, until, patterns, wanted, limit + 1)
+    kept, more = await fetch_page(tx, QUERIES["events_after"], *asked, limit=limit, columns=("data",))
     return await _events(kept), more
 
 

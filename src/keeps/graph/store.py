@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from keeps.clock import new_id
-from keeps.db.fitting import check_fitting, fitting
+from keeps.db.fitting import fetch_page, fetch_whole
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
@@ -18,6 +18,7 @@ from keeps.graph.finding import KnownNames, words_of_name
 from keeps_client.models import Direction, Entity, Mention, Relation
 
 QUERIES = Statements("keeps.graph")
+PROPERTIES = ("properties",)
 PROVIDER = "graph"
 MOST_PATHS = 10_000
 """Beginnings of paths that one traversal looks at: a second's work, whatever the pattern."""
@@ -110,8 +111,8 @@ async def erase(tx: Tx, entity_ids: Sequence[UUID], relation_ids: Sequence[UUID]
 
 
 async def entities(tx: Tx, entity_ids: Sequence[UUID]) -> dict[UUID, Entity]:
-    rows = await tx.fetch(QUERIES["entity_get"], tx.scope.tenant_id, list(entity_ids))
-    return {row["entity_id"]: entity_from_row(row) for row in check_fitting(rows, "properties")}
+    rows = await fetch_whole(tx, QUERIES["entity_get"], tx.scope.tenant_id, list(entity_ids), columns=PROPERTIES)
+    return {row["entity_id"]: entity_from_row(row) for row in rows}
 
 
 async def entity_with_moved(tx: Tx, entity_id: UUID) -> tuple[Entity, Moved | None] | None:
@@ -153,8 +154,8 @@ async def page(
     """One page, newest first; and whether there are more."""
     created_at, entity_id = after or (None, None)
     asked = (created_at, entity_id, limit + 1, name, entity_type)
-    rows = await tx.fetch(QUERIES["entities_list"], tx.scope.tenant_id, *asked)
-    kept, more = fitting(rows, limit, "properties")
+    listing = QUERIES["entities_list"]
+    kept, more = await fetch_page(tx, listing, tx.scope.tenant_id, *asked, limit=limit, columns=PROPERTIES)
     return [entity_from_row(row) for row in kept], more
 
 
@@ -164,8 +165,8 @@ async def relation(tx: Tx, relation_id: UUID) -> Relation | None:
 
 
 async def relations(tx: Tx, relation_ids: Sequence[UUID]) -> list[Relation]:
-    rows = await tx.fetch(QUERIES["relation_get"], tx.scope.tenant_id, list(relation_ids))
-    found = {row["relation_id"]: relation_from_row(row) for row in check_fitting(rows, "properties")}
+    rows = await fetch_whole(tx, QUERIES["relation_get"], tx.scope.tenant_id, list(relation_ids), columns=PROPERTIES)
+    found = {row["relation_id"]: relation_from_row(row) for row in rows}
     return [found[each] for each in relation_ids if each in found]
 
 
@@ -195,10 +196,9 @@ async def relations_of(
 ) -> list[Relation]:
     """The edges of an entity that are true at `moment`; with `past`, as they were known then."""
     statement = QUERIES["relations_as_of" if past else "relations_of"]
-    rows = await tx.fetch(
-        statement, tx.scope.tenant_id, entity_id, direction, moment, None if types is None else list(types), limit
-    )
-    return [relation_from_row(row) for row in check_fitting(rows, "properties")]
+    wanted = None if types is None else list(types)
+    asked = (tx.scope.tenant_id, entity_id, direction, moment, wanted, limit)
+    return [relation_from_row(row) for row in await fetch_whole(tx, statement, *asked, columns=PROPERTIES)]
 
 
 async def reach(
@@ -220,15 +220,17 @@ async def reach(
 async def relations_among(
     tx: Tx, entity_ids: Sequence[UUID], moment: datetime, types: Sequence[str] | None, limit: int
 ) -> list[Relation]:
-    rows = await tx.fetch(
+    rows = await fetch_whole(
+        tx,
         QUERIES["relations_among"],
         tx.scope.tenant_id,
         list(entity_ids),
         moment,
         None if types is None else list(types),
         limit,
+        columns=PROPERTIES,
     )
-    return [relation_from_row(row) for row in check_fitting(rows, "properties")]
+    return [relation_from_row(row) for row in rows]
 
 
 async def step(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Callable, Sequence, Set
 from datetime import datetime
 from uuid import UUID
@@ -13,7 +14,7 @@ from pgvector import HalfVector
 from keeps.ai.embedder import Embedder, Embedding
 from keeps.clock import Clock
 from keeps.db.answers import Answer, Kept
-from keeps.db.fitting import MOST_WHOLE, check_fitting, cost_of, fitting
+from keeps.db.fitting import MOST_WHOLE, cost_of
 from keeps.db.session import Database, Row, Tx
 from keeps.items import store
 from keeps.items.filters import compile_filter
@@ -45,20 +46,40 @@ Operation = GetItem | PutItem | DeleteItem | SearchItems | ListNamespaces | List
 AT_ONCE = 200
 """So many items are read by one statement."""
 MOST_LISTINGS = 10
+MOST_SECONDS = 10.0
+"""How long the reading operations of a batch may take together."""
+ROW_BYTES = 500
+"""What an item takes in an answer beside its namespace, key and value."""
 
 
 class _Budget:
-    """What the reading operations of a batch may answer together."""
+    """What the reading operations of a batch may answer together, and how long they may take."""
 
     def __init__(self) -> None:
         self._spent = 0
+        self._ends = time.monotonic() + MOST_SECONDS
 
     def read(self, rows: Sequence[Row]) -> list[ItemRow]:
-        """Raises PayloadTooLargeError where it is too much by now."""
-        self._spent += sum(cost_of(row["value"]) for row in rows)
+        """Read rows, counted. Raises PayloadTooLargeError where it is too much by now."""
+        self._count(sum(cost_of(row["value"], row["namespace"], row["key"]) + ROW_BYTES for row in rows))
+        return [ItemRow.read(row) for row in rows]
+
+    def names(self, namespaces: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Count namespaces. Raises PayloadTooLargeError where it is too much by now."""
+        self._count(sum(ROW_BYTES + sum(map(len, labels)) for labels in namespaces))
+        return namespaces
+
+    def check_time(self) -> None:
+        """Raise PayloadTooLargeError where the operations took too long by now."""
+        if time.monotonic() > self._ends:
+            raise PayloadTooLargeError(
+                f"this batch reads for over {MOST_SECONDS:.0f} s; send its operations in several"
+            )
+
+    def _count(self, cost: int) -> None:
+        self._spent += cost
         if self._spent > MOST_WHOLE:
             raise PayloadTooLargeError("what this batch would answer is too much at once; ask for less, in several")
-        return [ItemRow.read(row) for row in rows]
 
 
 class ItemService:
@@ -188,10 +209,11 @@ class ItemService:
         gets = list({(store.stored(each.namespace), each.key) for each in ops if isinstance(each, GetItem)})
         for start in range(0, len(gets), AT_ONCE):
             found = await store.get(tx, gets[start : start + AT_ONCE], living_at)
-            held |= {(row["namespace"], row["key"]): row for row in check_fitting(found, "value")}
+            held |= {(row["namespace"], row["key"]): row for row in found}
         names: list[tuple[str, ...]] | None = None
         results: list[ItemResult] = []
         for each in ops:
+            budget.check_time()
             rows: list[ItemRow] = []
             match each:
                 case GetItem():
@@ -199,17 +221,16 @@ class ItemService:
                     rows = budget.read([] if row is None else [row])
                     results.append(_result(item=rows[0].item() if rows else None))
                 case SearchItems():
-                    found = await self._search(tx, each, questions, living_at)
-                    kept, more = fitting(found, len(found), "value")
+                    kept, more = await self._search(tx, each, questions, living_at)
                     rows = budget.read(kept)
                     items = [row.item() for row in rows]
-                    results.append(_result(items=items, more=more or len(found) == AT_ONCE < each.limit))
+                    results.append(_result(items=items, more=more or len(kept) == AT_ONCE < each.limit))
                 case ListKeys():
                     found = await store.keys(tx, each.prefix, each.after, living_at, each.limit)
-                    results.append(_result(items=[ItemRow.read(row).item() for row in found]))
+                    results.append(_result(items=[row.item() for row in budget.read(found)]))
                 case ListNamespaces():
                     names = await store.namespaces(tx, living_at) if names is None else names
-                    results.append(_result(namespaces=await asyncio.to_thread(matching, names, each)))
+                    results.append(_result(namespaces=budget.names(await asyncio.to_thread(matching, names, each))))
                 case _:
                     raise AssertionError("an operation that reads is one of four")
             if isinstance(each, GetItem | SearchItems) and each.refresh_ttl:
@@ -218,7 +239,7 @@ class ItemService:
 
     async def _search(
         self, tx: Tx, search: SearchItems, questions: dict[str, HalfVector], living_at: datetime | None
-    ) -> list[Row]:
+    ) -> tuple[Sequence[Row], bool]:
         question, limit = questions.get(search.query or ""), min(search.limit, AT_ONCE)
         if question is None or self._embedder is None:
             condition = compile_filter(search.filter, 8)

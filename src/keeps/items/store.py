@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from keeps.ai.embedder import Embedding
 from keeps.clock import new_id
+from keeps.db.fitting import fetch_page, fetch_whole
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.events import store as events
@@ -20,6 +21,7 @@ from keeps.events.store import NewEvent
 from keeps_client.models import Item, PutItem
 
 QUERIES = Statements("keeps.items")
+VALUE = ("value",)
 WHOLE = "$"
 """The field whose text is the whole value."""
 _END = "\U0010ffff"
@@ -91,14 +93,16 @@ def between(labels: Sequence[str]) -> tuple[str, str]:
 async def get(tx: Tx, wanted: Sequence[tuple[str, str]], living_at: datetime | None) -> list[Row]:
     """Those that are there."""
     sides = [each[0] for each in wanted], [each[1] for each in wanted]
-    return await tx.fetch(QUERIES["items_get"], *_who(tx), *sides, living_at)
+    rows = await fetch_whole(tx, QUERIES["items_get"], *_who(tx), *sides, living_at, columns=VALUE)
+    return list(rows)
 
 
 async def newest(
     tx: Tx, labels: Sequence[str], condition: Condition, living_at: datetime | None, limit: int, offset: int
-) -> list[Row]:
-    statement = QUERIES["items_newest"].where(condition)
-    return await tx.fetch(statement, *_who(tx), *between(labels), living_at, limit, offset, *condition.values)
+) -> tuple[Sequence[Row], bool]:
+    """The newest of a namespace and below, and whether there are more that would be too much at once."""
+    asked = (*_who(tx), *between(labels), living_at, limit, offset, *condition.values)
+    return await fetch_page(tx, QUERIES["items_newest"].where(condition), *asked, limit=limit, columns=VALUE)
 
 
 async def nearest(
@@ -110,13 +114,15 @@ async def nearest(
     living_at: datetime | None,
     limit: int,
     offset: int,
-) -> list[Row]:
-    """The nearest to a question, best first. With a condition the distance of all that pass it is measured."""
+) -> tuple[Sequence[Row], bool]:
+    """The nearest to a question, best first, and whether there are more. With a condition the distance of all that pass
+    it is measured."""
     values = (*_who(tx), *between(labels), living_at, limit, offset, model, question)
     if condition.sql == "true":
         passing = max(PASS_LEAST, PASS_FACTOR * (limit + offset))
-        return await tx.fetch(QUERIES["items_nearest"], *values, passing, FEW)
-    return await tx.fetch(QUERIES["items_nearest_filtered"].where(condition), *values, *condition.values)
+        return await fetch_page(tx, QUERIES["items_nearest"], *values, passing, FEW, limit=limit, columns=VALUE)
+    filtered = QUERIES["items_nearest_filtered"].where(condition)
+    return await fetch_page(tx, filtered, *values, *condition.values, limit=limit, columns=VALUE)
 
 
 async def keys(

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from keeps.clock import Clock
-from keeps.db.fitting import check_fitting
+from keeps.db.fitting import fetch_whole
 from keeps.db.session import Database
 from keeps.memories.filters import compile_filters
 from keeps.memories.store import JSON_COLUMNS, QUERIES, memory_from_row
@@ -53,7 +53,8 @@ class Census:
         """Memories newest first, but for the first `offset`. `ever`: those that are forgotten or over, too."""
         condition, now = compile_filters(filters, first_parameter=7), self._clock()
         async with self._database.reading(scope) as tx:
-            rows = await tx.fetch(
+            rows = await fetch_whole(
+                tx,
                 QUERIES["memories_window"].where(condition),
                 scope.tenant_id,
                 scope.user_id,
@@ -62,8 +63,9 @@ class Census:
                 limit,
                 ever,
                 *condition.values,
+                columns=JSON_COLUMNS,
             )
-        return [memory_from_row(row, now) for row in check_fitting(rows, *JSON_COLUMNS)]
+        return [memory_from_row(row, now) for row in rows]
 
     async def owners(self, scope: Scope, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
         """Which users of the tenant have these memories. Only for callers who may act for any of them."""

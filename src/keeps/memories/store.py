@@ -15,7 +15,7 @@ from pgvector import HalfVector
 from keeps.ai.embedder import Embedding
 from keeps.clock import new_id
 from keeps.cursors import Place
-from keeps.db.fitting import fitting
+from keeps.db.fitting import fetch_page
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.retention import fades_at, retention
@@ -226,7 +226,8 @@ async def page(
     """One keyset page, newest first; and whether there are more. The values of `condition` are bound from $8 on."""
     created_at, memory_id = after or (None, None)
     statement = QUERIES["memories_list"].where(condition)
-    rows = await tx.fetch(
+    kept, more = await fetch_page(
+        tx,
         statement,
         tx.scope.tenant_id,
         tx.scope.user_id,
@@ -236,8 +237,9 @@ async def page(
         now,
         list(lives),
         *condition.values,
+        limit=limit,
+        columns=JSON_COLUMNS,
     )
-    kept, more = fitting(rows, limit, *JSON_COLUMNS)
     return [memory_from_row(row, now) for row in kept], more
 
 
@@ -246,7 +248,8 @@ async def page_in_order(
 ) -> tuple[list[tuple[Memory, Place]], bool]:
     """The same in another order: each with its place, for the page after. The values of `condition` are bound from $8
     on."""
-    rows = await tx.fetch(
+    kept, more = await fetch_page(
+        tx,
         QUERIES["memories_in_order"].where(condition),
         tx.scope.tenant_id,
         tx.scope.user_id,
@@ -256,8 +259,9 @@ async def page_in_order(
         now,
         list(lives),
         *condition.values,
+        limit=limit,
+        columns=JSON_COLUMNS,
     )
-    kept, more = fitting(rows, limit, *JSON_COLUMNS)
     places = [(row["rank"], row["age"], row["words"], str(row["memory_id"])) for row in kept]
     return [(memory_from_row(row, now), place) for row, place in zip(kept, places, strict=True)], more
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from keeps.clock import new_id
-from keeps.db.fitting import fitting
+from keeps.db.fitting import fetch_page
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
@@ -38,7 +38,8 @@ async def page(
 ) -> tuple[list[Plan], bool]:
     """One page, newest first; and whether there are more."""
     created_at, plan_id = after or (None, None)
-    rows = await tx.fetch(
+    kept, more = await fetch_page(
+        tx,
         QUERIES["plan_list"],
         tx.scope.tenant_id,
         tx.scope.user_id,
@@ -48,8 +49,9 @@ async def page(
         created_at,
         plan_id,
         limit + 1,
+        limit=limit,
+        columns=("goal_data", "state"),
     )
-    kept, more = fitting(rows, limit, "goal_data", "state")
     return [plan_from_row(row) for row in kept], more
 
 

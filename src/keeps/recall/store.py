@@ -10,7 +10,7 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from keeps.ai.embedder import Floats
-from keeps.db.fitting import check_fitting
+from keeps.db.fitting import fetch_whole
 from keeps.db.session import Tx
 from keeps.db.statements import Condition, Statements
 from keeps.memories.store import JSON_COLUMNS, memory_from_row
@@ -169,8 +169,8 @@ async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) ->
 
 async def memories(tx: Tx, memory_ids: Sequence[UUID], now: datetime) -> dict[UUID, Memory]:
     """Those that are there. Raises PayloadTooLargeError where they hold more than is read at once."""
-    rows = await tx.fetch(QUERIES["recall_memories"], tx.scope.tenant_id, list(memory_ids))
-    return {row["memory_id"]: memory_from_row(row, now) for row in check_fitting(rows, *JSON_COLUMNS)}
+    rows = await fetch_whole(tx, QUERIES["recall_memories"], tx.scope.tenant_id, list(memory_ids), columns=JSON_COLUMNS)
+    return {row["memory_id"]: memory_from_row(row, now) for row in rows}
 
 
 async def as_of(
@@ -178,17 +178,19 @@ async def as_of(
 ) -> dict[UUID, Memory]:
     """By the id of the row that was found: the memory as it was known at `moment`."""
     condition = selection.past(5)
-    rows = await tx.fetch(
+    rows = await fetch_whole(
+        tx,
         QUERIES["recall_as_of"].where(condition),
         tx.scope.tenant_id,
         list(memory_ids),
         moment,
         archived,
         *condition.values,
+        columns=JSON_COLUMNS,
     )
     return {
         row["found_id"]: memory_from_row({name: value for name, value in row.items() if name != "found_id"})
-        for row in check_fitting(rows, *JSON_COLUMNS)
+        for row in rows
     }
 
 

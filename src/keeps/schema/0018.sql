@@ -1,14 +1,15 @@
 -- Verification also looks for numbers that are missing in the log, and for words that do not give their hash. Runs as
 -- keeps_owner.
 
--- The first 32 bytes of the hash of a memory, as keeps.memories.types computes it: without its moment, and with it.
+-- The first 32 bytes of the hash of a memory, as keeps.memories.types computes it: without its moment, and with it; of
+-- its words as they are, as releases up to 0.2 did, and in the form by which they are known again.
 CREATE FUNCTION keeps.words_hashes(held keeps.memories) RETURNS bytea[]
     LANGUAGE sql STABLE PARALLEL SAFE SET search_path = keeps, public, pg_temp AS $$
     SELECT array_agg(sha256(convert_to('[' || array_to_string(CASE
         WHEN held.layer = 'knowledge' THEN ARRAY['"passage"', to_json(held.visibility)::text,
                                                  to_json(held.content)::text]
         ELSE ARRAY[to_json(held.kind)::text, COALESCE(to_json(held.namespace)::text, 'null'),
-                   to_json(held.content)::text]
+                   to_json(form.said)::text]
           || CASE WHEN held.kind = 'semantic' THEN '{}'::text[]
              ELSE ARRAY[COALESCE(to_json(held.agent_id)::text, 'null'), COALESCE(to_json(held.role)::text, 'null'),
                         COALESCE(to_json(held.trigger_condition)::text, 'null'),
@@ -19,6 +20,9 @@ CREATE FUNCTION keeps.words_hashes(held keeps.memories) RETURNS bytea[]
         END, ', ') || ']', 'UTF8')))
     FROM (VALUES ('null'), ('"' || replace(to_char(held.valid_from AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'),
         '.000000', '') || '+00:00"')) AS moment(said)
+    CROSS JOIN (VALUES (held.content), (btrim(regexp_replace(normalize(held.content, NFC),
+        E'[\t\u000b\u000c\r\u001c-\u001f \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+', ' ', 'g'),
+        E' \n'))) AS form(said)
 $$;
 
 -- What is wrong with the log of the current tenant itself: numbers and ids only.
@@ -63,4 +67,18 @@ BEGIN
      LIMIT at_most);
 END
 $$;
-REVOKE ALL ON FUNCTION keeps.words_hashes(keeps.memories), keeps.log_differences(integer) FROM PUBLIC;
+
+-- When the rows of some users were made, side by side; NULL where there is none. For streams, which end with their user:
+-- one question for all of a server. Times alone, of tenants that live here.
+CREATE FUNCTION keeps.users_since(wanted_tenant_ids text[], wanted_user_ids text[]) RETURNS TABLE (tenant_id text,
+    user_id text, since timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT held.tenant_id, held.user_id, held.created_at
+    FROM unnest(wanted_tenant_ids, wanted_user_ids) AS wanted(tenant_id, user_id)
+    JOIN users AS held ON held.tenant_id = wanted.tenant_id AND held.user_id = wanted.user_id
+    WHERE elsewhere(held.tenant_id) IS NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION keeps.users_since(text[], text[]), keeps.words_hashes(keeps.memories), keeps.log_differences(integer) FROM PUBLIC;

@@ -195,7 +195,7 @@ GRANT EXECUTE ON FUNCTION keeps.users_of_tenant() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.list_tenants(text, integer) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.find_api_key(bytea) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.make_event_partitions(), keeps.replay_differences(integer),
-    keeps.log_differences(integer), keeps.replay_counts(timestamptz),
+    keeps.log_differences(integer), keeps.users_since(text[], text[]), keeps.replay_counts(timestamptz),
     keeps.last_sequences(text[]), keeps.retire_events(timestamptz), keeps.webhooks_due(timestamptz, integer),
         keeps.webhooks_behind(),
     keeps.event_owners(bigint, integer) TO keeps_app;

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from keeps.clock import new_id
-from keeps.db.fitting import fitting
+from keeps.db.fitting import fetch_page
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
@@ -30,10 +30,8 @@ async def page(
 ) -> tuple[list[Session], bool]:
     """One page, newest first; and whether there are more."""
     created_at, session_id = after or (None, None)
-    rows = await tx.fetch(
-        QUERIES["session_list"], tx.scope.tenant_id, tx.scope.user_id, created_at, session_id, limit + 1, ended
-    )
-    kept, more = fitting(rows, limit, "metadata")
+    asked = (tx.scope.tenant_id, tx.scope.user_id, created_at, session_id, limit + 1, ended)
+    kept, more = await fetch_page(tx, QUERIES["session_list"], *asked, limit=limit, columns=("metadata",))
     return [session_from_row(row) for row in kept], more
 
 

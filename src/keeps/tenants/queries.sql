@@ -6,9 +6,10 @@ INSERT INTO keeps.tenants (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING
 -- name: user_ensure
 INSERT INTO keeps.users (tenant_id, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING
 
--- name: user_since
--- When a user's row was made: one that was erased, or came again, has another.
-SELECT created_at FROM keeps.users WHERE tenant_id = $1 AND user_id = $2
+-- name: users_since
+-- When the rows of users were made: one that was erased, or came again, has another. $1, $2: tenants and users, side by
+-- side
+SELECT tenant_id, user_id, since FROM keeps.users_since($1, $2)
 
 -- name: llm_spent
 SELECT tokens FROM keeps.llm_usage WHERE tenant_id = $1 AND day = $2 AND job = $3

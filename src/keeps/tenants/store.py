@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from keeps.db.session import Tx
 from keeps.db.statements import Statements
 
@@ -18,9 +16,3 @@ async def ensure_user(tx: Tx) -> None:
     """Make the tenant and user of this transaction, unless they are there. Safe against races."""
     await ensure_tenant(tx)
     await tx.execute(QUERIES["user_ensure"], tx.scope.tenant_id, tx.scope.user_id)
-
-
-async def user_since(tx: Tx) -> datetime | None:
-    """Return when the row of this transaction's user was made; None where there is none."""
-    row = await tx.fetch_row(QUERIES["user_since"], tx.scope.tenant_id, tx.scope.user_id)
-    return None if row is None else row["created_at"]

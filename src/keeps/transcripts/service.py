@@ -298,4 +298,4 @@ def _kept(app: str, transcript_id: str, **more: int) -> Kept:
 
 def _plan(app: str) -> str:
     """Whose keys all users of the app share."""
-    return f"app:{app}"
+    return f"{working.OF_AN_APP}{app}"

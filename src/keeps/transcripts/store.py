@@ -12,7 +12,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from keeps.clock import new_id
-from keeps.db.fitting import fitting
+from keeps.db.fitting import fetch_page
 from keeps.db.session import Tx
 from keeps.db.statements import Statement, Statements
 from keeps.events import store as events
@@ -94,14 +94,13 @@ async def delete(tx: Tx, row: TranscriptRow, now: datetime) -> None:
 async def entries(
     tx: Tx, app: str, transcript_id: str, *, after: int, since: datetime | None, last: int | None, limit: int
 ) -> list[TranscriptEntry]:
-    rows = await tx.fetch(
-        QUERIES["entries_get"], *_who(tx), app, transcript_id, after, since, last, limit, MAX_PART_BYTES
-    )
+    asked = (app, transcript_id, after, since, last, limit, MAX_PART_BYTES)
+    rows, _ = await fetch_page(tx, QUERIES["entries_get"], *_who(tx), *asked, limit=limit, columns=("entry",))
     return [
         TranscriptEntry.model_construct(
             position=row["position"], entry_id=row["entry_id"], at=row["at"], entry=_json(row["entry"])
         )
-        for row in fitting(rows, limit, "entry")[0]
+        for row in rows
     ]
 
 

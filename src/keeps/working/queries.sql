@@ -5,7 +5,7 @@
 -- reads: WorkingItem without id
 -- $1 tenant · $2 plan · $3 key · $4 user · $5 value · $6 expires_at · $7 now · $8 expected version or null, 0 for none
 -- · $9 event id · $10 agent · $11 whether a workflow writes: who makes a key decides whose it is. No row comes back
--- where the version is another.
+-- where the version is another, or where what is there is over: see working_end.
 WITH stored AS (
     INSERT INTO keeps.working_memory AS held (tenant_id, plan_id, key, user_id, value, version, expires_at, created_at,
         updated_at, workflow)
@@ -15,9 +15,8 @@ WITH stored AS (
     ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
         SET user_id = EXCLUDED.user_id, value = EXCLUDED.value, version = held.version + 1,
             expires_at = EXCLUDED.expires_at,
-            updated_at = EXCLUDED.updated_at,
-            workflow = CASE WHEN held.expires_at <= $7 THEN EXCLUDED.workflow ELSE held.workflow END
-        WHERE $8 IS NULL OR $8 = CASE WHEN held.expires_at <= $7 THEN 0 ELSE held.version END
+            updated_at = EXCLUDED.updated_at
+        WHERE (held.expires_at IS NULL OR held.expires_at > $7) AND ($8 IS NULL OR $8 = held.version)
     RETURNING held.*
 ), counter AS (
     UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 AND EXISTS (SELECT FROM stored)
@@ -35,7 +34,8 @@ WITH stored AS (
 SELECT tenant_id, plan_id, key, value, version, user_id, workflow, expires_at, updated_at FROM stored
 
 -- name: working_change
--- Change a value where it stands; a change inside it returns it whole, too, to be checked. $5: path inside the value ·
+-- Change a value where it stands; a change inside it returns it whole, too, to be checked. No row comes back where
+-- what is there is over: see working_end. $5: path inside the value ·
 -- $6: append, extend, merge or increment · $7: what · $8: now · $9: event id · $10: agent · $11: whether a workflow
 -- writes
 WITH stored AS (
@@ -44,12 +44,12 @@ WITH stored AS (
     VALUES ($1, $2, $3, $4, keeps.json_change(NULL, $5::text[], $6, $7::jsonb), 1, NULL, $8, $8, $11)
     ON CONFLICT (tenant_id, plan_id, key) DO UPDATE
         SET user_id = EXCLUDED.user_id, version = held.version + 1, updated_at = EXCLUDED.updated_at,
-            value = keeps.json_change(CASE WHEN held.expires_at <= $8 THEN NULL ELSE held.value END, $5, $6, $7::jsonb),
-            expires_at = CASE WHEN held.expires_at <= $8 THEN NULL ELSE held.expires_at END,
-            workflow = CASE WHEN held.expires_at <= $8 THEN EXCLUDED.workflow ELSE held.workflow END
+            value = keeps.json_change(held.value, $5, $6, $7::jsonb)
+        WHERE held.expires_at IS NULL OR held.expires_at > $8
     RETURNING held.*
 ), counter AS (
-    UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 RETURNING last_sequence
+    UPDATE keeps.tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = $1 AND EXISTS (SELECT FROM stored)
+    RETURNING last_sequence
 ), logged AS (
     INSERT INTO keeps.events (tenant_id, sequence, event_id, type, source, subject, time, user_id, agent_id, visibility,
         data)
@@ -68,9 +68,11 @@ SELECT tenant_id, plan_id, key, value, version, user_id, workflow, expires_at, u
 WHERE tenant_id = $1 AND plan_id = $2 AND key = $3 AND (expires_at IS NULL OR expires_at > $4)
 
 -- name: working_values
--- The values of all keys of a plan as one object; null where there are none.
-SELECT jsonb_object_agg(key, value) AS "values" FROM keeps.working_memory
-WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3)
+-- The values of the keys of a plan as one object, by key, as many as $4 bytes hold; null where there are none.
+SELECT jsonb_object_agg(key, value) AS "values" FROM (
+    SELECT key, value, sum(octet_length(value::text)) OVER (ORDER BY key) AS bytes FROM keeps.working_memory
+    WHERE tenant_id = $1 AND plan_id = $2 AND (expires_at IS NULL OR expires_at > $3)) AS held
+WHERE bytes <= $4
 
 -- name: working_list
 -- reads: WorkingItem without id
@@ -87,6 +89,15 @@ RETURNING key, expires_at IS NOT NULL AND expires_at <= $4 AS expired
 
 -- name: working_redact
 SELECT keeps.redact_plan_events($1, $2)
+
+-- name: working_end
+-- A key whose time is over, before it is written anew.
+DELETE FROM keeps.working_memory WHERE tenant_id = $1 AND plan_id = $2 AND key = $3 AND expires_at <= $4 RETURNING key
+
+-- name: working_bytes
+-- How many bytes the values of a plan take.
+SELECT COALESCE(sum(octet_length(value::text) + octet_length(key)), 0) AS bytes FROM keeps.working_memory
+WHERE tenant_id = $1 AND plan_id = $2
 
 -- name: working_sweep
 -- Keys of the tenant whose time is over.

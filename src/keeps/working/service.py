@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -50,10 +50,27 @@ async def _result(tx: Tx, found: dict[str, Any]) -> AtomicResult:
     if found["value"] is not None:
         return AtomicResult.model_validate(found)
     item = await _item(tx, found)
-    value: Any = item.value
-    for part in found["path"][len(found["key"]) + 1 :].split(".") if found["path"] != found["key"] else ():
-        value = value[int(part)] if isinstance(value, list) else value[part]
+    parts = found["path"][len(found["key"]) + 1 :].split(".") if found["path"] != found["key"] else []
+    try:
+        value = _at(item.value, parts)
+    except (LookupError, ValueError):
+        raise NotFoundError(
+            f"this was done before; {found['path']!r} has changed since, and is not there now"
+        ) from None
     return AtomicResult.model_validate({**found, "value": value, "version": item.version})
+
+
+def _at(value: JsonValue, parts: Sequence[str]) -> JsonValue:
+    """Return what stands at a path into JSON. Raises LookupError or ValueError where there is nothing."""
+    for part in parts:
+        match value:
+            case list():
+                value = value[int(part)]
+            case dict():
+                value = value[part]
+            case _:
+                raise LookupError(part)
+    return value
 
 
 def _number(value: JsonValue) -> JsonValue:

@@ -9,7 +9,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from keeps.clock import new_id
-from keeps.db.fitting import fitting
+from keeps.db.fitting import fetch_page
 from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
@@ -19,6 +19,9 @@ from keeps_client.models import AtomicResult, WorkingItem
 from keeps_client.models.common import storable_json
 
 QUERIES = Statements("keeps.working")
+OF_AN_APP = "app:"
+"""Begins the id of the plan whose keys all users of an app share: its transcripts carry them."""
+MAX_APP_BYTES = 4 << 20
 
 
 async def put(
@@ -32,9 +35,12 @@ async def put(
     expected: int | None,
     workflow: bool = False,
 ) -> WorkingItem | None:
-    """Store a value; None where another version than the expected one is there."""
-    row = await tx.fetch_row(
-        QUERIES["working_put"],
+    """Store a value; None where another version than the expected one is there.
+
+    Raises:
+        ValidationFailedError: The state that an app shares would be too large.
+    """
+    asked = (
         tx.scope.tenant_id,
         plan_id,
         key,
@@ -47,6 +53,10 @@ async def put(
         tx.scope.agent_id,
         workflow,
     )
+    row = await tx.fetch_row(QUERIES["working_put"], *asked)
+    if row is None and await _end(tx, plan_id, key, now):
+        row = await tx.fetch_row(QUERIES["working_put"], *asked)
+    await _check_app(tx, plan_id)
     return None if row is None else item_from_row(row)
 
 
@@ -70,8 +80,7 @@ async def change(
     Raises:
         ValidationFailedError: The value would be larger than one that can be stored whole.
     """
-    row = await tx.fetch_row(
-        QUERIES["working_change"],
+    asked = (
         tx.scope.tenant_id,
         plan_id,
         key,
@@ -84,6 +93,10 @@ async def change(
         tx.scope.agent_id,
         workflow,
     )
+    row = await tx.fetch_row(QUERIES["working_change"], *asked)
+    if row is None and await _end(tx, plan_id, key, now):
+        row = await tx.fetch_row(QUERIES["working_change"], *asked)
+    await _check_app(tx, plan_id)
     result = _result(plan_id, path, row)
     _check_size(key, result.value if row is None or row["whole"] is None else json.loads(row["whole"]))
     return result
@@ -95,8 +108,8 @@ async def get(tx: Tx, plan_id: str, key: str, now: datetime) -> WorkingItem | No
 
 
 async def values(tx: Tx, plan_id: str, now: datetime) -> dict[str, JsonValue]:
-    """Return the values of all keys of a plan."""
-    row = await tx.fetch_row(QUERIES["working_values"], tx.scope.tenant_id, plan_id, now)
+    """Return the values of the keys of a plan, as many as an app may share."""
+    row = await tx.fetch_row(QUERIES["working_values"], tx.scope.tenant_id, plan_id, now, MAX_APP_BYTES)
     return {} if row is None or row["values"] is None else json.loads(row["values"])
 
 
@@ -104,8 +117,8 @@ async def page(
     tx: Tx, plan_id: str, now: datetime, after: str, limit: int, *, values: bool
 ) -> tuple[list[WorkingItem], bool]:
     """Return one page, by key, with or without the values, and whether there are more."""
-    rows = await tx.fetch(QUERIES["working_list"], tx.scope.tenant_id, plan_id, now, after, limit + 1, values)
-    kept, more = fitting(rows, limit, "value")
+    asked = (tx.scope.tenant_id, plan_id, now, after, limit + 1, values)
+    kept, more = await fetch_page(tx, QUERIES["working_list"], *asked, limit=limit, columns=("value",))
     return [item_from_row(row) for row in kept], more
 
 
@@ -150,6 +163,25 @@ async def sweep(tx: Tx, now: datetime) -> None:
     """Remove keys of the tenant whose time is over, a little at a time, and take their values out of the log."""
     for row in await tx.fetch(QUERIES["working_sweep"], tx.scope.tenant_id, now):
         await tx.execute(QUERIES["working_redact"], row["plan_id"], row["key"])
+
+
+async def _end(tx: Tx, plan_id: str, key: str, now: datetime) -> bool:
+    """Remove a key whose time is over, also from the log, so that what is written next is another key."""
+    if await tx.fetch_row(QUERIES["working_end"], tx.scope.tenant_id, plan_id, key, now) is None:
+        return False
+    await tx.execute(QUERIES["working_redact"], plan_id, key)
+    return True
+
+
+async def _check_app(tx: Tx, plan_id: str) -> None:
+    """Raise ValidationFailedError where the state that an app shares would be too large for every transcript of it."""
+    if not plan_id.startswith(OF_AN_APP):
+        return
+    row = await tx.fetch_row(QUERIES["working_bytes"], tx.scope.tenant_id, plan_id)
+    if row is not None and row["bytes"] > MAX_APP_BYTES:
+        raise ValidationFailedError(
+            f"shared_state: would be larger than {MAX_APP_BYTES >> 20} MiB in all of the app; set less, or remove keys"
+        )
 
 
 def item_from_row(row: Row) -> WorkingItem:
