@@ -91,7 +91,7 @@ def _is_export(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return re.match(rb'\{"type": "[a-z_]+", "row": \{', file.read(200)) is not None
+        return re.match(rb"\s*\{\s*\"type\":\s*\"[a-z_]+\",\s*\"row\":\s*\{", file.read(200)) is not None
 
 
 def export(

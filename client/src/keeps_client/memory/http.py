@@ -38,7 +38,7 @@ class HttpAdmin(Admin):
         answer = await self._transport.send(call("GET", "admin", "export", query={"user_id": user_id}))
         if answer.status >= 400:
             raise error_of(answer)
-        return answer.body.decode().splitlines()
+        return [line for line in answer.body.decode().split("\n") if line]
 
     async def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> ImportSummary:
         """Store exported lines with their ids, in pieces that a body may have. What is there already stays as it is.
