@@ -18,6 +18,7 @@ from keeps_client.checked import validated
 from keeps_client.errors import ForbiddenError, NotFoundError
 from keeps_client.models import Entity, Entry, Memory, NewEntity, NewMemory, ProviderCapabilities, RecallRequest
 from keeps_client.models.common import MAX_LIMIT, NAME_PATTERN
+from keeps_client.models.names import is_namespace
 from keeps_client.validation import named
 
 NAMESPACE = "memory"
@@ -27,13 +28,7 @@ NAMESPACE = "memory"
 def split_key(key: str) -> tuple[str, str]:
     """A provider's key as namespace and key: `notes/2026/plan` is `plan` in `notes/2026`. One to one."""
     namespace, slash, rest = key.rpartition("/")
-    if (
-        not slash
-        or not rest
-        or namespace == NAMESPACE
-        or len(namespace) > 100
-        or not re.fullmatch(NAME_PATTERN, namespace)
-    ):
+    if not slash or not rest or namespace == NAMESPACE or not is_namespace(namespace):
         return NAMESPACE, key
     return namespace, rest.replace("%2F", "/").replace("%25", "%") if "%2F" in rest else rest
 
