@@ -20,7 +20,7 @@ _WORLDWIDE_ID_CHARACTERS = 16
 _MILLISECONDS_FROM, _MICROSECONDS_FROM, _NANOSECONDS_FROM = 1e11, 1e14, 1e17
 _YEARS = range(2, 9_999)
 _DATE_IN_DIGITS = re.compile(r"(?:19|20)\d{6}")
-_ZONE_NAME = re.compile(r"\s*(?:UTC|GMT|Z)\s*$", re.IGNORECASE)
+_ZONE_NAMES = ("UTC", "GMT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,8 @@ def _written(text: str) -> datetime:
         with suppress(ValueError):
             return _since_1970(float(text))
     try:
-        return datetime.fromisoformat(_ZONE_NAME.sub("+00:00", text).replace("/", "-"))
+        moment = text[:-3].rstrip() + "Z" if text.upper().endswith(_ZONE_NAMES) else text
+        return datetime.fromisoformat(moment.replace("/", "-"))
     except ValueError:
         pass
     try:
