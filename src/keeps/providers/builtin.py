@@ -23,6 +23,7 @@ from keeps_client.validation import named
 
 NAMESPACE = "memory"
 """Of keys that name none."""
+_ESCAPED_SLASH = re.compile(r"%(?:25)*2F")
 
 
 def split_key(key: str) -> tuple[str, str]:
@@ -30,7 +31,7 @@ def split_key(key: str) -> tuple[str, str]:
     namespace, slash, rest = key.rpartition("/")
     if not slash or not rest or namespace == NAMESPACE or not is_namespace(namespace):
         return NAMESPACE, key
-    return namespace, rest.replace("%2F", "/").replace("%25", "%") if "%2F" in rest else rest
+    return namespace, rest.replace("%2F", "/").replace("%25", "%") if _ESCAPED_SLASH.search(rest) else rest
 
 
 def joined_key(memory: Memory) -> str:
@@ -40,7 +41,8 @@ def joined_key(memory: Memory) -> str:
     if memory.namespace == NAMESPACE:
         return memory.key
     # A slash inside the key itself is written as in a URL, or the key would seem to be of another namespace.
-    rest = memory.key.replace("%", "%25").replace("/", "%2F") if "/" in memory.key else memory.key
+    escapes = "/" in memory.key or _ESCAPED_SLASH.search(memory.key)
+    rest = memory.key.replace("%", "%25").replace("/", "%2F") if escapes else memory.key
     return f"{memory.namespace}/{rest}"
 
 
