@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.expressions.core import Expression
 from sqlglot.dialects.dialect import Dialect as SqlglotDialect
 from sqlglot.dialects.mysql import MySQL
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.dialects.sqlite import SQLite
+from sqlglot.expressions.core import Expression
 from sqlglot.generator import Generator
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import TokenType

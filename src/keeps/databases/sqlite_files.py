@@ -29,8 +29,8 @@ def mode_of(path: str) -> str:
         return _READ_ONLY
     if log:
         raise RefusedError(
-            "a program that wrote to the file has ended early, and its last changes are in the -wal file alone; open the"
-            " file once with that program, or with the program sqlite3"
+            "a program that wrote to the file has ended early, and its last changes are in the -wal file alone; open"
+            " the file once with that program, or with the program sqlite3"
         )
     with Path(path).open("rb") as file:
         return _ALONE if file.read(20)[_VERSIONS] == _WAL else _READ_ONLY
