@@ -35,7 +35,6 @@ EMOJI = f"[{_FLAG_LETTERS}]{{2}}|[{_PICTURES}]"
 """A pattern of one emoji, or of one of its parts where several are joined; without the tone of its skin."""
 _BLANKS = re.compile(r"[^\S\n]+")
 _JOINS = re.compile(f"[\u200d\ufe0e\ufe0f\u20e3{SKIN_TONES}\U000e0020-\U000e007f]")
-_FLAGS_AT_THE_END = re.compile(f"[{_FLAG_LETTERS}]+$")
 _LONGEST_CLUSTER = 32
 
 
@@ -79,7 +78,11 @@ def _goes_on(text: str, at: int) -> bool:
     after, before = text[at], text[at - 1]
     if before == "\u200d" or unicodedata.category(after)[0] == "M" or _JOINS.match(after):
         return True
-    if "\U0001f1e6" <= after <= "\U0001f1ff":
-        flags = _FLAGS_AT_THE_END.search(text, max(0, at - 2 * _LONGEST_CLUSTER), at)
-        return flags is not None and len(flags.group()) % 2 == 1
-    return False
+    if not _is_flag_letter(after):
+        return False
+    others = (number for number, each in enumerate(reversed(text[:at])) if not _is_flag_letter(each))
+    return next(others, at) % 2 == 1
+
+
+def _is_flag_letter(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
