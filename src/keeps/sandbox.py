@@ -11,7 +11,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -68,14 +68,14 @@ def open_descriptors() -> Path:
 
 
 def confine(
-    *, port: int | None = None, user: bool = False, file: str | None = None, seconds: int = CPU_SECONDS
+    *, port: int | None = None, user: bool = False, files: Sequence[str] = (), seconds: int = CPU_SECONDS
 ) -> Walls:
     """Give up everything but memory and what is open: environment, files, other programs, and time.
 
     Args:
         port: the TCP port that may be connected to. Without it there is no network.
         user: the process stays who it is; otherwise root becomes nobody.
-        file: the one file that may be read.
+        files: the only files that may be read. Links are not followed but for the first.
         seconds: processor time.
 
     Raises:
@@ -100,8 +100,8 @@ def confine(
     libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
     _limit(seconds)
-    landlock = _close_files(libc, file, port)
-    filtered = seccomp.install(libc, network=port is not None, files=file is not None)
+    landlock = _close_files(libc, files, port)
+    filtered = seccomp.install(libc, network=port is not None, files=bool(files))
     if port is None and not (namespaces or filtered):
         raise SandboxError(
             "this machine lets the process that reads it keep the network; allow seccomp or unshare (keeps doctor)"
@@ -134,8 +134,8 @@ class _PortRule(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
 
 
-def _close_files(libc: ctypes.CDLL, file: str | None, port: int | None) -> int:
-    """Refuse by Landlock to open files, to connect, and to reach other processes, but for `file` and `port`.
+def _close_files(libc: ctypes.CDLL, files: Sequence[str], port: int | None) -> int:
+    """Refuse by Landlock to open files, to connect, and to reach other processes, but for `files` and `port`.
 
     Returns:
         The version of Landlock, 0 where the kernel has none (before 5.13). Network rules need version 4 (Linux 6.7).
@@ -149,8 +149,8 @@ def _close_files(libc: ctypes.CDLL, file: str | None, port: int | None) -> int:
     descriptor = libc.syscall(_LANDLOCK_CREATE, ctypes.byref(ruleset), size, 0)
     if descriptor < 0:
         return 0
-    if file is not None:
-        opened = os.open(file, os.O_PATH | os.O_CLOEXEC)
+    for number, file in enumerate(files):
+        opened = os.open(file, os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if number else 0))
         beneath = _FileRule(_READ_FILE, opened)
         libc.syscall(_LANDLOCK_ADD, descriptor, _PATH_BENEATH, ctypes.byref(beneath), 0)
         os.close(opened)

@@ -103,11 +103,14 @@ def test_every_command_can_talk_to_a_server(cli: Cli, served: Served, tmp_path: 
         == "updated"
     )
     assert "memory.written" in cli("history", receipt["memory_id"], *there).stdout
+    cli("remember", "One line\u2028and\u0085another.", *there)
     file = tmp_path / "export.jsonl"
-    cli("export", str(file), *there)
+    counted = cli("export", str(file), *there).stderr
+    lines = file.read_text().count("\n")
+    assert f"{lines} lines" in counted
     assert "February" in file.read_text()
     other = ("--url", served.url, "--tenant", "by-url-2", "--user", "alice")
-    assert cli.json("import", "--format", "keeps", str(file), *other)["stored"] == len(file.read_text().splitlines())
+    assert cli.json("import", "--format", "keeps", str(file), *other)["stored"] == lines
     chat = tmp_path / "chat.jsonl"
     chat.write_text('{"messages": [{"role": "user", "content": "I moved to Lisbon."}]}\n')
     assert cli.json("import", str(chat), *there)["statuses"] == {"created": 1}

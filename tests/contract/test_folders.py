@@ -102,7 +102,7 @@ async def test_open_knowledge_format(memory: Any, tenant: str, folder: Path) -> 
     first = await synced(memory, folder, name="kb")
     orders = await memory.get_document(first["tables/orders.md"].document_id)
     assert orders.metadata == {"type": "BigQuery Table", "owner": "Bo"}
-    assert orders.tags == ("big-data", "sales")
+    assert orders.tags == ("big data", "sales")
     (edge,) = await memory.get_relations(orders.document_id, direction="outgoing")
     assert edge.relation_type == "links_to"
     customers = await memory.get_entity(edge.target_id)

@@ -121,7 +121,7 @@ FINE: dict[str, str] = {
     "SELECT o.id, g.n FROM orders o, generate_series(1, 3) AS g(n)": "postgresql",
     "SELECT name FROM users WHERE name ILIKE 'a%' AND city ~ 'L'": "postgresql",
     "SELECT strftime('%Y', placed_at), total(total) FROM orders GROUP BY 1": "sqlite",
-    'SELECT name FROM users WHERE city = "Leeds"': "sqlite",
+    "SELECT name FROM users WHERE city = 'Leeds'": "sqlite",
     "SELECT DATE_FORMAT(placed_at, '%Y-%m') AS m, GROUP_CONCAT(note SEPARATOR ';') FROM orders GROUP BY m": "mysql",
     "SELECT name FROM users WHERE name REGEXP '^A' AND YEAR(NOW()) > 2000": "mysql",
 }

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from keeps.engine import LocalMemory
-from keeps.importing.formats import MAX_SECTION_CHARACTERS, guess, read
+from keeps.importing.formats import guess, read
+from keeps.importing.records import MAX_SECTION_CHARACTERS
 from keeps.importing.service import run_import
 from keeps_client.errors import ValidationFailedError
 
@@ -79,10 +80,9 @@ def test_each_bad_line_is_named_with_its_reason(tmp_path: Path) -> None:
         "[" * 100_000,
     ]
     records = list(read(write(tmp_path, "c.jsonl", "\n".join(lines)), "chat"))
-    assert [record.memory["content"] for record in records if record.memory] == ["good"]
-    assert sorted(record.place for record in records if record.problem) == [
-        f"c.jsonl:{n}" for n in (1, 2, 3, 4, 6, 7, 8, 9)
-    ]
+    assert [record.place for record in records if record.problem] == [f"c.jsonl:{n}" for n in (1, 2, 4, 7, 9)]
+    assert [record.place for record in records if record.note] == [f"c.jsonl:{n}" for n in (3, 6, 8)]
+    assert [record.place for record in records if record.memory] == [f"c.jsonl:{n}" for n in (3, 5, 6, 8)]
 
 
 def test_locomo_turns_carry_speaker_session_and_time(tmp_path: Path) -> None:
@@ -135,6 +135,49 @@ def test_what_is_no_such_format_is_refused(tmp_path: Path, name: str, text: str,
         list(read(write(tmp_path, name, text), form))
     with pytest.raises(ValidationFailedError, match="no such file"):
         list(read(tmp_path / "absent", "auto"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        ("notes.md", "# A\nsaid {}", "auto"),
+        ("notes.txt", "said {}", "auto"),
+        ("chat.json", '[{{"role": "user", "content": "said {}"}}]', "auto"),
+        ("chat.jsonl", '{{"messages": [{{"role": "user", "content": "said {}"}}]}}', "auto"),
+        ("chat.jsonl", '{{"id": "1", "messages": [{{"role": "user", "content": "said {}"}}]}}', "auto"),
+        (
+            "l.json",
+            '[{{"conversation": {{"session_1": [{{"speaker": "Ann", "text": "said {}"}}]}}}}]',
+            "locomo",
+        ),
+        (f"{'long ' * 45}.md", "said {}", "auto"),
+    ],
+)
+async def test_equal_names_in_two_folders_are_two_files(
+    memory: LocalMemory, tmp_path: Path, name: str, text: str, form: Any
+) -> None:
+    for folder in ("a", "b"):
+        path = write(tmp_path, f"{folder}/{name}", text.format(folder))
+        assert (await run_import(memory, read(path, form))).statuses == {"created": 1}
+        assert (await run_import(memory, read(path, form))).statuses == {"unchanged": 1}
+    held = (await memory.list()).items
+    assert sorted(each.content[-6:] for each in held) == ["said a", "said b"]
+    assert len({each.key for each in held}) == 2
+    assert len({each.session_id for each in held if each.session_id}) in (0, 2)
+
+
+def test_a_file_in_a_folder_has_the_key_that_it_has_alone(tmp_path: Path) -> None:
+    path = write(tmp_path, "notes/sub/a.md", "# A\none\n")
+    (alone,), (inside,) = read(path, "auto"), read(tmp_path / "notes", "auto")
+    assert alone.memory["key"] == inside.memory["key"]
+
+
+def test_a_bad_file_leaves_the_others_of_its_folder(tmp_path: Path) -> None:
+    write(tmp_path, "chats/a.json", "{")
+    write(tmp_path, "chats/b.json", json.dumps(CHAT))
+    bad, *good = read(tmp_path / "chats", "auto")
+    assert bad.place == "a.json"
+    assert [record.problem for record in good] == [None, None]
 
 
 async def test_importing_twice_stores_nothing_twice_and_a_change_updates(memory: LocalMemory, tmp_path: Path) -> None:

@@ -66,3 +66,85 @@ def test_other_markdown_is_no_memory(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("# Title\n\nText.\n")
     assert not is_markdown_memory(tmp_path)
     assert [record.memory["content"] for record in read(tmp_path, "markdown")]
+
+
+ODD = [
+    "plain",
+    "# one\n## two\n### three\n\\## four",
+    "```\n## in a fence\n```",
+    "```json\n{}\n```",
+    "~~~\n# x\n~~~",
+    "---\nkeeps: 1\n---",
+    "- a\n\n\n- b",
+    "    indented\n\ttab",
+    "  two before, two after  ",
+    "\nline before and after\n",
+    "a\u2028b\u2029c\u0085d\x0be\x0cf",
+    "x\r\ny\rz",
+    "e\u0301 é ﬁ Ａ 日本 👨‍👩‍👧‍👦",
+    "&lt; <b> [x](y) `z` *w* %25 %2F",
+    "{}",
+    "null",
+    '"quoted"',
+    "12",
+]
+KEYS = [
+    "k",
+    "a b",
+    "a/b",
+    "日本",
+    "%2F",
+    "x: y",
+    "## h",
+    "k\u0301",
+    "'q'",
+    '"q"',
+    "{}",
+    "- a",
+    "null",
+    "12",
+    "tr ",
+    "é#1",
+]
+
+
+async def test_odd_texts_and_keys_survive_a_folder(
+    memory: LocalMemory, keeps: Keeps, tenant: str, tmp_path: Path
+) -> None:
+    await memory.remember_many(
+        [
+            {"content": text, "namespace": "odd", "key": f"{KEYS[at % len(KEYS)]}{at}", "tags": ["a, b", f"日本 {at}"]}
+            for at, text in enumerate(ODD)
+        ]
+        + [{"content": f"{text} {at}", "metadata": {text: [text]}} for at, text in enumerate(ODD)]
+    )
+    held = (await memory.list(limit=200)).items
+    write_folder(tmp_path / "out", held)
+    other = keeps.memory(Scope(tenant, "bob"))
+    summary = await run_import(other, read_folder(tmp_path / "out"))
+    assert summary.rejected == []
+    kept = LEFT_OUT | {"valid_from"}
+    taken = (await other.list(limit=200)).items
+    expected = {str(each.model_dump(exclude=kept)) for each in held}
+    assert {str(each.model_dump(exclude=kept)) for each in taken} ^ expected == set()
+
+
+async def test_edits_by_hand_come_in_and_the_rest_stays(
+    memory: LocalMemory, keeps: Keeps, tenant: str, tmp_path: Path
+) -> None:
+    for key in ("home", "dog", "car"):
+        await memory.remember(f"About the {key}.\n\nMore of it.", namespace="memory", key=key, tags=["x y"])
+    write_folder(tmp_path / "out", (await memory.list(limit=200)).items)
+    file = tmp_path / "out" / "fact.md"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(
+        text.replace("About the dog.", "Rex, 7 years old.") + "\n## tea\n\nGreen, at four.\n", encoding="utf-8"
+    )
+    assert dict((await run_import(memory, read_folder(tmp_path / "out"))).statuses) == {
+        "unchanged": 2,
+        "updated": 1,
+        "created": 1,
+    }
+    assert (await memory.find("memory", "dog")).content == "Rex, 7 years old.\n\nMore of it."
+    assert (await memory.find("memory", "dog")).tags == ("x y",)
+    assert (await memory.find("memory", "tea")).content == "Green, at four."

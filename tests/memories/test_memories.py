@@ -283,7 +283,7 @@ async def test_history_tells_every_step(memory: LocalMemory) -> None:
         ({"content": "x", "kind": "working"}, "kind"),
         ({"content": "x", "importance": 1.1}, "importance"),
         ({"content": "x", "importance": float("nan")}, "importance"),
-        ({"content": "x", "tags": ["a b"]}, "tags"),
+        ({"content": "x", "tags": ["a\nb"]}, "tags"),
         ({"content": "x", "tags": "ab"}, "tags"),
         ({"content": "x", "tags": ["t"] * 51}, "tags"),
         ({"content": "x", "namespace": "a b", "key": "k"}, "namespace"),

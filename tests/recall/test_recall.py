@@ -303,7 +303,7 @@ async def test_a_question_can_be_narrowed(
         {"kinds": "semantic"},
         {"scope": "everything"},
         {"providers": ["mem9"]},
-        {"tags": ["a b"]},
+        {"tags": ["a\nb"]},
         {"min_importance": 2},
     ],
 )

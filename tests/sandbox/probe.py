@@ -15,7 +15,7 @@ import signal
 import socket
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -94,12 +94,13 @@ def _kind(descriptor: int) -> str:
     return ""
 
 
-def confine(*, file: str | None = None, **options: Any) -> sandbox.Walls:
+def confine(*, files: Sequence[str] = (), **options: Any) -> sandbox.Walls:
     """Confine as usual, then end the job with a refusal that holds the report."""
     host = os.getppid()
     service = int(Path(f"/proc/{host}/stat").read_text().rpartition(")")[2].split()[1])
     before = os.readlink("/proc/self/ns/net")
-    walls = _confine(file=file, **options)
+    walls = _confine(files=files, **options)
+    file = files[0] if files else None
     if file is not None and file.endswith(UNPROBED):
         return walls
     raise sandbox.SandboxError(json.dumps(_report(host, service, file, before)))

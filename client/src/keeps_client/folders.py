@@ -8,6 +8,7 @@ import os
 import posixpath
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from urllib.parse import unquote
 
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 from keeps_client.models.documents import SUFFIXES
+from keeps_client.models.names import tag_of
 
 _SUFFIXES = {suffix for each in SUFFIXES.values() for suffix in each}
 _RESERVED = ("index.md", "log.md")
@@ -96,12 +98,21 @@ def concept_of(file: Path, path: str) -> Concept | None:
     body += text[4 + _MOST_FRONT :]
     targets = (_target(link, path) for link in _LINK.findall(body))
     links = tuple(dict.fromkeys(each for each in targets if each and each != path))
-    return Concept(said, tuple(dict.fromkeys(name_of(str(each)) for each in tags if str(each).strip())), links)
+    return Concept(said, _tags(tags), links)
 
 
 def name_of(said: str) -> str:
-    """As tags and types of entities are written: `BigQuery Table` is `BigQuery-Table`."""
+    """As types of entities are written: `BigQuery Table` is `BigQuery-Table`."""
     return "-".join(re.findall(r"[A-Za-z0-9_.:/-]+", said))[:100] or "document"
+
+
+def _tags(said: list[object]) -> tuple[str, ...]:
+    """Return the tags of a front matter that can be stored."""
+    tags: dict[str, None] = {}
+    for each in said:
+        with suppress(ValueError):
+            tags[tag_of(str(each).removeprefix("#"))] = None
+    return tuple(tags)
 
 
 def _target(link: str, path: str) -> str | None:

@@ -18,6 +18,7 @@ from keeps.ai.lanes import MOST_READ, Answer, Lane, Runtime
 from keeps.ai.models import Model, fetch_model, read_model
 from keeps.ai.token_vectors import pack_tokens
 from keeps.db.session import forbid_inside_transaction
+from keeps.text.forms import plain_width
 
 MINILM, MINILM_DIMENSIONS = "all-MiniLM-L6-v2", 384
 MAX_WINDOWS = 6
@@ -41,13 +42,13 @@ class LocalEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         forbid_inside_transaction("the embedding model")
-        answers = await self._stored.run(texts)
+        answers = await self._stored.run([plain_width(text) for text in texts])
         return [Embedding(each.sentence, None if each.tokens is None else pack_tokens(each.tokens)) for each in answers]
 
     async def embed_query(self, text: str) -> QueryEmbedding:
         """Of a question that is longer than a window, the first window is read."""
         forbid_inside_transaction("the embedding model")
-        (answer,) = await self._questions.run([text])
+        (answer,) = await self._questions.run([plain_width(text)])
         return QueryEmbedding(answer.sentence, answer.tokens, tuple(answer.words), answer.reads)
 
     async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
@@ -56,7 +57,7 @@ class LocalEmbedder:
         loaded = self._questions.runtime
         if loaded is None:
             return [[] for _ in texts]
-        return await asyncio.to_thread(loaded.spans, list(texts), MAX_WINDOWS)
+        return await asyncio.to_thread(loaded.spans, [plain_width(text) for text in texts], MAX_WINDOWS)
 
     async def close(self) -> None:
         await asyncio.gather(self._questions.close(), self._stored.close())

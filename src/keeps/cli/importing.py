@@ -68,7 +68,8 @@ def import_files(
         if dry_run:
             good = sum(record.memory is not None for record in records)
             wrong = [(each.place, each.problem or "cannot be stored") for each in records if each.memory is None]
-            _print(Summary(Counter({"would be stored": good} if good else {}), wrong), as_json=as_json)
+            notes = [(each.place, each.note) for each in records if each.note is not None]
+            _print(Summary(Counter({"would be stored": good} if good else {}), wrong, notes), as_json=as_json)
             return 1 if wrong and not good else 0
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         async with target.memory() as memory:
@@ -91,7 +92,7 @@ def _is_export(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return re.match(rb'\{"type": "[a-z_]+", "row": \{', file.read(200)) is not None
+        return re.match(rb"\s*\{\s*\"type\":\s*\"[a-z_]+\",\s*\"row\":\s*\{", file.read(200)) is not None
 
 
 def export(
@@ -194,6 +195,7 @@ def _print(summary: Summary, *, as_json: bool) -> None:
             {
                 "statuses": summary.statuses,
                 "rejected": [{"place": place, "problem": problem} for place, problem in summary.rejected],
+                "notes": [{"place": place, "note": note} for place, note in summary.notes],
             }
         )
         return
@@ -201,7 +203,8 @@ def _print(summary: Summary, *, as_json: bool) -> None:
         " · ".join(f"{count:,} {status}" for status, count in summary.statuses.most_common()) or "nothing to store"
     )
     out.print(f"[bold]{counted}[/]" + (f" · [red]{len(summary.rejected):,} rejected[/]" if summary.rejected else ""))
-    for place, problem in summary.rejected[:SHOWN_REJECTIONS]:
-        err.print(f"  {place}: {problem}", markup=False, highlight=False)
-    if len(summary.rejected) > SHOWN_REJECTIONS:
-        err.print(f"  and {len(summary.rejected) - SHOWN_REJECTIONS:,} more; --json lists them all")
+    for lines in (summary.rejected, summary.notes):
+        for place, text in lines[:SHOWN_REJECTIONS]:
+            err.print(f"  {place}: {text}", markup=False, highlight=False)
+        if len(lines) > SHOWN_REJECTIONS:
+            err.print(f"  and {len(lines) - SHOWN_REJECTIONS:,} more; --json lists them all")

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.mysql import MySQL
-from sqlglot.dialects.postgres import Postgres
-from sqlglot.dialects.sqlite import SQLite
 from sqlglot.errors import SqlglotError
-from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
+from keeps.databases.dialects import DIALECTS, unbracketed
+from keeps.databases.growth import check_growth
+from keeps.databases.literals import plain_literals
 from keeps.databases.names import Resolver
 from keeps.databases.rules import MOST_ROWS, Dialect, Passed, RefusedSQLError, Table
 from keeps.databases.words import TYPES, unknown_word
@@ -26,22 +25,6 @@ from keeps.databases.words import TYPES, unknown_word
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings quote what was asked
 MOST_CHARACTERS, MOST_WRITTEN = 20_000, 100_000
 
-
-def _regexp(writer: Generator, node: exp.RegexpLike) -> str:
-    return writer.binary(node, "REGEXP")
-
-
-class _MySQL(MySQL):
-    """As MariaDB reads it, too: it has REGEXP, and no function of that name."""
-
-    class Generator(MySQL.Generator):
-        TRANSFORMS = {  # noqa: RUF012  as its base has it
-            **MySQL.Generator.TRANSFORMS,
-            exp.RegexpLike: _regexp,
-        }
-
-
-_DIALECTS = {"postgresql": Postgres, "sqlite": SQLite, "mysql": _MySQL}
 
 # What a tree may be made of. Of a kind that stands with arguments, only these may be said.
 _STRUCTURE: dict[str, frozenset[str]] = {
@@ -71,7 +54,10 @@ _STRUCTURE: dict[str, frozenset[str]] = {
         "Limit": "expression",
         "Fetch": "direction count limit_options",
         "Cast": "this to",
-        "DataType": "this expressions nested",
+        "DataType": "this expressions nested kind",
+        "Arrow": "this expression sign",
+        "Kwarg": "this expression",
+        "Slice": "this expression",
         "In": "this expressions query",
     }.items()
 }
@@ -82,11 +68,15 @@ _EXPRESSIONS = frozenset(
     And Or Not Xor EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ Is Like ILike SimilarTo Glob RegexpLike RegexpILike
     Between Exists Any All Add Sub Mul Div IntDiv Mod Neg BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift
     BitwiseRightShift DPipe Collate Case If AtTimeZone ArrayContainsAll ArrayContainedBy ArrayOverlaps MatchAgainst
-    JSONPath JSONPathRoot JSONPathKey JSONPathSubscript JSONBContains JSONBExtract JSONBExtractScalar JSONExtract
-    JSONExtractScalar JSONKeyValue JSONObject JSONArray
+    JSONBContains Overlaps
     CurrentDate CurrentTime CurrentTimestamp Localtime Localtimestamp RegexpExtractAll
     """.split()
 )
+
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_PREDICATES = (*_COMPARISONS, exp.Is, exp.Like, exp.RegexpLike, exp.In, exp.Between)
+"""MySQL reads all of them from left to right, sqlglot some before others. What NOT belongs to differs, too."""
 
 
 def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = MOST_ROWS) -> Passed:
@@ -104,6 +94,7 @@ def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = M
             raise RefusedSQLError("statement", "only a SELECT may be asked")
         _check(tree, dialect)
         _check_recursion(tree)
+        check_growth(tree, dialect)
         resolver = Resolver(tables, dialect)
         resolver.query(tree, None, {})
         _limit(tree, rows)
@@ -120,9 +111,12 @@ def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = M
 
 
 def _parsed(sql: str, dialect: Dialect) -> exp.Expr:
-    chosen = _DIALECTS[dialect]()
+    chosen = DIALECTS[dialect]()
     try:
         tokens = chosen.tokenize(sql)
+        plain = plain_literals(sql, tokens, dialect)
+        if plain != sql:
+            sql, tokens = plain, chosen.tokenize(plain)
         if any(each.token_type is TokenType.TABLE for each in tokens):
             raise RefusedSQLError("statement", "only a SELECT may be asked; TABLE is none")
         found = chosen.parser(error_level=sqlglot.ErrorLevel.RAISE).parse(tokens, sql)
@@ -139,7 +133,7 @@ def _parsed(sql: str, dialect: Dialect) -> exp.Expr:
 
 
 def _written(tree: exp.Expr, dialect: Dialect) -> str:
-    chosen = _DIALECTS[dialect]
+    chosen = DIALECTS[dialect]
     return tree.sql(dialect=chosen, identify=True, comments=False, unsupported_level=sqlglot.ErrorLevel.IGNORE)
 
 
@@ -153,8 +147,13 @@ def _check(tree: exp.Expr, dialect: Dialect) -> None:
                 raise RefusedSQLError("clause", f"{name.upper()} with {', '.join(sorted(extra))} is not allowed")
         elif name not in _EXPRESSIONS and not isinstance(node, exp.Func):
             raise RefusedSQLError("clause", f"{name} is not allowed")
+        if isinstance(node, _COMPARISONS) and (
+            isinstance(unbracketed(node.this), exp.Not)
+            or (dialect == "mysql" and isinstance(unbracketed(node.expression), _PREDICATES))
+        ):
+            raise RefusedSQLError("ambiguous", "a comparison is compared; put brackets around what belongs together")
         if isinstance(node, exp.DataType) and str(getattr(node.this, "value", node.this)) not in TYPES[dialect]:
-            raise RefusedSQLError("type", f"{node.sql(dialect=_DIALECTS[dialect])} is no type to cast to")
+            raise RefusedSQLError("type", f"{node.sql(dialect=DIALECTS[dialect])} is no type to cast to")
         if isinstance(node, exp.Anonymous) and not isinstance(node.this, str):
             raise RefusedSQLError("function", "a function's name is written without quotes")
 

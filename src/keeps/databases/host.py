@@ -12,7 +12,7 @@ import json
 import socket
 import sqlite3
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from time import monotonic
@@ -39,8 +39,9 @@ from keeps.databases.rules import (
     RefusedSQLError,
     Table,
 )
+from keeps.databases.sqlite_files import check_unchanged, files_of, mode_of
 from keeps.databases.values import Gathered, Row
-from keeps.databases.words import FUNCTIONS
+from keeps.databases.words import SQLITE_FUNCTIONS
 
 BATCH, _NO_TLS = 100, 2_026
 
@@ -80,7 +81,7 @@ def ask(job: dict[str, Any], files: list[int], out: TextIO) -> None:
         context = _context("prefer" if job["tls"] == "require" else job["tls"])
         is_file = job["dialect"] == "sqlite"
         if is_file:
-            sandbox.confine(user=True, file=job["address"])
+            sandbox.confine(user=True, files=files_of(job["address"]))
         else:
             sandbox.confine(port=job["port"])
         socket.getaddrinfo = _checked(job["address"])
@@ -273,27 +274,35 @@ def _fetched(cursor: Any) -> Iterator[Row]:
         yield from rows
 
 
-def _sqlite(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any]:
-    del context
-    allowed = {each.lower() for each in job.get("tables") or ()}
-    describing = job["does"] == "describe"
+def authorize_describing(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_DENY if action in _SQLITE_WRITES else sqlite3.SQLITE_OK
 
-    def authorised(action: int, first: str | None, second: str | None, database: str | None, _: object) -> int:
-        if describing:
-            return sqlite3.SQLITE_DENY if action in _SQLITE_WRITES else sqlite3.SQLITE_OK
-        fine = action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE) or (
-            action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in FUNCTIONS["sqlite"]
-        )
+
+def authorizer_of(tables: Sequence[str]) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
+    """Return what SQLite asks before a statement may run: only these tables are read, only listed functions called."""
+    readable = {*(each.lower() for each in tables), "json_each", "json_tree", ""}
+
+    def authorize(action: int, first: str | None, second: str | None, database: str | None, _: str | None) -> int:
+        fine = action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE)
+        if action == sqlite3.SQLITE_FUNCTION:
+            fine = (second or "").lower() in SQLITE_FUNCTIONS
         if action == sqlite3.SQLITE_READ:
             # What counts the rows of a common table reads no column, of no database.
-            counted = second == "" and database is None
-            fine = (
-                counted or (first or "").lower() in allowed or (first or "").lower() in ("json_each", "json_tree", "")
-            )
+            fine = (second == "" and database is None) or (first or "").lower() in readable
         return sqlite3.SQLITE_OK if fine else sqlite3.SQLITE_DENY
 
+    return authorize
+
+
+def _sqlite(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, Any]:
+    del context
+    path: str = job["address"]
+    mode = mode_of(path)
+    describing = job["does"] == "describe"
+    authorizer = authorize_describing if describing else authorizer_of(job.get("tables") or ())
+
     def connect() -> sqlite3.Connection:
-        connection = sqlite3.connect(f"file:{quote(job['address'])}?mode=ro&immutable=1", uri=True)
+        connection = sqlite3.connect(f"file:{quote(path)}?{mode}", uri=True, timeout=STATEMENT_SECONDS)
         ends = monotonic() + STATEMENT_SECONDS
         connection.set_progress_handler(lambda: int(monotonic() > ends), 10_000)
         connection.execute("PRAGMA query_only = 1")
@@ -302,14 +311,16 @@ def _sqlite(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, An
         connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")  # made now: later nothing may be
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        connection.set_authorizer(authorised)
+        connection.set_authorizer(authorizer)
         connection.text_factory = _text
         return connection
 
     if describing:
         engine = sqlalchemy.create_engine("sqlite://", creator=connect, poolclass=NullPool)
         with engine.connect() as held:
-            return described(held, job, lambda _: [])
+            found = described(held, job, lambda _: [])
+        check_unchanged(path, mode)
+        return found
     connection = connect()
     try:
         cursor = connection.execute(job["sql"])
@@ -318,6 +329,7 @@ def _sqlite(job: dict[str, Any], context: ssl.SSLContext | None) -> dict[str, An
         for row in cursor:
             if not gathered.add(row):
                 break
+        check_unchanged(path, mode)
         return gathered.told(names)
     except sqlite3.OperationalError as error:
         if str(error) == "interrupted":

@@ -130,6 +130,10 @@ class Resolver:
             self._table(node, scope, ctes)
         elif isinstance(node, exp.Table | exp.Unnest):
             self._function(node, scope, ctes)
+        elif isinstance(node, exp.Lateral) and isinstance(inner, exp.Func):  # of a function it says nothing more
+            table = exp.Table(this=inner, alias=node.args.get("alias"), ordinality=node.args.get("ordinality"))
+            node.replace(table)
+            self._function(table, scope, ctes)
         elif isinstance(node, exp.Lateral):
             if not isinstance(inner, exp.Subquery):
                 raise RefusedSQLError("source", "LATERAL takes a subquery")
@@ -182,7 +186,8 @@ class Resolver:
             written.append("joins", join)
         node.set("joins", None)
         node.replace(written)
-        scope.sources.append(Source(str(named.this), columns, None if spelled else table.schema))
+        schema = "main" if self.dialect == "sqlite" else table.schema
+        scope.sources.append(Source(str(named.this), columns, None if spelled else schema))
         for join in written.args.get("joins") or ():
             self._join(join, scope, ctes)
 
@@ -259,6 +264,10 @@ class Resolver:
                 waiting.append(node.this)
             elif _function_name(node) == "generate_series":
                 raise RefusedSQLError("function", "generate_series may stand in FROM alone")
+            elif isinstance(node, exp.Kwarg) and isinstance(node.this, exp.Var):
+                waiting.append(node.expression)
+            elif isinstance(node, exp.Collate) and isinstance(node.expression, exp.Identifier | exp.Var):
+                waiting.append(node.this)
             elif isinstance(node, exp.Identifier | exp.Dot):
                 raise RefusedSQLError("name", f"{node.sql()!r} is no column that may be asked")
             else:
@@ -288,9 +297,11 @@ class Resolver:
                 node.set("this", exp.to_identifier(found[0], quoted=True))
                 return
             at = at.above
-        if self.dialect == "sqlite" and node.this.args.get("quoted"):  # which reads "Bob" as a string, where no name
-            node.replace(exp.Literal.string(node.name))
-            return
+        if self.dialect == "sqlite" and node.this.args.get("quoted"):  # SQLite itself would take it for a text
+            raise RefusedSQLError(
+                "column",
+                f"no column {node.name!r} that may be asked; a text stands in single quotes: '{node.name[:40]}'",
+            )
         raise self._no_column(node.name)
 
     def _starred(self, node: exp.Expr, scope: Scope) -> list[str] | None:

@@ -30,7 +30,8 @@ KEYWORDS: Mapping[Dialect, frozenset[str]] = {
         """
         ilike similar filter within ordinality array at zone precision timestamptz timetz jsonb uuid groups exclude ties
         symmetric both leading trailing localtime localtimestamp millennium century decade dow isodow doy isoyear epoch
-        microseconds milliseconds timezone placing bytea no others fetch next only
+        microseconds milliseconds timezone placing bytea no others fetch next only overlaps collate
+        years months weeks days hours mins secs
         """.split()
     ),
     "sqlite": _KEYWORDS
@@ -42,7 +43,9 @@ KEYWORDS: Mapping[Dialect, frozenset[str]] = {
     | frozenset(
         """
         div mod xor regexp rlike separator signed unsigned datetime microsecond binary both leading trailing sounds
-        year_month day_hour day_minute day_second hour_minute hour_second minute_second
+        year_month day_hour day_minute day_second hour_minute hour_second minute_second collate character set
+        utf8mb4 utf8mb4_bin utf8mb4_general_ci utf8mb4_unicode_ci utf8mb4_unicode_520_ci utf8mb4_0900_ai_ci
+        utf8mb4_0900_as_cs utf8mb3 utf8 utf8_bin utf8_general_ci latin1 latin1_swedish_ci ascii match against
         """.split()
     ),
 }
@@ -76,6 +79,10 @@ FUNCTIONS: Mapping[Dialect, frozenset[str]] = {
         string_to_array array_append array_prepend array_cat array_remove array_replace
         to_tsvector to_tsquery plainto_tsquery phraseto_tsquery websearch_to_tsquery ts_rank ts_rank_cd
         num_nulls num_nonnulls timestamp timestamptz
+        lpad rpad repeat format random to_hex encode quote_literal quote_ident quote_nullable row row_to_json to_json
+        to_jsonb jsonb_pretty jsonb_strip_nulls json_strip_nulls jsonb_set jsonb_insert jsonb_path_exists
+        jsonb_path_match jsonb_path_query jsonb_path_query_array jsonb_path_query_first jsonb_exists bit_xor
+        array_dims regexp_split_to_table string_to_table overlaps regexp_instr pi sinh cosh tanh
         """.split()
     ),
     "sqlite": frozenset(
@@ -83,6 +90,8 @@ FUNCTIONS: Mapping[Dialect, frozenset[str]] = {
         {_COMMON} group order total group_concat string_agg ifnull iif if instr length octet_length hex typeof unicode
         char quote glob json json_array json_array_length json_extract json_object json_type json_valid json_each
         json_tree json_group_array json_group_object json_quote datetime julianday strftime unixepoch timediff trunc
+        json_set json_insert json_replace json_remove json_patch printf format random numeric text real soundex
+        current_date current_time current_timestamp
         acosh asinh atanh cosh sinh tanh likely unlikely likelihood median percentile percentile_cont percentile_disc
         """.split()
     ),
@@ -99,23 +108,31 @@ FUNCTIONS: Mapping[Dialect, frozenset[str]] = {
         utc_timestamp json_array json_object json_extract json_unquote json_keys json_length json_type json_valid
         json_contains json_contains_path json_search json_value regexp_like regexp_replace regexp_substr regexp_instr
         convert binary regexp rlike any_value cot
+        lpad rpad repeat space rand sha insert quote conv bin oct soundex concat_ws character make_set export_set
+        json_quote json_set json_insert json_replace json_remove json_merge_patch json_merge_preserve json_array_append
+        json_array_insert json_depth json_overlaps json_exists json_query json_pretty dayofmonth to_seconds addtime
+        subtime utc_timestamp uuid_to_bin inet_aton inet_ntoa
         """.split()
     ),
 }
 """Words that may stand before a bracket: functions, and the words of SQL that take one."""
 
+SQLITE_FUNCTIONS = FUNCTIONS["sqlite"] | {"->", "->>"}
+"""What SQLite asks leave to call: its operators for JSON are functions, too."""
+
 TYPES: Mapping[Dialect, frozenset[str]] = {
     "postgresql": frozenset(
         """
         INT BIGINT SMALLINT DECIMAL FLOAT DOUBLE TEXT VARCHAR CHAR BOOLEAN DATE TIME TIMETZ TIMESTAMP TIMESTAMPTZ
-        INTERVAL JSON JSONB UUID ARRAY
+        INTERVAL JSON JSONB UUID ARRAY VARBINARY
         """.split()
     ),
-    "sqlite": frozenset(
-        "INT BIGINT SMALLINT DECIMAL FLOAT DOUBLE TEXT VARCHAR CHAR BOOLEAN DATE JSON VARBINARY".split()
-    ),
+    "sqlite": frozenset("INT BIGINT SMALLINT DECIMAL FLOAT DOUBLE TEXT VARCHAR CHAR BOOLEAN JSON VARBINARY".split()),
     "mysql": frozenset(
-        "INT BIGINT UBIGINT SMALLINT DECIMAL FLOAT DOUBLE TEXT VARCHAR CHAR DATE TIME DATETIME TIMESTAMP JSON".split()
+        """
+        INT BIGINT UBIGINT SMALLINT DECIMAL FLOAT DOUBLE TEXT VARCHAR CHAR DATE TIME DATETIME TIMESTAMP JSON BINARY
+        CHARACTER_SET
+        """.split()
     ),
 }
 """What may be cast to: types of the server itself that hold values, by sqlglot's names."""
@@ -133,6 +150,7 @@ TABLE_FUNCTIONS: Mapping[Dialect, Mapping[str, tuple[str, ...]]] = {
         "jsonb_each": ("key", "value"),
         "jsonb_each_text": ("key", "value"),
         "json_object_keys": (),
+        "jsonb_path_query": (),
         "jsonb_object_keys": (),
         "regexp_split_to_table": (),
         "string_to_table": (),
@@ -154,11 +172,18 @@ _NAMES: Mapping[Dialect, str] = {
     "sqlite": r'"(?:[^"]|"")+"',
     "mysql": r"`(?:[^`]|``)+`",
 }
+_REFUSED: Mapping[Dialect, str] = {"postgresql": "", "sqlite": r"|\#", "mysql": r"|\#"}
+_OPERATORS: Mapping[Dialect, str] = {
+    "postgresql": r"|=>|\?\||\?&|\?|@\?|@@|&&|\#-|\#|:(?=\d)|(?<=\d):",
+    "sqlite": "",
+    "mysql": "",
+}
 _SCANNERS: Mapping[Dialect, re.Pattern[str]] = {
     dialect: re.compile(
-        rf"(?P<space>\s+)|(?P<refused>--|/\*|\#(?!>)|;)|(?P<string>{_STRINGS[dialect]})|(?P<name>{_NAMES[dialect]})"
+        rf"(?P<space>\s+)|(?P<refused>--|/\*|;{_REFUSED[dialect]})|(?P<string>{_STRINGS[dialect]})|(?P<name>{_NAMES[dialect]})"
         r"|(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
-        r"|(?P<operator>->>|->|\#>>|\#>|@>|<@|\|\||<=>|<>|<=|>=|!=|!~\*|!~|~\*|~~|::|<<|>>|[-+*/%=<>(),.\[\]~|&^])",
+        rf"|(?P<operator>->>|->|\#>>|\#>|@>|<@|\|\||<=>|<>|<=|>=|!=|!~\*|!~|~\*|~~|::|<<|>>{_OPERATORS[dialect]}"
+        r"|[-+*/%=<>(),.\[\]~|&^])",
         re.DOTALL,
     )
     for dialect in _STRINGS

@@ -1,1 +1,1 @@
-"""Bringing in what exists: chats, LoCoMo, Markdown, plain text."""
+"""Bringing in what exists: chats of several products, LoCoMo, Markdown, plain text."""

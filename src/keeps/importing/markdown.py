@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from keeps.importing.formats import Record
+from keeps.importing.records import Record
 from keeps.providers.builtin import joined_key, split_key
 from keeps.providers.contract import text_of
 from keeps.providers.markdown.format import Category, Section, category_of, file_of, parse, render

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from keeps.importing.formats import Record
+from keeps.importing.records import Record
 from keeps_client.errors import ValidationFailedError
 
 if TYPE_CHECKING:
@@ -18,10 +18,14 @@ BATCH = 250
 
 @dataclass(slots=True)
 class Summary:
-    """What became of an import: receipts counted by status, and each rejected record with its reason."""
+    """Counts receipts by status, and names each rejected record with its reason.
+
+    `notes`: what of stored records was left out, by place.
+    """
 
     statuses: Counter[str] = field(default_factory=Counter[str])
     rejected: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     @property
     def stored(self) -> int:
@@ -41,6 +45,8 @@ async def run_import(
         if record.memory is None:
             summary.rejected.append((record.place, record.problem or "cannot be stored"))
             continue
+        if record.note is not None:
+            summary.notes.append((record.place, record.note))
         batch.append(record)
         if len(batch) == BATCH:
             await _store(memory, batch, summary)

@@ -27,6 +27,7 @@ except ImportError as error:
 
 from keeps.engine import Keeps
 from keeps.integrations.owners import Owners
+from keeps.text.forms import cut_at
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored
@@ -408,4 +409,4 @@ def _lines_of(text: str, wanted: str) -> list[int]:
 
 
 def _told(text: str) -> str:
-    return text if len(text) <= TOLD_CHARACTERS else text[:TOLD_CHARACTERS] + "…"
+    return text if len(text) <= TOLD_CHARACTERS else cut_at(text, TOLD_CHARACTERS) + "…"

@@ -10,6 +10,7 @@ field or operator is an error that names those there are. Pure.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -142,7 +143,7 @@ class _Compiler:
             if kind != _TEXT:
                 raise ValidationFailedError(f"{operator} does not apply to {name!r}")
             return self.within(column, "isubstring" if operator == "contains" else operator, _text(name, value))
-        read = _READERS[kind]
+        read = _composed if name == "namespace" else _READERS[kind]
         if operator in ("in", "nin"):
             found = f"{column} = ANY ({self.bind([read(name, each) for each in _list(name, value)], kind + '[]')})"
             return found if operator == "in" else f"({found}) IS NOT TRUE"
@@ -157,7 +158,7 @@ class _Compiler:
         return f"{column} {_COMPARISONS[operator]} {bound}{order}"
 
     def tags(self, column: str, operator: str, value: JsonValue) -> str:
-        wanted = [_text("tags", each) for each in (value if isinstance(value, list) else [value])]
+        wanted = [_tag(each) for each in (value if isinstance(value, list) else [value])]
         bound = self.bind(wanted, _TAGS)
         match operator:
             case "eq":
@@ -233,6 +234,15 @@ def _text(name: str, value: JsonValue) -> str:
     if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
         raise ValidationFailedError(f"the value for {name!r} holds a character that cannot be stored")
     return value
+
+
+def _tag(value: JsonValue) -> str:
+    return _composed("tags", value).strip()
+
+
+def _composed(name: str, value: JsonValue) -> str:
+    """Return a tag or namespace in the form in which it is stored, NFC."""
+    return unicodedata.normalize("NFC", _text(name, value))
 
 
 def _encoded(name: str, value: JsonValue) -> str:

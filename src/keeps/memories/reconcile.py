@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from keeps.memories.types import MemoryRow, belongs_to, content_hash
+from keeps.text.forms import known_form
 from keeps_client.errors import ConflictError
 from keeps_client.validation import same_json
 
@@ -82,7 +83,7 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
     if named.get("kind", stored.kind) != stored.kind:
         named["layer"] = new.layer
     changed: dict[str, Any]
-    if same_json((stored.content, stored.value), (new.content, value)) and not over:
+    if _is_same_text(stored, new) and same_json(stored.value, value) and not over:
         changed = {name: value for name, value in named.items() if not same_json(value, getattr(stored, name))}
         if _ends_anew(stored, new, given):
             changed["expires_at"] = new.expires_at
@@ -105,6 +106,13 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
         # What the caller did not name is kept, so the new row's own hash is that of another memory.
         current = _hash_anew(current, new.valid_from if "valid_from" in given else None)
     return Replace(current, older_copy(stored, new.valid_from, copy_id, now))
+
+
+def _is_same_text(stored: MemoryRow, new: MemoryRow) -> bool:
+    """Return whether a text is known: under a key letter by letter, else in the form that `content_hash` is of."""
+    if new.key is None and new.layer != "knowledge":
+        return known_form(stored.content) == known_form(new.content)
+    return stored.content == new.content
 
 
 def revise(stored: MemoryRow, changes: Mapping[str, object], copy_id: UUID, now: datetime) -> Keep | Replace:

@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from keeps.db.session import Row
 from keeps.db.statements import Columns
 from keeps.scope import Scope
+from keeps.text.forms import known_form
 from keeps.text.importance import estimate_importance
 from keeps.text.searched import embedded_text
 from keeps_client.models import Memory, NewMemory
@@ -182,7 +183,7 @@ def content_hash(row: MemoryRow, occurred_at: datetime | None = None) -> bytes:
     """
     if row.layer == "knowledge":
         return passage_hash(row.content, row.visibility)
-    identity: list[object] = [row.kind, row.namespace, row.content]
+    identity: list[object] = [row.kind, row.namespace, known_form(row.content)]
     if row.kind != "semantic":
         identity += [row.agent_id, row.role, row.trigger_condition, row.procedure_type]
     if row.kind == "episodic":
@@ -206,7 +207,7 @@ def second_hash(row: MemoryRow) -> bytes:
 
 def fact_hash(content: str) -> bytes:
     """Return the first 32 bytes of `content_hash` of any fact of these words without namespace and key."""
-    return _digest(["semantic", None, content])
+    return _digest(["semantic", None, known_form(content)])
 
 
 def passage_hash(content: str, visibility: str) -> bytes:

@@ -18,24 +18,20 @@ from keeps_client.checked import validated
 from keeps_client.errors import ForbiddenError, NotFoundError
 from keeps_client.models import Entity, Entry, Memory, NewEntity, NewMemory, ProviderCapabilities, RecallRequest
 from keeps_client.models.common import MAX_LIMIT, NAME_PATTERN
+from keeps_client.models.names import is_namespace
 from keeps_client.validation import named
 
 NAMESPACE = "memory"
 """Of keys that name none."""
+_ESCAPED_SLASH = re.compile(r"%(?:25)*2F")
 
 
 def split_key(key: str) -> tuple[str, str]:
     """A provider's key as namespace and key: `notes/2026/plan` is `plan` in `notes/2026`. One to one."""
     namespace, slash, rest = key.rpartition("/")
-    if (
-        not slash
-        or not rest
-        or namespace == NAMESPACE
-        or len(namespace) > 100
-        or not re.fullmatch(NAME_PATTERN, namespace)
-    ):
+    if not slash or not rest or namespace == NAMESPACE or not is_namespace(namespace):
         return NAMESPACE, key
-    return namespace, rest.replace("%2F", "/").replace("%25", "%") if "%2F" in rest else rest
+    return namespace, rest.replace("%2F", "/").replace("%25", "%") if _ESCAPED_SLASH.search(rest) else rest
 
 
 def joined_key(memory: Memory) -> str:
@@ -45,7 +41,8 @@ def joined_key(memory: Memory) -> str:
     if memory.namespace == NAMESPACE:
         return memory.key
     # A slash inside the key itself is written as in a URL, or the key would seem to be of another namespace.
-    rest = memory.key.replace("%", "%25").replace("/", "%2F") if "/" in memory.key else memory.key
+    escapes = "/" in memory.key or _ESCAPED_SLASH.search(memory.key)
+    rest = memory.key.replace("%", "%25").replace("/", "%2F") if escapes else memory.key
     return f"{memory.namespace}/{rest}"
 
 

@@ -57,6 +57,8 @@ NOTHING_KNOWN_UNDER = -1.6
 something else, and next to none that only miss."""
 UNKNOWN_CAP = 0.2
 """Relevance of the best hits where probably nothing answers."""
+LEAST_WORDS = 0.25
+"""Without vectors: the share of the question's words, by rarity, from which a hit may answer."""
 NEAR_ENOUGH = 0.4
 """Mean of the best cosine and the best late interaction from which something is known, whatever the words say."""
 NEAR_FROM, NEAR_TO = 0.2, 0.7
@@ -133,7 +135,7 @@ def is_nothing_known(candidates: Candidates, question: Question | None) -> bool:
         return True
     tokens, vectors = candidates.tokens[~np.isnan(candidates.tokens)], candidates.vector[~np.isnan(candidates.vector)]
     if not len(tokens) or question is None:
-        return not len(vectors) and not candidates.words.max() > 0 and not candidates.key_match.any()
+        return not len(vectors) and candidates.words.max() < LEAST_WORDS and not candidates.key_match.any()
     vector = float(vectors.max()) if len(vectors) else 0.0
     if (float(tokens.max()) + vector) / 2 >= NEAR_ENOUGH:
         return False

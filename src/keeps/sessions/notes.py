@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from keeps.text.fences import one_line
+from keeps.text.forms import cut_at
 from keeps.text.importance import estimate_importance
 from keeps_client.models import Note, SessionNotes
 from keeps_client.models.conversations import NoteKind
@@ -146,4 +147,4 @@ def _fitting(items: list[Note]) -> list[Note]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= ITEM_CHARACTERS else text[: ITEM_CHARACTERS - 1] + "…"
+    return text if len(text) <= ITEM_CHARACTERS else cut_at(text, ITEM_CHARACTERS - 1) + "…"

@@ -19,6 +19,7 @@ from itertools import pairwise
 
 import Stemmer
 
+from keeps.text.forms import EMOJI, INVISIBLE
 from keeps.text.languages import ENGLISH, latin_language, plain, stop_words
 
 _MARKS = "".join(
@@ -46,7 +47,9 @@ _RARE_MARKS = "".join(
     if unicodedata.category(chr(code))[0] == "M"
 )
 """The others, which no living script needs for its words."""
-_WORD = re.compile(rf"[\w{_MARKS}]+", re.UNICODE)
+_WORD = re.compile(rf"[\w{_MARKS}]+|{EMOJI}", re.UNICODE)
+_BROKEN = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,40})-[ \t]{0,4}\r?\n[ \t]{0,4}([^\W\d_]{2,40})")
+"""A word that is broken at the end of a line; or two that a hyphen joins, so that their parts are words, too."""
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _SPACELESS = f"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff{_CJK}"
 _RUNS = re.compile(f"[{_SPACELESS}]+|[^{_SPACELESS}_]+")
@@ -77,8 +80,8 @@ _SCRIPTS = (
 _PERSIAN = frozenset("پچژگیک")
 MAX_WORD_CHARACTERS = 64
 _GROWERS = {0xFDFA: " ", 0xFDFB: " "}
-_SHAPING = {**_GROWERS, 0x200C: None, 0x200D: None, 0x0640: None, 0x0130: "i"}
-"""Joiners and the stroke that makes Arabic words longer; İ, which would come apart in lower case."""
+_SHAPING = {**_GROWERS, **INVISIBLE, 0x0640: None, 0x0130: "i"}
+"""What nobody sees, and the stroke that makes Arabic words longer; İ, which would come apart in lower case."""
 _stemmers = threading.local()
 
 
@@ -135,9 +138,14 @@ def is_spaceless(character: str) -> bool:
 
 def _split(text: str) -> Iterator[str]:
     """All words in order, as they are written."""
-    whole = text if text.isascii() else unicodedata.normalize("NFKC", without_piles(text.translate(_SHAPING)))
+    whole = text
+    if not text.isascii():
+        whole = without_piles(text.replace("\u00ad\n", "-\n").translate(_SHAPING))
+        whole = unicodedata.normalize("NFKC", whole)
     for word in _WORD.findall(whole):
         yield from _RUNS.findall(word)
+    if "-" in whole and "\n" in whole:
+        yield from map("".join, _BROKEN.findall(whole))
 
 
 def _terms(word: str, language: str) -> list[str]:

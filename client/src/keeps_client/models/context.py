@@ -10,7 +10,8 @@ from pydantic import Field, StringConstraints
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import MAX_CHOSEN, MAX_QUESTION_BYTES, Id, Text, Wire
-from keeps_client.models.memories import Label, Name, Receipt, Visibility
+from keeps_client.models.memories import Label, Receipt, Visibility
+from keeps_client.models.names import Name
 from keeps_client.models.working import StateId
 from keeps_client.zones import ZoneName
 

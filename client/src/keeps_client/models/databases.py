@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Cursor, Hundred, Id, Page, Text, Wire
-from keeps_client.models.memories import Name
+from keeps_client.models.names import Name
 
 DatabaseDialect = Literal["postgresql", "sqlite", "mysql"]
 AskedBy = Literal["reader", "writer", "admin"]

@@ -10,7 +10,8 @@ from pydantic import Field, JsonValue, StringConstraints
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import AsOf, Cursor, Id, Limit, Metadata, Page, Text, UtcTime, Wire
-from keeps_client.models.memories import Name, Visibility
+from keeps_client.models.memories import Visibility
+from keeps_client.models.names import Name
 
 Direction = Literal["outgoing", "incoming", "both"]
 Found = Literal["user", "text", "llm"]

@@ -14,7 +14,6 @@ from keeps_client.models.common import (
     MAX_BATCH_ITEMS,
     MAX_CONTENT_CHARACTERS,
     MAX_TAGS,
-    NAME_PATTERN,
     AsOf,
     Cursor,
     Json,
@@ -26,6 +25,7 @@ from keeps_client.models.common import (
     Wire,
 )
 from keeps_client.models.events import Event
+from keeps_client.models.names import Name, Namespace, Tag
 from keeps_client.models.working import ExpectedVersion
 
 Kind = Literal["semantic", "episodic", "procedural"]
@@ -38,11 +38,10 @@ IndexWhen = Literal["now", "later"]
 ReceiptStatus = Literal["created", "updated", "unchanged", "superseded", "forgotten", "restored"]
 
 Content = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NAME_PATTERN)]
 MAX_KEY_CHARACTERS = 255
 Key = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_KEY_CHARACTERS)]
 Label = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
-Tags = Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_TAGS)]
+Tags = Annotated[tuple[Tag, ...], Field(fail_fast=True, max_length=MAX_TAGS)]
 Importance = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -107,7 +106,7 @@ class NewMemory(Wire):
     content: Content
     kind: Kind = "semantic"
     content_type: Name = "fact"
-    namespace: Name | None = None
+    namespace: Namespace | None = None
     key: Key | None = None
     value: Json = None
     tags: Tags = ()
@@ -221,7 +220,7 @@ class MemoryAt(Wire):
 
 class MemoryQuery(Wire):
     filters: FiltersText = None
-    namespace: Annotated[Text | None, Field(min_length=1, max_length=100)] = None
+    namespace: Namespace | None = None
     key: Annotated[Text | None, Field(min_length=1, max_length=255)] = None
     order: Annotated[
         MemoryOrder,
@@ -249,7 +248,7 @@ class ForgottenMemory(Wire):
 
 
 class ForgottenKey(Wire):
-    namespace: Annotated[Text, Field(min_length=1, max_length=100)]
+    namespace: Namespace
     key: Annotated[Text, Field(min_length=1, max_length=255)]
     hard: bool = False
     if_version: ExpectedVersion | None = None
@@ -258,7 +257,7 @@ class ForgottenKey(Wire):
 class KeysMoved(Wire):
     """What is stored under `key`, and under all keys below it (`key/…`), is to be under `to`."""
 
-    namespace: Name
+    namespace: Namespace
     key: Key
     to: Key
 
@@ -266,7 +265,7 @@ class KeysMoved(Wire):
 class KeysForgotten(Wire):
     """What is stored under `key`, and under all keys below it (`key/…`), is to be forgotten."""
 
-    namespace: Name
+    namespace: Namespace
     key: Key
     hard: bool = False
 

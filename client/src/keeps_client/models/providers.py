@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, StringConstraints
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Id, Json, Metadata, Text, Wire
-from keeps_client.models.memories import Name
+from keeps_client.models.names import Name
 
 Tier = Literal["working", "persistent", "indexed"]
 EntryKey = Annotated[Text, StringConstraints(min_length=1, max_length=355)]

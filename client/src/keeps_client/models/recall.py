@@ -18,7 +18,8 @@ from keeps_client.models.common import (
     Wire,
     small_json,
 )
-from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory, Name
+from keeps_client.models.memories import Importance, Kind, Label, Layer, Memory
+from keeps_client.models.names import Name, Namespace, Tag
 from keeps_client.zones import ZoneName
 
 
@@ -54,8 +55,8 @@ class RecallRequest(Wire):
     content_types: Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     agent_id: Label | None = None
     session_id: Label | None = None
-    namespace: Name | None = None
-    tags: Annotated[tuple[Name, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
+    namespace: Namespace | None = None
+    tags: Annotated[tuple[Tag, ...], Field(fail_fast=True, max_length=MAX_CHOSEN)] | None = None
     tags_match: Literal["any", "all"] = "any"
     filters: Filters | None = None
     min_importance: Importance | None = None

@@ -11,7 +11,8 @@ from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Id, Text, Wire
-from keeps_client.models.memories import Name, Receipt, Visibility
+from keeps_client.models.memories import Receipt, Visibility
+from keeps_client.models.names import Name
 
 MAX_SCHEMA, MAX_DOCUMENT = 20_000, 2_000_000
 

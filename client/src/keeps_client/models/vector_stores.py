@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Text, Wire
-from keeps_client.models.memories import Name
+from keeps_client.models.names import Tag
 from keeps_client.models.recall import Filters
 
 ALL = "all"
@@ -60,7 +60,7 @@ class VectorStoreHits(Wire):
 
 
 class VectorStoreId(Wire):
-    vector_store_id: Name
+    vector_store_id: Tag
 
 
 SEARCH_VECTOR_STORE = Endpoint(

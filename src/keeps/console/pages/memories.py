@@ -54,7 +54,7 @@ async def remember(call: Call) -> Response:
     receipt = await call.memory.remember(
         said.get("content", ""),
         kind=said.get("kind", "semantic"),  # pyright: ignore[reportArgumentType]
-        tags=tuple(each for each in said.get("tags", "").replace(",", " ").split() if each),
+        tags=tuple(each for each in said.get("tags", "").split(",") if each.strip()),
         visibility=said.get("visibility", "private"),  # pyright: ignore[reportArgumentType]
         index="now",
     )

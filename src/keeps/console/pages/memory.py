@@ -77,7 +77,7 @@ async def change(call: Call) -> Response:
     if form.get("importance"):
         changes["importance"] = str(form["importance"])
     if "tags" in form:
-        changes["tags"] = [each for each in str(form["tags"]).replace(",", " ").split() if each]
+        changes["tags"] = [each for each in str(form["tags"]).split(",") if each.strip()]
     if form.get("visibility"):
         changes["visibility"] = str(form["visibility"])
     version = str(form.get("version", ""))

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from keeps.ai.tokens import choose_counter
 from keeps.telemetry.logs import log
+from keeps.text.forms import cut_at
 from keeps.text.trust import origin_of
 from keeps_client.errors import (
     ConflictError,
@@ -149,7 +150,7 @@ def found(memory: Stored, relevance: float | None = None) -> Found:
     cut = len(memory.content) > SHOWN_CHARACTERS
     return Found(
         id=str(memory.memory_id),
-        text=memory.content[:SHOWN_CHARACTERS] + "…" if cut else memory.content,
+        text=cut_at(memory.content, SHOWN_CHARACTERS) + "…" if cut else memory.content,
         kind=memory.kind,
         since=memory.valid_from.date().isoformat(),
         key=f"{memory.namespace}/{memory.key}" if memory.key else None,

@@ -1,0 +1,60 @@
+"""Names of kinds, namespaces and tags: what they may hold, in words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from keeps_client.models.common import NAME_PATTERN, Text
+
+MAX_NAME_CHARACTERS = 100
+_NAMESPACE_SIGNS = frozenset("_.:/-")
+_CONTROLS = ("Cc", "Zl", "Zp")
+NAMESPACE_RULE = (
+    f"a namespace has 1 to {MAX_NAME_CHARACTERS} letters, digits and marks of any script, and _ . : / - but no spaces"
+)
+TAG_RULE = f"a tag is a text of 1 to {MAX_NAME_CHARACTERS} characters, without line breaks and other control characters"
+
+
+def is_namespace(text: str) -> bool:
+    return 0 < len(text) <= MAX_NAME_CHARACTERS and all(
+        each in _NAMESPACE_SIGNS or unicodedata.category(each)[0] in "LNM" for each in text
+    )
+
+
+def namespace_of(text: str) -> str:
+    """Return a namespace in the one form in which it is stored, NFC. Raises ValueError."""
+    name = unicodedata.normalize("NFC", text)
+    if not is_namespace(name):
+        raise ValueError(f"{name[:40]!r} cannot be one: {NAMESPACE_RULE}")
+    return name
+
+
+def tag_of(text: str) -> str:
+    """Return a tag in the one form in which it is stored: NFC, without space around it. Raises ValueError."""
+    tag = unicodedata.normalize("NFC", text).strip()
+    if not 0 < len(tag) <= MAX_NAME_CHARACTERS or any(unicodedata.category(each) in _CONTROLS for each in tag):
+        raise ValueError(f"{tag[:40]!r} cannot be one: {TAG_RULE}")
+    return tag
+
+
+def _plain_name(text: str) -> str:
+    if not re.fullmatch(NAME_PATTERN, text) or len(text) > MAX_NAME_CHARACTERS:
+        raise ValueError(
+            f"{text[:40]!r} cannot be one: such a name has 1 to {MAX_NAME_CHARACTERS} of the letters A to Z and a to z,"
+            " digits and _ . : / - but no spaces"
+        )
+    return text
+
+
+_BOUNDED = Field(json_schema_extra={"minLength": 1, "maxLength": MAX_NAME_CHARACTERS})
+Name = Annotated[
+    str,
+    AfterValidator(_plain_name),
+    Field(json_schema_extra={"minLength": 1, "maxLength": MAX_NAME_CHARACTERS, "pattern": NAME_PATTERN}),
+]
+Namespace = Annotated[Text, AfterValidator(namespace_of), _BOUNDED]
+Tag = Annotated[Text, AfterValidator(tag_of), _BOUNDED]
