@@ -276,7 +276,8 @@ class MemoryService:
         return receipt("forgotten", gone[0].row, gone[0].event_id, indexed=False)
 
     async def restore(self, scope: Scope, memory_id: UUID) -> Receipt:
-        """Bring back what was forgotten less than 30 days ago. Raises ConflictError if its key is in use again."""
+        """Bring back what was forgotten less than 30 days ago, or has expired. Raises ConflictError if its key is in
+        use again."""
 
         async def work(tx: Tx) -> Receipt:
             stored = await store.lock(tx, memory_id)
@@ -284,7 +285,9 @@ class MemoryService:
             if stored is None:
                 raise NotFoundError(f"no memory {memory_id} that you may restore")
             if stored.deleted_at is None:
-                return await self._changes.unchanged(tx, stored)
+                if stored.expires_at is None or stored.expires_at > now or stored.superseded_by is not None:
+                    return await self._changes.unchanged(tx, stored)
+                return await self._restored(tx, [stored], now)
             if now - stored.deleted_at > RESTORABLE:
                 raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
             if stored.superseded_by is None and (taken := await store.lock_same(tx, stored)) is not None:
@@ -293,12 +296,16 @@ class MemoryService:
                     current=str(taken.memory_id),
                 )
             together = [each for each in await store.lock_older(tx, memory_id) if each.deleted_at == stored.deleted_at]
-            back = [Written(_alive(row, now)) for row in (stored, *together)]
-            await store.replace(tx, back, "memory.restored")
-            indexed = await store.is_indexed(tx, memory_id, self.model)
-            return receipt("restored", back[0].row, back[0].event_id, indexed=indexed)
+            return await self._restored(tx, [stored, *together], now)
 
         return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
+
+    async def _restored(self, tx: Tx, rows: Sequence[MemoryRow], now: datetime) -> Receipt:
+        """Bring back a memory, and its older truths behind it."""
+        back = [Written(_alive(row, now)) for row in rows]
+        await store.replace(tx, back, "memory.restored")
+        indexed = await store.is_indexed(tx, rows[0].memory_id, self.model)
+        return receipt("restored", back[0].row, back[0].event_id, indexed=indexed)
 
     async def history(self, scope: Scope, memory_id: UUID) -> list[Event]:
         """Everything that happened to a memory, oldest first; of what was forgotten hard, only that it did."""
@@ -344,7 +351,7 @@ class MemoryService:
 
     def _ending(self, new: NewMemory) -> NewMemory:
         """Return the memory with the end of this installation's default, where nobody set one."""
-        if self._default_ttl_days is None or new.ttl_days is not None or new.expires_at is not None:
+        if self._default_ttl_days is None or new.ttl_days or new.expires_at is not None:
             return new
         return new.model_copy(update={"ttl_days": self._default_ttl_days})
 
@@ -382,7 +389,7 @@ class MemoryService:
 
 
 def _alive(row: MemoryRow, now: datetime) -> MemoryRow:
-    """A forgotten row, brought back. It is not over at once: a time that has passed goes."""
+    """A forgotten or expired row, brought back. It is not over at once: a time that has passed goes."""
     ends = None if row.expires_at is not None and row.expires_at <= now else row.expires_at
     return row.evolve(deleted_at=None, updated_at=now, version=row.version + 1, expires_at=ends)
 
@@ -392,8 +399,8 @@ def _text_of(memory: Memory) -> str:
 
 
 def _given(new: NewMemory) -> frozenset[str]:
-    """Return the fields that a caller gave. None means absent, but for `expires_at`, where it says: without an end."""
-    return frozenset(name for name in new.model_fields_set if name == "expires_at" or getattr(new, name) is not None)
+    """Return the fields that a caller gave. None means absent."""
+    return frozenset(name for name in new.model_fields_set if getattr(new, name) is not None)
 
 
 def _named(change: MemoryChange) -> dict[str, object]:
