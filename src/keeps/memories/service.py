@@ -43,6 +43,9 @@ INLINE_ITEMS = 50
 """What is read on the event loop at once; more takes too long for whoever waits."""
 SOURCE = "source"
 """The content_type of what says where something can be looked up."""
+_PASSAGE_FIELDS = {"layer", "memory_id", "content_type", "source", "document_id"}
+_NO_PASSAGES: Filters = {"layer": {"ne": "knowledge"}}
+"""Documents have a list of their own, and thousands of passages."""
 _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
 
@@ -158,11 +161,15 @@ class MemoryService:
     async def list(
         self, scope: Scope, *, filters: Filters | None, limit: int, cursor: str | None, order: MemoryOrder = "created"
     ) -> Page[Memory]:
-        """One page of current memories, in an order. A filter on `deleted_at` or `superseded_by` shows those, too."""
+        """One page of current memories, in an order. A filter on `deleted_at` or `superseded_by` shows those, too, one
+        on `layer` or another field that passages of documents are known by shows these."""
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_LIMIT:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValidationFailedError(f"limit must be 1 to {MAX_LIMIT}")
+        named = fields_of(filters)
+        if not _PASSAGE_FIELDS & {*named}:
+            filters = {"AND": [filters, _NO_PASSAGES]} if filters else _NO_PASSAGES
         condition = compile_filters(filters, first_parameter=8)
-        asked = {_LIFE_FIELDS[name] for name in fields_of(filters) if name in _LIFE_FIELDS}
+        asked = {_LIFE_FIELDS[name] for name in named if name in _LIFE_FIELDS}
         if order not in get_args(MemoryOrder):
             raise ValidationFailedError(f"order must be one of {', '.join(get_args(MemoryOrder))}, not {order!r}")
         lives, now = ["current", "archived", *asked], self._clock()

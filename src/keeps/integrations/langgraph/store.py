@@ -35,7 +35,7 @@ except ImportError as error:
     raise ImportError("keeps.integrations.langgraph needs LangGraph's store: pip install 'keeps[langgraph]'") from error
 
 from keeps.engine import Keeps
-from keeps.integrations.langgraph_json import as_json, storable_filter
+from keeps.integrations.langgraph.values import as_json, storable_filter
 from keeps.integrations.owners import NOT_ALLOWED, Owners
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.memory.whole import Memory
