@@ -664,3 +664,19 @@ async def test_a_threshold_holds_before_a_memory_has_its_vector(
         assert all(0 <= each["score"] <= 1 for each in found)
 
     await asyncio.to_thread(work)
+
+
+async def test_passages_of_documents_are_neither_listed_nor_deleted(
+    client: Callable[..., MemoryClient], keeps: Keeps, tenant: str
+) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    done = await alice.add_document("# Handbook\n\nEverybody has thirty days of leave.", source="handbook.md")
+
+    def work() -> None:
+        mem0 = client()
+        mem0.add(CELLO, user_id="alice", infer=False)
+        assert [each["memory"] for each in mem0.get_all(filters={"user_id": "alice"})["results"]] == [CELLO]
+        mem0.delete_all(user_id="alice")
+
+    await asyncio.to_thread(work)
+    assert len(await alice.list(filters={"layer": {"eq": "knowledge"}})) == done.stored

@@ -159,7 +159,7 @@ class Calls:
         conditions = body.conditions()
         total, found = 0, list[Memory]()
         for user_id in self._users(conditions):
-            scope, filters = self._scope(user_id), _within(user_id, conditions)
+            scope, filters = self._scope(user_id), _without_passages(_within(user_id, conditions))
             held = await self._keeps.census.count(scope, filters)
             start = max(offset - total, 0)
             if start < held and len(found) < limit:
@@ -270,6 +270,7 @@ class Calls:
     async def _clear(self, user_id: str, conditions: Mapping[str, Any], *, hard: bool) -> int:
         scope, memory, gone = self._scope(user_id), self._memory(user_id), 0
         filters = _within(user_id, conditions)
+        filters = filters if hard else _without_passages(filters)
         while found := await self._keeps.census.window(scope, filters, 0, MAX_LIMIT, ever=hard):
             for each in found:
                 with suppress(NotFoundError):  # an older truth went with the newer one; or somebody was quicker
@@ -364,3 +365,8 @@ def _within(user_id: str, conditions: Mapping[str, Any]) -> Filters:
     own: Filters = {"user_id": {"eq": user_id}}
     asked = translated(conditions)
     return own if asked is None else {"AND": [own, asked]}
+
+
+def _without_passages(filters: Filters) -> Filters:
+    """Documents are listed and deleted whole, by calls of their own."""
+    return {"AND": [filters, {"layer": {"ne": "knowledge"}}]}
