@@ -181,3 +181,15 @@ async def test_an_installation_may_share_what_names_no_visibility(app_url: str, 
         assert len(await seen_by(worker)) == 7, "of the two lists of plans both are those of the tenant"
         await planner.store_task_context("mine", event_type="e", visibility="private")
         assert await worker.find_task("mine") is None
+
+
+async def test_shared_rows_are_exported_and_replayed_like_others(alice: LocalMemory, keeps: Keeps, tenant: str) -> None:
+    await plant(alice, visibility="tenant")
+    await alice.put_sub_task("t", "s", status="completed")
+    assert (await keeps.events.verify(alice.scope)).differences == []
+    lines = await alice.admin.export_lines()
+    copy = keeps.memory(Scope(f"{tenant}-copy", "carol"))
+    summary = await copy.admin.import_lines(lines)
+    assert summary.failed == 0, summary.errors
+    assert len(await seen_by(copy)) == 6
+    assert (await copy.get_task_context("t")).data == {"secret": 1}
