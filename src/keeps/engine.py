@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from keeps.db.repeats import Request, one_write, repeatable
 from keeps.scope import Scope
 from keeps_client.endpoint import AnswerT, Endpoint
+from keeps_client.errors import ValidationFailedError
 from keeps_client.idempotency import checked_key
 from keeps_client.memory.admin import Admin
 from keeps_client.memory.whole import Memory
@@ -133,6 +134,11 @@ class Keeps:
 
     def memory(self, scope: Scope) -> LocalMemory:
         """The memory as `scope` sees it. Cheap; make one wherever you need it."""
+        if not isinstance(scope, Scope):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValidationFailedError(
+                f"memory() takes a Scope, not {type(scope).__name__}: keeps.memory(Scope(tenant_id={str(scope)[:64]!r},"
+                " user_id=…)); `from keeps import Memory` is for one program"
+            )
         return LocalMemory(self, scope)
 
     async def status(self) -> IndexStatus:
@@ -177,6 +183,10 @@ class LocalMemory(Memory):
     def idempotent(self, key: str) -> AbstractContextManager[None]:
         """Do each write inside the block once under this key, for 24 hours: see `Memory.idempotent`."""
         return repeatable(Request(checked_key(key), b"", writes_once=False))
+
+    def for_user(self, user_id: str) -> LocalMemory:
+        """Return another user's memory in the same engine."""
+        return LocalMemory(self.keeps, replace(self.scope, user_id=user_id))
 
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None

@@ -184,7 +184,13 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         plans.UPDATE_PLAN: lambda s, p, b: k.plans.update(s, p.plan_id, b),
         plans.DELETE_PLAN: lambda s, p, _: k.plans.delete(s, p.plan_id),
         plans.LIST_PLANS: lambda s, p, _: k.plans.page(
-            s, status=p.status, session_id=p.session_id, parent_plan_id=p.parent_plan_id, limit=p.limit, cursor=p.cursor
+            s,
+            status=p.status,
+            session_id=p.session_id,
+            parent_plan_id=p.parent_plan_id,
+            visibility=p.visibility,
+            limit=p.limit,
+            cursor=p.cursor,
         ),
         sessions.CREATE_SESSION: lambda s, _, b: k.sessions.create(s, b),
         sessions.GET_SESSION: lambda s, p, _: k.sessions.get(s, p.session_id),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from keeps_client.errors import ValidationFailedError
+from keeps_client.errors import NotFoundError, ValidationFailedError
 from keeps_client.models import ContextRequest, RecallRequest
+from keeps_client.models.memories import Visibility
 from keeps_client.validation import named_id
 from keeps_client.zones import named_zone
 
 DEFAULT_TENANT_ID = "00000000-0000-0000-0000-000000000000"
 DEFAULT_USER_ID = "default"
+SHARED_USER_ID = "(shared)"
+"""Owns the plans and task contexts that all users of a tenant share. Row security keeps them from other tenants, and
+everybody's own from everybody else, as it keeps the rows of any two users apart."""
+ResultT = TypeVar("ResultT")
 RequestT = TypeVar("RequestT", RecallRequest, ContextRequest)
 _LIMITS = {"tenant_id": 64, "user_id": 255, "agent_id": 255, "session_id": 255}
 
@@ -59,6 +65,31 @@ class Scope:
     def bound_agent(self) -> str:
         """The agent whose token this is; empty where the user acts, or any agent of theirs."""
         return (self.agent_id or "") if self.agent_bound else ""
+
+
+def shared(scope: Scope) -> Scope:
+    """Return the scope of what the tenant shares. The user becomes the agent, so that rows and events say who acted."""
+    return replace(scope, user_id=SHARED_USER_ID, agent_id=scope.agent_id or scope.user_id)
+
+
+def visibility_of(user_id: str) -> Visibility:
+    """Return who may see a plan or a task context of this user."""
+    return "tenant" if user_id == SHARED_USER_ID else "private"
+
+
+async def own_or_shared(scope: Scope, ask: Callable[[Scope], Awaitable[ResultT]]) -> ResultT:
+    """Return what `ask` gives for one's own rows, or where there is none, for those that the tenant shares.
+
+    Raises:
+        NotFoundError: There is neither.
+    """
+    try:
+        return await ask(scope)
+    except NotFoundError as error:
+        try:
+            return await ask(shared(scope))
+        except NotFoundError:
+            raise error from None
 
 
 def in_zone(scope: Scope, request: RequestT) -> RequestT:

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 from keeps_client.errors import ValidationFailedError
 from keeps_client.models.common import MAX_CONTENT_CHARACTERS
+from keeps_client.models.memories import Visibility
 from keeps_client.zones import zone_of
 
 EMBEDDERS = ("local", "multilingual", "openai", "none", "onnx:FOLDER", "hub:NAME")
@@ -48,6 +49,8 @@ ABOUT = {
     "llm_tokens_per_day": "what reading the conversations of a tenant may spend on it",
     "session_hours": "how long [notes of a conversation](../layers.md) stay after its last exchange",
     "max_content_characters": "how long a memory may be, at most 50,000",
+    "state_visibility": "of plans and task contexts that name none: `private`, or `tenant`, so that agents of several"
+    " users find each other's by id ([shared plans and tasks](../service.md#shared-plans-and-tasks))",
     "default_ttl_days": "after so many days a memory expires for which nobody set an end",
     "cleanup_interval_hours": "how often what has expired is removed",
     "markdown_folder": "the [Markdown memory](../providers.md)",
@@ -107,6 +110,7 @@ class Settings:
     llm_tokens_per_day: int = 1_000_000
     session_hours: int = 24
     max_content_characters: int = MAX_CONTENT_CHARACTERS
+    state_visibility: Visibility = "private"
     default_ttl_days: int | None = None
     cleanup_interval_hours: int = 24
     model_dir: Path | None = None
@@ -207,6 +211,7 @@ def load_settings(
             setting("max_content_characters") or str(MAX_CONTENT_CHARACTERS),
             most=MAX_CONTENT_CHARACTERS,
         ),
+        state_visibility=_one_of("KEEPS_STATE_VISIBILITY", setting("state_visibility") or "private", Visibility),
         default_ttl_days=_whole("KEEPS_DEFAULT_TTL_DAYS", ttl, most=36_500) if ttl else None,
         cleanup_interval_hours=_whole(
             "KEEPS_CLEANUP_INTERVAL_HOURS", setting("cleanup_interval_hours") or "24", most=720

@@ -379,3 +379,25 @@ async def test_what_is_measured_of_documents(keeps: Keeps, tenant: str) -> None:
     assert (value("keeps_memory_documents_total", {"format": "pdf", "outcome": "refused"}) or 0) >= 1
     assert (value("keeps_memory_document_parse_seconds_count", {"format": "pdf"}) or 0) >= 1
     assert (value("keeps_memory_document_passages_total", {"outcome": "stored"}) or 0) >= 1
+
+
+async def test_passages_are_in_no_list_of_memories(memory: Any) -> None:
+    done = await memory.add_document(HANDBOOK, source="handbook.md")
+    kept = await memory.remember("Alice keeps hens.")
+    for order in ("created", "importance", "recency"):
+        assert [each.memory_id for each in await memory.list(order=order)] == [kept.memory_id]
+    assert len(await memory.list(filters={"layer": {"eq": "knowledge"}})) == done.stored
+    assert len(await memory.list(filters={"source": {"contains": "handbook"}})) == done.stored
+    assert await memory.list(filters={"kind": {"eq": "semantic"}}, limit=1)
+
+
+async def test_the_same_bytes_under_another_name_say_what_is_stored(memory: Any) -> None:
+    first = await memory.add_document(data=HANDBOOK.encode(), name="handbook.md")
+    again = await memory.add_document(data=HANDBOOK.encode(), name="leave-rules.md")
+    assert (again.status, again.document.document_id) == ("unchanged", first.document.document_id)
+    (note,) = again.notes
+    assert "leave-rules.md" in note
+    assert "Handbook" in note
+    assert (await memory.add_document(data=HANDBOOK.encode(), name="handbook.md")).notes == ()
+    apart = await memory.add_document(data=HANDBOOK.encode(), name="leave-rules.md", source="leave-rules.md")
+    assert apart.status == "created"

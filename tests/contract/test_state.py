@@ -16,6 +16,7 @@ from keeps.engine import Keeps
 from keeps.scope import Scope
 from keeps_client import MemoryClient
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
+from tests.contract.conftest import InThreads
 
 
 async def test_a_value_is_stored_and_its_version_counts(memory: Any) -> None:
@@ -599,3 +600,53 @@ async def test_a_page_of_large_values_ends_where_much_is_read(memory: Any) -> No
         page = await memory.list_plan_state("plan", limit=100, cursor=page.next_cursor)
         found += page.items
     assert [each.key for each in found] == [f"k{number:02}" for number in range(40)]
+
+
+async def test_find_gives_none_where_get_raises(memory: Any) -> None:
+    assert await memory.find_task("none") is await memory.find_task_by_subtask("none") is None
+    assert await memory.find_plan("none") is await memory.find_plan_context("none") is None
+    assert await memory.find_plan_by_correlation("none") is await memory.find_session("none") is None
+    await memory.store_task_context("t", event_type="e", sub_tasks=["s"])
+    await memory.store_plan_context("p", "session", goal_event="g", correlation_ids=["c"])
+    assert (await memory.find_task("t")).task_id == (await memory.find_task_by_subtask("s")).task_id == "t"
+    assert (await memory.find_plan("p")).plan_id == (await memory.find_plan_context("p")).plan_id == "p"
+    assert (await memory.find_plan_by_correlation("c")).plan_id == "p"
+    assert (await memory.find_session("session")).session_id == "session"
+    with pytest.raises(ValidationFailedError):
+        await memory.find_task("")
+
+
+@pytest.mark.sync_client
+async def test_a_delete_of_nothing_is_false_where_that_is_fine(memory: Any) -> None:
+    deletes = (memory.delete_task_context, memory.delete_plan, memory.delete_session)
+    for delete in deletes:
+        with pytest.raises(NotFoundError):
+            await delete("x")
+        assert not (await delete("x", missing_ok=True)).deleted
+    await memory.store_task_context("x", event_type="e")
+    await memory.create_plan("g", plan_id="x")
+    await memory.create_session(session_id="x")
+    for delete in deletes:
+        assert await delete("x", missing_ok=True)
+        assert not await delete("x", missing_ok=True)
+
+
+async def test_relevant_memories_have_some_importance(memory: Any) -> None:
+    await memory.remember("The user lives in Lisbon.", importance=0.2)
+    await memory.remember("The user lives near the river in Lisbon.")
+    found = await memory.get_relevant_memories_for_query("Where does the user live?")
+    assert [each.content for each in found] == ["The user lives near the river in Lisbon."]
+    every = await memory.get_relevant_memories_for_query("Where does the user live?", min_importance=0)
+    assert len(every) == 2
+
+
+@pytest.mark.sync_client
+@pytest.mark.parametrize("user", ["bob", "Åsa 山"])
+async def test_the_memory_of_another_user_over_the_same_connections(memory: Any, user: str) -> None:
+    made = memory.for_user(user)
+    other = InThreads(await made) if isinstance(memory, InThreads) else made
+    await memory.remember("Alice keeps hens.")
+    mine = await other.remember("Two ducks live here.")
+    assert mine.memory.user_id == user
+    assert [each.content for each in await other.list()] == ["Two ducks live here."]
+    assert [each.content for each in await memory.list()] == ["Alice keeps hens."]

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import warnings
 from collections.abc import AsyncIterator, Callable
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 from xml.etree import ElementTree
 
 import pytest
@@ -192,13 +194,103 @@ async def test_times_to_live(place: dict[str, Any]) -> None:
         while await store.aget(("n",), "goes") is not None:
             await asyncio.sleep(0.02)
         assert [each.key for each in await store.asearch(("n",))] == ["stays"]
-    async with KeepsStore(**place, ttl={"default_ttl": minutes, "refresh_on_read": False}) as store:
+    shown: TTLConfig = {"default_ttl": minutes, "refresh_on_read": False, "omit_expired": False}
+    async with KeepsStore(**place, ttl=shown) as store:
         await store.aput(("n",), "again", {})
         assert {each.key for each in await store.asearch(("n",))} == {"goes", "stays", "again"}, "they are not swept"
         await store.start_ttl_sweeper(0.1 / 60)
         while {each.key for each in await store.asearch(("n",))} != {"stays"}:
             await asyncio.sleep(0.02)
         await store.stop_ttl_sweeper()
+
+
+@pytest.mark.parametrize("refreshes", [True, False])
+async def test_expired_items_are_hidden_before_they_are_removed(place: dict[str, Any], refreshes: bool) -> None:
+    """Not even a read that asks for a new time to live brings them back."""
+    async with KeepsStore(**place, ttl={"refresh_on_read": refreshes}) as store:
+        await store.aput(("n",), "gone", {"a": 1}, ttl=0.001 / 60)
+        await store.aput(("n",), "stays", {"a": 1})
+        assert await store.aget(("n",), "gone") is None
+        assert [each.key for each in await store.asearch(("n",), query="a")] == ["stays"]
+        assert [each.key for each in await store.asearch(("n",), filter={"a": 1})] == ["stays"]
+        assert await store.alist_namespaces() == [("n",)]
+        assert await store.asweep_ttl() == 1
+        assert await store.asweep_ttl() == 0
+
+
+async def test_a_sweep_removes_what_another_process_left(place: dict[str, Any]) -> None:
+    async with KeepsStore(**place) as first:
+        for number in range(3):
+            await first.aput(("n",), str(number), {}, ttl=0.001 / 60)
+    async with KeepsStore(**place) as second:
+        assert await second.asweep_ttl() == 3
+
+
+async def test_values_are_json_as_langgraphs_own_store_writes_it(store: KeepsStore) -> None:
+    value: dict[Any, Any] = {"pair": (1, ("a", None)), 7: {2.5: "x", True: "y", None: "z"}, "list": [(1,)]}
+    await store.aput(("n",), "k", value)
+    item = await store.aget(("n",), "k")
+    assert item is not None
+    assert item.value == {"pair": [1, ["a", None]], "7": {"2.5": "x", "true": "y", "null": "z"}, "list": [[1]]}
+    assert [each.key for each in await store.asearch(("n",), filter={"pair": (1, ("a", None))})] == ["k"]
+    assert [each.key for each in await store.asearch(("n",), filter={7: {2.5: "x"}})] == ["k"]  # type: ignore[dict-item]
+    with pytest.raises(ValidationFailedError, match="one name in JSON"):
+        await store.aput(("n",), "twice", {1: "a", "1": "b"})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        (datetime(2026, 1, 31), "isoformat"),
+        (uuid4(), "str"),
+        ({1}, "list"),
+        (b"x", "decode"),
+        (date(2026, 1, 31), "iso"),
+    ],
+)
+async def test_a_value_that_is_no_json_is_refused_with_what_to_write(
+    store: KeepsStore, value: object, advice: str
+) -> None:
+    for wrong in ({"at": value}, {"deep": [{"at": value}]}):
+        with pytest.raises(ValidationFailedError, match=advice):
+            await store.aput(("n",), "k", wrong)
+        with pytest.raises(ValidationFailedError, match=advice):
+            await store.asearch(("n",), filter=wrong)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "keys"),
+    [
+        ({"p": {"lang": "de"}}, {"a", "b"}),
+        ({"p": {"lang": "de", "n": 1}}, {"a"}),
+        ({"p": {"$eq": {"lang": "de"}}}, {"b"}),
+        ({"p": {"n": {"$gte": 1}}}, {"a"}),
+        ({"p": {"deep": {"x": [1, 2]}}}, {"c"}),
+        ({"p": {"deep": {"x": {"$ne": [1]}}}}, {"c"}),
+        ({"p": {}}, set[str]()),
+        ({"n": float("nan")}, set[str]()),
+        ({"n": {"$ne": float("nan")}}, {"a", "b", "c"}),
+        ({"n": float("inf")}, set[str]()),
+        ({"n": {"$lt": float("inf")}}, {"a", "b"}),
+        ({"n": {"$gt": float("inf")}}, set[str]()),
+        ({"n": {"$gt": float("-inf")}}, {"a", "b"}),
+        ({"n": {"$gte": float("nan")}}, set[str]()),
+        ({"n": "a\x00b"}, set[str]()),
+        ({"n": {"$lte": "text\x00"}}, {"c"}),
+        ({"n": {"$gte": "text\x00"}}, set[str]()),
+        ({"n": {"$gt": "tex\x00"}}, {"c"}),
+        ({"n\x00": 1}, set[str]()),
+        ({"p": {"lang": ["d\x00"]}}, set[str]()),
+    ],
+)
+async def test_filters_ask_for_objects_and_for_what_no_value_is(
+    store: KeepsStore, wanted: dict[str, Any], keys: set[str]
+) -> None:
+    await store.aput(("n",), "a", {"p": {"lang": "de", "n": 1}, "n": 1})
+    await store.aput(("n",), "b", {"p": {"lang": "de"}, "n": 2.5})
+    await store.aput(("n",), "c", {"p": {"deep": {"x": [1, 2], "y": 3}}, "n": "text"})
+    assert {each.key for each in await store.asearch(("n",), filter=wanted)} == keys
+    assert {each.key for each in await store.asearch(("n",), filter=wanted, query="de")} == keys
 
 
 async def test_a_label_names_the_user(place: dict[str, Any], keeps: Keeps, tenant: str) -> None:

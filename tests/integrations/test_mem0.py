@@ -407,6 +407,18 @@ WRONG: list[tuple[str, str, Any]] = [
     ("POST", "/v3/memories/add/", {"messages": [{"role": "king", "content": "x"}]}),
     ("POST", "/v3/memories/add/", {"messages": "x", "user_id": ["alice"]}),
     ("POST", "/v3/memories/add/", {"messages": "x", "user_id": " "}),
+    ("POST", "/v3/memories/add/", {"messages": "x", "user_id": "*"}),
+    ("POST", "/v1/memories/", {"messages": "x", "user_id": "alice", "run_id": "*", "infer": False}),
+    ("POST", "/memories", {"messages": "x", "filters": {"user_id": "*"}}),
+    ("POST", "/v1/memories/", {"messages": [{"role": "system", "content": " "}]}),
+    ("GET", "/v1/memories/abc/", None),
+    ("PUT", "/v1/memories/abc/", {"text": "x"}),
+    ("DELETE", "/v1/memories/abc/", None),
+    ("GET", "/v1/memories/abc/history/", None),
+    ("GET", "/v1/event/abc/", None),
+    ("DELETE", "/v1/batch/", {"memories": ["abc"]}),
+    ("GET", "/v1/entities/?page=0", None),
+    ("GET", "/v1/entities/?page_size=x", None),
     ("POST", "/v3/memories/add/", {"messages": "x", "timestamp": "soon"}),
     ("POST", "/v3/memories/add/", {"messages": "x", "timestamp": 1e300}),
     ("POST", "/v3/memories/add/", {"messages": "x", "expiration_date": "tomorrow"}),
@@ -562,3 +574,109 @@ async def test_each_agent_run_and_app_keeps_its_own_memory_of_a_text(
         assert [[each["id"] for each in held(name)] for name in ("one", "two")] == [[first["id"]], []]
 
     await asyncio.to_thread(work)
+
+
+@pytest.mark.parametrize("infer", [True, False])
+async def test_instructions_and_tool_output_are_no_memories(client: Callable[..., MemoryClient], infer: bool) -> None:
+    def work() -> None:
+        mem0 = client()
+        hidden = [
+            {"role": role, "content": f"You are a travel agent, says the {role}."}
+            for role in ("system", "developer", "tool", "function")
+        ]
+        said = [{"role": "user", "content": "I travel by train."}, {"role": "assistant", "content": "Noted, by train."}]
+        nothing = mem0.add(hidden, user_id="alice", infer=infer)
+        assert nothing["results"] == []
+        mem0.add([*hidden, *said], user_id="alice", infer=infer)
+        held = {each["memory"] for each in mem0.get_all(filters={"user_id": "alice"})["results"]}
+        assert held == {"I travel by train.", "Noted, by train."}
+        found = mem0.search("What are you?", filters={"user_id": "alice"})["results"]
+        assert not any("travel agent" in each["memory"] for each in found)
+
+    await asyncio.to_thread(work)
+
+
+async def test_a_memory_tells_when_it_was_said(client: Callable[..., MemoryClient]) -> None:
+    def work() -> None:
+        mem0 = client()
+        at = 1_700_000_000
+        (made,) = mem0.add(CELLO, user_id="alice", infer=False, timestamp=at)["results"]
+        told = "2023-11-14T22:13:20+00:00"
+        assert mem0.get(made["id"])["timestamp"] == told
+        assert mem0.search("cello", filters={"user_id": "alice"})["results"][0]["timestamp"] == told
+        (found,) = mem0.get_all(filters={"AND": [{"user_id": "alice"}, {"timestamp": {"lte": told}}]})["results"]
+        assert found["timestamp"] == told
+
+    await asyncio.to_thread(work)
+
+
+async def test_the_addresses_of_mem0_before_2(served: str, key: str) -> None:
+    """What mem0ai 1.0 sends: its client forces `output_format` v1.1 and names an organisation."""
+    async with httpx.AsyncClient(base_url=f"{served}/mem0", headers={"Authorization": f"Token {key}"}) as http:
+
+        async def json_of(path: str, **body: Any) -> Any:
+            return (await http.post(path, json={**body, "org_id": "o", "project_id": "p"})).raise_for_status().json()
+
+        said = [{"role": "user", "content": CELLO}]
+        asked = {"messages": said, "user_id": "alice", "async_mode": True, "output_format": "v1.1"}
+        (made,) = (await json_of("/v1/memories/", **asked, infer=False))["results"]
+        assert (made["memory"], made["event"]) == (CELLO, "ADD")
+        inferred = (await json_of("/v1/memories/", **asked | {"user_id": "bob"}))["results"]
+        assert CELLO in [each["memory"] for each in inferred]
+        wanted = {"query": "Which instrument?", "filters": {"user_id": "alice"}}
+        for path in ("/v2/memories/search/", "/v1/memories/search/"):
+            assert [each["id"] for each in (await json_of(path, **wanted))["results"]] == [made["id"]]
+        for path in ("/v2/memories/", "/v2/memories/?page=1&page_size=10"):
+            found = await json_of(path, filters={"user_id": "alice"})
+            assert (found["count"], found["results"][0]["memory"]) == (1, CELLO)
+        listed = await http.get("/v1/memories/", params={"user_id": "alice"})
+        assert [each["id"] for each in listed.json()["results"]] == [made["id"]]
+
+
+async def test_entities_come_in_pages_where_a_page_is_asked_for(served: str, key: str) -> None:
+    async with httpx.AsyncClient(base_url=f"{served}/mem0", headers={"Authorization": f"Token {key}"}) as http:
+        for number in range(5):
+            body = {"messages": CELLO, "user_id": f"user-{number}", "infer": False}
+            (await http.post("/v1/memories/", json=body)).raise_for_status()
+        whole = (await http.get("/v1/entities/")).json()
+        assert (whole["count"], len(whole["results"]), whole["next"]) == (5, 5, None)
+        names: list[str] = []
+        address: str | None = "/v1/entities/?page_size=2"
+        while address is not None:
+            page = (await http.get(address)).json()
+            assert (page["count"], len(page["results"]) <= 2) == (5, True)
+            names += [each["name"] for each in page["results"]]
+            address = page["next"]
+        assert names == [each["name"] for each in whole["results"]]
+
+
+async def test_a_threshold_holds_before_a_memory_has_its_vector(
+    client: Callable[..., MemoryClient], keeps: Keeps, tenant: str
+) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    words = ("kayak", "violin", "bakery", "museum", "orchard", "quarry")
+    await alice.remember_many([{"content": f"Alice talked of a {each} at length."} for each in words], index="later")
+
+    def work() -> None:
+        mem0 = client()
+        assert mem0.search("Who won the chess title?", filters={"user_id": "alice"}, threshold=0.99)["results"] == []
+        found = mem0.search("the kayak", filters={"user_id": "alice"})["results"]
+        assert all(0 <= each["score"] <= 1 for each in found)
+
+    await asyncio.to_thread(work)
+
+
+async def test_passages_of_documents_are_neither_listed_nor_deleted(
+    client: Callable[..., MemoryClient], keeps: Keeps, tenant: str
+) -> None:
+    alice = keeps.memory(Scope(tenant, "alice"))
+    done = await alice.add_document("# Handbook\n\nEverybody has thirty days of leave.", source="handbook.md")
+
+    def work() -> None:
+        mem0 = client()
+        mem0.add(CELLO, user_id="alice", infer=False)
+        assert [each["memory"] for each in mem0.get_all(filters={"user_id": "alice"})["results"]] == [CELLO]
+        mem0.delete_all(user_id="alice")
+
+    await asyncio.to_thread(work)
+    assert len(await alice.list(filters={"layer": {"eq": "knowledge"}})) == done.stored

@@ -18,6 +18,13 @@ from tests.lifecycle.conftest import MovingClock
         ("He eats meat.", "He does not eat meat.", False),
         ("The boat leaves from Hull.", "The boat leaves from Leeds.", False),
         ("The meeting is on Monday.", "The meeting is on Tuesday.", False),
+        ("Docker uses cgroups and namespaces.", "Docker uses namespaces and cgroups.", True),
+        ("Alice and Bob hired Carl.", "Bob and Alice hired Carl.", True),
+        ("Take salt or pepper.", "Take pepper or salt.", True),
+        ("Alice hired Bob.", "Bob hired Alice.", False),
+        ("He drinks tea and not coffee.", "He drinks coffee and not tea.", False),
+        ("Alice likes tea and Bob coffee.", "Alice likes coffee and Bob tea.", False),
+        ("The red car and the blue house.", "The blue car and the red house.", False),
     ],
 )
 def test_almost_the_same_words_need_the_same_numbers_names_and_negations(one: str, other: str, same: bool) -> None:

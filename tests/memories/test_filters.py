@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keeps.engine import LocalMemory
+from keeps.engine import Keeps, LocalMemory
 from keeps.memories.filters import COLUMNS, OPERATORS, compile_filters
+from keeps.scope import Scope
 from keeps_client.errors import ValidationFailedError
 
 ITEMS = [
@@ -144,3 +145,29 @@ def test_any_filter_compiles_to_bound_values_or_is_refused(filters: dict[str, An
     for number in range(len(condition.values)):
         assert f"${number + 5}::" in condition.sql
     assert not any(mark in condition.sql for mark in (";", "--", "/*"))
+
+
+@pytest.mark.parametrize(
+    ("field", "count"),
+    [
+        ("metadata.a.b", 2),
+        ('metadata."a.b"', 1),
+        ('metadata."a.b".c', 1),
+        ('metadata."x.y".z', 0),
+        ("metadata.x.y.z", 1),
+        ('metadata.d."e.f"', 1),
+        ("metadata.plain", 1),
+    ],
+)
+async def test_names_that_hold_dots_are_found(keeps: Keeps, tenant: str, field: str, count: int) -> None:
+    memory = keeps.memory(Scope(tenant, "alice"))
+    metadata: list[dict[str, Any]] = [{"a": {"b": 1}}, {"a.b": 1}, {"a.b": {"c": 1}}, {"x.y.z": 1}]
+    metadata += [{"d": {"e.f": 1}}, {"plain": 1}]
+    await memory.remember_many([{"content": str(each), "metadata": each} for each in metadata])
+    assert len(await memory.list(filters={field: {"eq": 1}})) == count
+
+
+@pytest.mark.parametrize("field", ["metadata.", "metadata.a..b", 'metadata."a', 'metadata."a"b', 'metadata."".a'])
+async def test_a_path_without_names_is_refused(keeps: Keeps, tenant: str, field: str) -> None:
+    with pytest.raises(ValidationFailedError, match="between its dots"):
+        await keeps.memory(Scope(tenant, "alice")).list(filters={field: {"eq": 1}})

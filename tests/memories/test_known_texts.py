@@ -126,5 +126,5 @@ async def test_a_new_value_of_a_key_has_its_own_end(memory: Any) -> None:
     assert (new.memory.expires_at, new.memory.tags, new.memory.importance) == (None, ("t",), 0.9)
     ends = await memory.remember("The passport is lost.", **place, ttl_days=1)
     assert ends.memory.expires_at is not None
-    (without,) = await memory.remember_many([{"content": "The passport is lost.", **place, "expires_at": None}])
+    without = await memory.remember("The passport is lost.", **place, ttl_days=0)
     assert (without.status, without.memory.expires_at) == ("updated", None)

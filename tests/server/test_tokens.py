@@ -14,6 +14,7 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 import jwt
@@ -429,3 +430,52 @@ def test_the_current_folder_chooses_no_database(tmp_path: Path, monkeypatch: pyt
         load_settings({"KEEPS_LLM_API_KEY": "sk-mine"}, home=home)
     with pytest.raises(ValidationFailedError, match="no file"):
         load_settings({"KEEPS_CONFIG": str(tmp_path / "gone.toml")}, home=home)
+
+
+async def test_a_token_is_not_ignored_where_credentials_are_not_read(server_url: str, tenant: str) -> None:
+    """What it stores would be the default user's."""
+    other_secret = "another secret, long enough for any HMAC"
+    for claims in (token(tenant, "alice"), token(tenant, "alice", secret=other_secret)):
+        async with MemoryClient(server_url, token=claims) as memory:
+            with pytest.raises(UnauthenticatedError, match=r"KEEPS_AUTH=none.*--auth jwt"):
+                await memory.remember("Alice keeps hens.")
+    async with MemoryClient(server_url, token=token(tenant, "alice"), tenant_id=tenant, user_id="alice") as memory:
+        assert (await memory.remember("Alice keeps hens.")).memory.user_id == "alice"
+    async with MemoryClient(server_url, token="any-key-of-another-product", tenant_id=tenant, user_id="bob") as memory:
+        assert (await memory.list()).items == []
+
+
+async def test_ids_are_compared_as_they_are_written(secured_url: str) -> None:
+    small = str(uuid4())
+    async with MemoryClient(secured_url, token=token(small, "alice")) as one:
+        await one.remember("Alice keeps hens.")
+    async with MemoryClient(secured_url, token=token(small.upper(), "alice")) as other:
+        assert (await other.list()).items == []
+
+
+@pytest.mark.parametrize(
+    ("claims", "error"),
+    [
+        ({"roles": ["agent"]}, ForbiddenError),
+        ({"tenant_id": None, "platform_tenant_id": "acme"}, UnauthenticatedError),
+        ({"user_id": None, "service_user_id": "alice"}, UnauthenticatedError),
+    ],
+)
+async def test_roles_and_claims_of_other_platforms_open_nothing(
+    secured_url: str, tenant: str, claims: dict[str, Any], error: type[Exception]
+) -> None:
+    async with MemoryClient(secured_url, token=token(tenant, "alice", **claims)) as memory:
+        with pytest.raises(error):
+            await memory.remember("Alice keeps hens.")
+
+
+async def test_a_good_token_makes_an_erased_user_anew_and_empty(secured_url: str, tenant: str) -> None:
+    async with (
+        MemoryClient(secured_url, token=token(tenant, "alice")) as alice,
+        MemoryClient(secured_url, token=token(tenant, "boss", "admin")) as boss,
+    ):
+        await alice.remember("Alice keeps hens.")
+        await boss.admin.erase_user("alice")
+        assert (await alice.list()).items == []
+        await alice.remember("Alice keeps ducks.")
+        assert [each.content for each in await alice.list()] == ["Alice keeps ducks."]

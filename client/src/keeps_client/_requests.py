@@ -43,6 +43,8 @@ _ERRORS: dict[str, type[KeepsError]] = {
 }
 MAX_ATTEMPTS = 4
 MAX_WAIT_SECONDS = 20.0
+RATE_WAIT_SECONDS = 65.0
+"""Of a caller whose rate is used up: rates are those of a minute."""
 RETRYABLE = frozenset({429, 502, 503, 504})
 
 
@@ -146,7 +148,8 @@ def wait_seconds(attempt: int, answer: Answer | None) -> float | None:
         asked = float(answer.headers.get("retry-after", "0"))
     except ValueError:
         asked = 0.0
-    return max(asked, backoff) if asked <= MAX_WAIT_SECONDS else None
+    most = RATE_WAIT_SECONDS if answer.status == 429 and "ratelimit-limit" in answer.headers else MAX_WAIT_SECONDS
+    return max(asked, backoff) if asked <= most else None
 
 
 class EventStreamParser:

@@ -63,6 +63,7 @@ class Authenticator:
             ValidationFailedError: a header is no id.
         """
         if self.mode == "none":
+            _check_no_token(headers)
             return _believed(headers.get("x-tenant-id"), headers.get("x-user-id"), headers.get("x-agent-id"))
         scheme, _, credential = headers.get("authorization", "").partition(" ")
         if scheme and scheme.lower() not in ("bearer", "token"):
@@ -135,6 +136,16 @@ def _agreed(scope: Scope, headers: Mapping[str, str]) -> Scope:
         if headers.get(header) not in (None, own):
             raise ForbiddenError(f"your credentials are for another {name} than the one that you name")
     return scope
+
+
+def _check_no_token(headers: Mapping[str, str]) -> None:
+    """Raise UnauthenticatedError for a token that would be ignored: its user's data would become the default user's."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token.startswith("eyJ") and token.count(".") == 2 and "x-user-id" not in headers:
+        raise UnauthenticatedError(
+            "this server reads no tokens (KEEPS_AUTH=none) and would take you for the user 'default'; start it with"
+            " --auth jwt, or send X-User-ID"
+        )
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -51,6 +52,9 @@ from keeps_client.models.documents import MAX_FILE_BYTES, DocumentQuery, Documen
 
 IMPORTANCE = 0.5
 STORED_AT_ONCE = 500
+
+UNNAMED = ("", "text.md")
+"""Names of files that nobody named."""
 
 
 class DocumentService:
@@ -98,7 +102,8 @@ class DocumentService:
             before = await store.like(tx, new.source, file_hash, new.replaces)
         if before is not None and _same(before, new, file_hash):
             self._metrics.documents.labels(form.name, "unchanged").inc()
-            return DocumentReceipt(status="unchanged", document=await self.get(scope, before.document_id))
+            document = await self.get(scope, before.document_id)
+            return DocumentReceipt(status="unchanged", document=document, notes=_other_name(name, new, document))
         if new.passage_tokens is None and before is not None:
             new = new.model_copy(update={"passage_tokens": before.passage_tokens})
         read = await self._read(scope, file, form, name, new)
@@ -386,6 +391,15 @@ def _hashed(file: int) -> bytes:
         digest.update(part)
         place += len(part)
     return digest.digest()
+
+
+def _other_name(name: str, new: NewDocument, stored: Document) -> tuple[str, ...]:
+    """Return a note that says what the same bytes are called already, where they came under another name now."""
+    stem = PurePath(name).stem.casefold()
+    if new.source is not None or name in UNNAMED or stem in f"{stored.title} {stored.source}".casefold():
+        return ()
+    called = f"{stored.title!r}" + (f" ({stored.source})" if stored.source else "")
+    return (f"{name!r} has the same bytes as {called}, which is stored already; give a source to store it apart",)
 
 
 def _same(held: DocumentRow, new: NewDocument, file_hash: bytes) -> bool:

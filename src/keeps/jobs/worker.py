@@ -115,7 +115,7 @@ class Worker:
             except KeepsError as error:
                 log().warning("worker", cell=cell.name, error=error.code)
             except Exception as error:  # noqa: BLE001  one defect must not end background work for good
-                log().error("worker", cell=cell.name, error=type(error).__name__)
+                log().error("worker", cell=cell.name, error=type(error).__name__, **_advice(error))
             finally:
                 self._queuers.pop(cell.name, None)
             await asyncio.sleep(RECONNECT_SECONDS)
@@ -175,6 +175,18 @@ class Worker:
         return DatabaseRetryEntrypointExecutor(
             parameters, max_attempts=MAX_ATTEMPTS, initial_delay=self._first_pause, max_delay=LONGEST_PAUSE
         )
+
+
+def _advice(error: Exception) -> dict[str, str]:
+    """Return what an operator can do about a failure, for the log."""
+    from pgqueuer.errors import FailingListenerError
+
+    if not isinstance(error, FailingListenerError):
+        return {}
+    return {
+        "advice": "LISTEN does not reach this database, as behind PgBouncer in transaction mode; set"
+        " KEEPS_WORKER_DATABASE_URL to an address of PostgreSQL itself"
+    }
 
 
 class JobQueue:

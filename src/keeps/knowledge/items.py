@@ -21,7 +21,7 @@ def semantic_item(memory: Memory, hit: Hit | None = None) -> SemanticItem:
         source=memory.source,
         created_at=memory.created_at,
         updated_at=memory.updated_at,
-        score=hit and hit.score,
+        score=hit and hit.relevance,
         similarity=hit and hit.similarity,
     )
 
@@ -36,7 +36,7 @@ def episodic_item(memory: Memory, hit: Hit | None = None) -> EpisodicItem:
         content=memory.content,
         metadata=memory.metadata,
         created_at=memory.created_at,
-        score=hit and hit.score,
+        score=hit and hit.relevance,
         similarity=hit and hit.similarity,
     )
 
@@ -51,6 +51,6 @@ def procedural_item(memory: Memory, hit: Hit | None = None) -> ProceduralItem:
         procedure_type=memory.procedure_type,
         content=memory.content,
         created_at=memory.created_at,
-        score=hit and hit.score,
+        score=hit and hit.relevance,
         similarity=hit and hit.similarity,
     )

@@ -10,7 +10,7 @@ from keeps.memories.service import MemoryService
 from keeps.recall.service import RecallService
 from keeps.scope import Scope
 from keeps_client.checked import validated
-from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.errors import ValidationFailedError
 from keeps_client.models import (
     EpisodicItem,
     Hit,
@@ -28,6 +28,9 @@ from keeps_client.models import (
 )
 from keeps_client.validation import one_of
 
+COMPARED = 10
+"""Facts that `upsert` compares with the new one, nearest first."""
+
 
 class KnowledgeService:
     """Where no agent is named, the one who asks is meant."""
@@ -42,7 +45,6 @@ class KnowledgeService:
         Clients of the source documents send every field, also those that nobody gave: empty ones, and a text without
         an `external_id` that is not public, keep what is stored.
         """
-        _check_owner(scope, new.user_id)
         public = new.is_public if new.public is None else new.public
         fields: dict[str, Any] = {"content": new.content} | {
             name: value
@@ -57,16 +59,18 @@ class KnowledgeService:
 
     async def upsert(self, scope: Scope, new: KnowledgeUpsert) -> Upserted:
         """Store a fact, or put it in place of one's own nearest that is similar enough and says the same."""
-        _check_owner(scope, new.user_id)
-        nearest = await self._recall.most_similar(scope, new.content)
+        nearest = next(
+            (
+                memory
+                for memory, similarity in await self._recall.most_similar(scope, new.content, COMPARED)
+                if _is_of(scope, memory) and same_fact(memory.content, new.content, similarity, new.dedupe_threshold)
+            ),
+            None,
+        )
         given: dict[str, Any] = {"content": new.content} | ({"metadata": new.metadata} if new.metadata else {})
-        if (
-            nearest is not None
-            and _is_of(scope, nearest[0])
-            and same_fact(nearest[0].content, new.content, nearest[1], new.dedupe_threshold)
-        ):
+        if nearest is not None:
             receipt = await self._memories.update(
-                scope, nearest[0].memory_id, validated(MemoryChange, given), if_version=None, index_now=True
+                scope, nearest.memory_id, validated(MemoryChange, given), if_version=None, index_now=True
             )
         else:
             receipt = await self._memories.remember(scope, validated(NewMemory, given), index_now=True)
@@ -82,7 +86,6 @@ class KnowledgeService:
 
     async def log(self, scope: Scope, new: NewInteraction) -> EpisodicItem:
         """Store what was said or done, private to this user and agent."""
-        _check_owner(scope, new.user_id)
         fields: dict[str, Any] = {
             "content": new.content,
             "kind": "episodic",
@@ -113,7 +116,6 @@ class KnowledgeService:
 
     async def store_skill(self, scope: Scope, new: NewSkill) -> ProceduralItem:
         """Store a prompt or example for an agent, and when it applies."""
-        _check_owner(scope, new.user_id)
         fields: dict[str, Any] = {
             "content": new.content,
             "kind": "procedural",
@@ -149,9 +151,3 @@ def _agent(scope: Scope, agent_id: str | None) -> str:
 def _is_of(scope: Scope, memory: Memory) -> bool:
     """Return whether a memory belongs to nobody in particular, or to the agent and session that ask."""
     return memory.agent_id in (None, scope.agent_id) and memory.session_id in (None, scope.session_id)
-
-
-def _check_owner(scope: Scope, user_id: str | None) -> None:
-    """A body never chooses its owner; one that names somebody else meant something else than it would get."""
-    if user_id not in (None, scope.user_id):
-        raise NotFoundError("the body names another user than the token; leave user_id out")

@@ -3,7 +3,7 @@
 Nearness of meaning is not enough: "the budget is $50" and "the budget is $60", "the train from Oslo to Paris" and its
 way back are almost one text. So both are brought to one form (numbers, times, units, spelling, contractions, words that
 say nothing), and must then say the same words in the same order; only a part such as "on Fridays" may have moved to the
-other end.
+other end, or two parts have changed places around "and" or "or".
 What this does not see as the same stays twice, which costs a line; what it wrongly saw as the same would be lost.
 """
 
@@ -141,14 +141,30 @@ def same_fact(one: str, other: str, similarity: float, least_similarity: float =
 
 def same_words(one: list[str], other: list[str]) -> bool:
     """Whether two texts in one form say the same words in the same order, but for a part that moved to the other
-    end."""
+    end, or two parts that changed places around "and" or "or"."""
     if one == other:
         return True
     if sorted(one) != sorted(other):
         return False
+    if _are_swapped(one, other):
+        return True
     if one[0] not in _MOVABLE and other[0] not in _MOVABLE:
         return False
     return "".join(f" {word}" for word in other) + " " in "".join(f" {word}" for word in one + one) + " "
+
+
+def _are_swapped(one: list[str], other: list[str]) -> bool:
+    """Return whether the texts differ only as "cgroups and namespaces" and "namespaces and cgroups" do."""
+    start = next(place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1])
+    end = len(one) - next(
+        place for place, pair in enumerate(zip(one[::-1], other[::-1], strict=True)) if pair[0] != pair[1]
+    )
+    part, swapped = one[start:end], other[start:end]
+    return any(
+        [*part[place + 1 :], word, *part[:place]] == swapped
+        for place, word in enumerate(part)
+        if word in ("and", "or", "&")
+    )
 
 
 def canonical(text: str) -> list[str]:

@@ -3,13 +3,14 @@
     {"AND": [{"kind": {"eq": "episodic"}}, {"metadata.topic": {"in": ["food", "travel"]}}, {"NOT": [{"tags":
     {"contains": "old"}}]}]}
 
-Fields are the columns of Memory and `metadata.<path>`; several fields in one object are joined by AND. An unknown
-field or operator is an error that names those there are. Pure.
+Fields are the columns of Memory and `metadata.<path>`, where a name that holds dots may stand in quotes; several fields
+in one object are joined by AND. An unknown field or operator is an error that names those there are. Pure.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ _SUBSTRINGS = ("substring", "isubstring")
 _MAX_DEPTH = 10
 _MAX_CONDITIONS = 100
 _MAX_NAME = 1_000
+_PART = re.compile(r'"([^"]+)"|([^".][^.]*)')
+_PATH = re.compile(r'(?:"[^"]+"|[^".][^.]*)(?:\.(?:"[^"]+"|[^".][^.]*))*')
 
 _TEXT, _TIME, _NUMBER, _UUID, _TAGS, _JSON = "text", "timestamptz", "double precision", "uuid", "text[]", "jsonb"
 COLUMNS: dict[str, str] = {
@@ -122,7 +125,7 @@ class _Compiler:
                     f"unknown operator {operator!r} on {name!r}; there are {', '.join(OPERATORS)}"
                 )
             if name.startswith("metadata."):
-                pieces.append(self.path(name.split(".")[1:], operator, value))
+                pieces.append(self.path(name.removeprefix("metadata."), operator, value))
             elif name in COLUMNS:
                 pieces.append(self.column(name, COLUMNS[name], operator, value))
             else:
@@ -199,12 +202,15 @@ class _Compiler:
             else (f"position(lower({bound}) IN lower({text})) > 0")
         )
 
-    def path(self, path: list[str], operator: str, value: JsonValue) -> str:
-        for part in path:
-            _text("metadata", part)
-        if not all(path):
-            raise ValidationFailedError("metadata.<path> needs names between its dots")
+    def path(self, written: str, operator: str, value: JsonValue) -> str:
+        path = [quoted or plain for quoted, plain in _PART.findall(_text("metadata", written))]
+        if not _PATH.fullmatch(written):
+            raise ValidationFailedError(
+                'metadata.<path> needs names between its dots; one that holds a dot may stand in quotes: metadata."a.b"'
+            )
         found = f"({self.table}.metadata #> {self.bind(path, _TAGS)})"
+        if "." in written and '"' not in written:  # or it is one name that holds dots
+            found = f"COALESCE({found}, {self.table}.metadata -> {self.bind(written, _TEXT)})"
         if operator == "exists":
             return f"{found} IS {'NOT ' if _flag('metadata', value) else ''}NULL"
         if operator in ("in", "nin"):
@@ -214,7 +220,7 @@ class _Compiler:
             )
             return inside if operator == "in" else f"({inside}) IS NOT TRUE"
         if operator in ("eq", "ne", "contains"):
-            return self.json(found, ".".join(["metadata", *path]), operator, value)
+            return self.json(found, f"metadata.{written}", operator, value)
         if operator in _SUBSTRINGS:
             inside = self.within(f"({found} #>> '{{}}')", operator, _text("metadata", value))
             return f"(jsonb_typeof({found}) = 'string' AND {inside})"

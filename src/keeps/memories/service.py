@@ -43,6 +43,9 @@ INLINE_ITEMS = 50
 """What is read on the event loop at once; more takes too long for whoever waits."""
 SOURCE = "source"
 """The content_type of what says where something can be looked up."""
+_PASSAGE_FIELDS = {"layer", "memory_id", "content_type", "source", "document_id"}
+_NO_PASSAGES: Filters = {"layer": {"ne": "knowledge"}}
+"""Documents have a list of their own, and thousands of passages."""
 _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
 
@@ -158,11 +161,15 @@ class MemoryService:
     async def list(
         self, scope: Scope, *, filters: Filters | None, limit: int, cursor: str | None, order: MemoryOrder = "created"
     ) -> Page[Memory]:
-        """One page of current memories, in an order. A filter on `deleted_at` or `superseded_by` shows those, too."""
+        """One page of current memories, in an order. A filter on `deleted_at` or `superseded_by` shows those, too, one
+        on `layer` or another field that passages of documents are known by shows these."""
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_LIMIT:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValidationFailedError(f"limit must be 1 to {MAX_LIMIT}")
+        named = fields_of(filters)
+        if not _PASSAGE_FIELDS & {*named}:
+            filters = {"AND": [filters, _NO_PASSAGES]} if filters else _NO_PASSAGES
         condition = compile_filters(filters, first_parameter=8)
-        asked = {_LIFE_FIELDS[name] for name in fields_of(filters) if name in _LIFE_FIELDS}
+        asked = {_LIFE_FIELDS[name] for name in named if name in _LIFE_FIELDS}
         if order not in get_args(MemoryOrder):
             raise ValidationFailedError(f"order must be one of {', '.join(get_args(MemoryOrder))}, not {order!r}")
         lives, now = ["current", "archived", *asked], self._clock()
@@ -276,7 +283,8 @@ class MemoryService:
         return receipt("forgotten", gone[0].row, gone[0].event_id, indexed=False)
 
     async def restore(self, scope: Scope, memory_id: UUID) -> Receipt:
-        """Bring back what was forgotten less than 30 days ago. Raises ConflictError if its key is in use again."""
+        """Bring back what was forgotten less than 30 days ago, or has expired. Raises ConflictError if its key is in
+        use again."""
 
         async def work(tx: Tx) -> Receipt:
             stored = await store.lock(tx, memory_id)
@@ -284,7 +292,9 @@ class MemoryService:
             if stored is None:
                 raise NotFoundError(f"no memory {memory_id} that you may restore")
             if stored.deleted_at is None:
-                return await self._changes.unchanged(tx, stored)
+                if stored.expires_at is None or stored.expires_at > now or stored.superseded_by is not None:
+                    return await self._changes.unchanged(tx, stored)
+                return await self._restored(tx, [stored], now)
             if now - stored.deleted_at > RESTORABLE:
                 raise NotFoundError(f"memory {memory_id} was forgotten more than {RESTORABLE.days} days ago")
             if stored.superseded_by is None and (taken := await store.lock_same(tx, stored)) is not None:
@@ -293,12 +303,16 @@ class MemoryService:
                     current=str(taken.memory_id),
                 )
             together = [each for each in await store.lock_older(tx, memory_id) if each.deleted_at == stored.deleted_at]
-            back = [Written(_alive(row, now)) for row in (stored, *together)]
-            await store.replace(tx, back, "memory.restored")
-            indexed = await store.is_indexed(tx, memory_id, self.model)
-            return receipt("restored", back[0].row, back[0].event_id, indexed=indexed)
+            return await self._restored(tx, [stored, *together], now)
 
         return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
+
+    async def _restored(self, tx: Tx, rows: Sequence[MemoryRow], now: datetime) -> Receipt:
+        """Bring back a memory, and its older truths behind it."""
+        back = [Written(_alive(row, now)) for row in rows]
+        await store.replace(tx, back, "memory.restored")
+        indexed = await store.is_indexed(tx, rows[0].memory_id, self.model)
+        return receipt("restored", back[0].row, back[0].event_id, indexed=indexed)
 
     async def history(self, scope: Scope, memory_id: UUID) -> list[Event]:
         """Everything that happened to a memory, oldest first; of what was forgotten hard, only that it did."""
@@ -344,7 +358,7 @@ class MemoryService:
 
     def _ending(self, new: NewMemory) -> NewMemory:
         """Return the memory with the end of this installation's default, where nobody set one."""
-        if self._default_ttl_days is None or new.ttl_days is not None or new.expires_at is not None:
+        if self._default_ttl_days is None or new.ttl_days or new.expires_at is not None:
             return new
         return new.model_copy(update={"ttl_days": self._default_ttl_days})
 
@@ -382,7 +396,7 @@ class MemoryService:
 
 
 def _alive(row: MemoryRow, now: datetime) -> MemoryRow:
-    """A forgotten row, brought back. It is not over at once: a time that has passed goes."""
+    """A forgotten or expired row, brought back. It is not over at once: a time that has passed goes."""
     ends = None if row.expires_at is not None and row.expires_at <= now else row.expires_at
     return row.evolve(deleted_at=None, updated_at=now, version=row.version + 1, expires_at=ends)
 
@@ -392,8 +406,8 @@ def _text_of(memory: Memory) -> str:
 
 
 def _given(new: NewMemory) -> frozenset[str]:
-    """Return the fields that a caller gave. None means absent, but for `expires_at`, where it says: without an end."""
-    return frozenset(name for name in new.model_fields_set if name == "expires_at" or getattr(new, name) is not None)
+    """Return the fields that a caller gave. None means absent."""
+    return frozenset(name for name in new.model_fields_set if getattr(new, name) is not None)
 
 
 def _named(change: MemoryChange) -> dict[str, object]:

@@ -166,7 +166,7 @@ def new_row(new: NewMemory, scope: Scope, memory_id: UUID, now: datetime) -> Mem
         visibility=new.visibility,
         content_hash=b"",
         valid_from=new.valid_from or now,
-        expires_at=now + timedelta(days=new.ttl_days) if new.ttl_days is not None else new.expires_at,
+        expires_at=now + timedelta(days=new.ttl_days) if new.ttl_days else new.expires_at,
         version=1,
         created_at=now,
         updated_at=now,

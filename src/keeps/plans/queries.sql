@@ -1,7 +1,7 @@
 -- Plans of the asking user. A row is also the plan's context: its state machine and what it waits for.
 
 -- name: plan_get
--- reads: Plan
+-- reads: Plan without visibility
 SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event,
     held.goal_data,
        held.response_event, held.status, held.state, held.current_state, held.correlation_ids, held.version,
@@ -13,7 +13,7 @@ FROM keeps.plans AS held
 WHERE held.tenant_id = $1 AND held.user_id = $2 AND held.plan_id = $3
 
 -- name: plan_by_correlation
--- reads: Plan
+-- reads: Plan without visibility
 -- The plan that waits for an event: of several one that is not over, and of those the newest.
 SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event,
     held.goal_data,
@@ -29,7 +29,7 @@ ORDER BY held.status IN ('completed', 'failed', 'cancelled'), held.created_at DE
 LIMIT 1
 
 -- name: plan_list
--- reads: Plan
+-- reads: Plan without visibility
 -- One keyset page, newest first. $3: statuses or null · $4 session · $5 parent · $6, $7: the last row of the page
 -- before · $8: how many
 SELECT held.tenant_id, held.user_id, held.plan_id, held.session_id, held.parent_plan_id, held.agent_id, held.goal_event,

@@ -11,7 +11,7 @@ from keeps.cursors import read_cursor, write_cursor
 from keeps.db.answers import Answer, Kept, plain
 from keeps.db.session import Database, Tx
 from keeps.plans import store
-from keeps.scope import Scope
+from keeps.scope import Scope, own_or_shared, shared, visibility_of
 from keeps.sessions import store as sessions
 from keeps.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
@@ -26,6 +26,7 @@ from keeps_client.models import (
     PlanContextChange,
     PlanFilter,
 )
+from keeps_client.models.memories import Visibility
 
 
 async def _given(tx: Tx, found: JsonValue) -> Plan:
@@ -38,24 +39,30 @@ async def _given(tx: Tx, found: JsonValue) -> Plan:
 PLAN: Answer[Plan] = Answer(lambda plan: Kept(plan.plan_id, [f"plan:{plan.plan_id}"]), _given)
 COUNT = plain(int)
 ACTIVE = ("running", "paused")
+_NOT_STORED = ("expected_version", "context", "visibility")
 
 
 class PlanService:
-    """The plans of a user, each with its state machine."""
+    """The plans of a user, each with its state machine. An id names one's own plan, else one that the tenant shares."""
 
-    def __init__(self, database: Database, introducer: Introducer, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, introducer: Introducer, clock: Clock, *, visibility: Visibility = "private"
+    ) -> None:
+        """`visibility`: of plans that name none."""
         self._database = database
         self._introducer = introducer
         self._clock = clock
+        self._visibility = visibility
 
     async def create(self, scope: Scope, new: NewPlan) -> Plan:
         """Store a new plan. Raises ConflictError where its id is taken, NotFoundError where its parent is not there."""
         plan_id = new.plan_id or str(new_id())
+        scope = self._of(scope, new.visibility)
 
         async def work(tx: Tx) -> Plan:
             if new.parent_plan_id is not None and await store.get(tx, new.parent_plan_id) is None:
                 raise NotFoundError(f"no plan {new.parent_plan_id!r} to be the parent; create it first")
-            plan = self._new(scope, plan_id, new.model_dump(exclude={"plan_id"}))
+            plan = self._new(scope, plan_id, new.model_dump(exclude={"plan_id", "visibility"}))
             await self._join(tx, plan.session_id)
             if not await store.insert(tx, plan):
                 raise _conflict(await self._held(tx, plan_id), "is there already")
@@ -70,33 +77,41 @@ class PlanService:
             ConflictError: The plan has another version than `expected_version`.
             ValidationFailedError: There is no such plan, and no goal event to make it.
         """
+        scope = self._of(scope, new.visibility)
 
         async def work(tx: Tx) -> Plan:
             held = await store.get(tx, new.plan_id)
             _check(held, new.expected_version, new.plan_id)
             await self._join(tx, new.session_id)
             if held is None:
-                fields = new.model_dump(exclude={"plan_id", "expected_version", "context"})
+                fields = new.model_dump(exclude={"plan_id", *_NOT_STORED})
                 plan = self._new(scope, new.plan_id, {"status": "running", **fields, "goal_event": _goal_event(new)})
                 await store.insert(tx, plan)
                 return plan
-            names = new.model_fields_set - {"plan_id", "expected_version", "context"}
+            names = new.model_fields_set - {"plan_id", *_NOT_STORED}
             given = {name: value for name in names if (value := getattr(new, name)) is not None}
             return await self._replace(tx, held, given)
 
         return context_of(await self._introducer.write(scope, work, answer=PLAN))
 
     async def get(self, scope: Scope, plan_id: str) -> Plan:
-        async with self._database.scoped(scope) as tx:
-            return await self._held(tx, plan_id)
+        async def read(scope: Scope) -> Plan:
+            async with self._database.scoped(scope) as tx:
+                return await self._held(tx, plan_id)
+
+        return await own_or_shared(scope, read)
 
     async def by_correlation(self, scope: Scope, correlation_id: str) -> Plan:
         """The plan that waits for this id. Raises NotFoundError."""
-        async with self._database.scoped(scope) as tx:
-            held = await store.by_correlation(tx, correlation_id)
-        if held is None:
-            raise NotFoundError(f"no plan waits for {correlation_id!r}")
-        return held
+
+        async def read(scope: Scope) -> Plan:
+            async with self._database.scoped(scope) as tx:
+                held = await store.by_correlation(tx, correlation_id)
+            if held is None:
+                raise NotFoundError(f"no plan waits for {correlation_id!r}")
+            return held
+
+        return await own_or_shared(scope, read)
 
     async def page(
         self,
@@ -105,10 +120,13 @@ class PlanService:
         status: PlanFilter | None,
         session_id: str | None,
         parent_plan_id: str | None,
+        visibility: Visibility | None,
         limit: int,
         cursor: str | None,
     ) -> Page[Plan]:
-        """One page, newest first. `active` means running or paused."""
+        """One page, newest first, of one's own plans or of those that the tenant shares. `active` means running or
+        paused."""
+        scope = self._of(scope, visibility)
         after = read_cursor(cursor) if cursor else None
         statuses = ACTIVE if status == "active" else None if status is None else (status,)
         async with self._database.scoped(scope) as tx:
@@ -137,7 +155,7 @@ class PlanService:
             given = {name: getattr(change, name) for name in change.model_fields_set - {"expected_version"}}
             return await self._replace(tx, held, given)
 
-        return await self._introducer.write(scope, work, answer=PLAN)
+        return await own_or_shared(scope, lambda scope: self._database.write(scope, work, answer=PLAN))
 
     async def delete(self, scope: Scope, plan_id: str) -> Deleted:
         """Remove a plan with its sub-plans, task contexts, working memory, and what events say of them, now."""
@@ -146,9 +164,12 @@ class PlanService:
             await self._held(tx, plan_id)
             return len(await store.delete(tx, plan_id, self._clock()))
 
-        count = await self._database.write(scope, work, answer=COUNT)
+        count = await own_or_shared(scope, lambda scope: self._database.write(scope, work, answer=COUNT))
         under = f" with {count - 1} sub-plans" if count > 1 else ""
         return Deleted(message=f"plan {plan_id!r} is deleted{under}, with its task contexts and working memory")
+
+    def _of(self, scope: Scope, visibility: Visibility | None) -> Scope:
+        return shared(scope) if (visibility or self._visibility) == "tenant" else scope
 
     def _new(self, scope: Scope, plan_id: str, given: Mapping[str, object]) -> Plan:
         now = self._clock()
@@ -157,6 +178,7 @@ class PlanService:
             "correlation_ids": [],
             "sub_plan_ids": [],
             "parent_plan_id": None,
+            "visibility": visibility_of(scope.user_id),
             **given,
         }
         made |= {"plan_id": plan_id, "tenant_id": scope.tenant_id, "user_id": scope.user_id, "agent_id": scope.agent_id}

@@ -12,6 +12,7 @@ from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
+from keeps.scope import visibility_of
 from keeps_client.models import Plan
 from keeps_client.models.events import EventType
 
@@ -91,11 +92,11 @@ def plan_from_row(row: Row) -> Plan:
     values = dict(row)
     values["goal_data"] = json.loads(values["goal_data"])
     values["state"] = json.loads(values["state"])
-    return Plan.model_construct(**values)
+    return Plan.model_construct(**values, visibility=visibility_of(row["user_id"]))
 
 
 def _image(plan: Plan) -> str:
-    return plan.model_dump_json(exclude={"sub_plan_ids"})
+    return plan.model_dump_json(exclude={"sub_plan_ids", "visibility"})
 
 
 async def _log(tx: Tx, kind: EventType, plan: Plan, image: str) -> None:

@@ -106,11 +106,10 @@ class Arms:
         await self._key(tx, asked, found)
         return found
 
-    async def most_similar(self, tx: Tx, sentence: Floats, selection: Selection) -> tuple[UUID, float] | None:
-        """The one memory whose meaning is nearest, with its cosine similarity."""
+    async def most_similar(self, tx: Tx, sentence: Floats, selection: Selection, limit: int) -> dict[UUID, float]:
+        """Return the memories whose meaning is nearest, each with its cosine similarity."""
         held = await store.postings(tx, [], selection, (self.model, sentence.shape[0]))
-        found = await self.nearest(tx, held, sentence, selection, 1)
-        return next(iter(found.items()), None)
+        return await self.nearest(tx, held, sentence, selection, limit)
 
     async def nearest(
         self, tx: Tx, held: Sequence[Postings], sentence: Floats, selection: Selection, limit: int

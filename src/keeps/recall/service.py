@@ -197,20 +197,21 @@ class RecallService:
                     sentences[memory.memory_id] = span
         return sentences
 
-    async def most_similar(self, scope: Scope, content: str) -> tuple[Memory, float] | None:
-        """One's own fact whose meaning is nearest, with its cosine similarity; None where there is none, or no
-        model."""
+    async def most_similar(self, scope: Scope, content: str, limit: int) -> list[tuple[Memory, float]]:
+        """Return one's own facts whose meaning is nearest, nearest first, each with its cosine similarity; none without
+        a model."""
         if self._embedder is None:
-            return None
+            return []
         (embedding,) = await self._embedder.embed([content])
-        request = RecallRequest(query=content[:10_000], kinds=("semantic",), scope="own", limit=1)
+        request = RecallRequest(query=content[:10_000], kinds=("semantic",), scope="own", limit=limit)
         selection = select(request, scope, self._clock())
         async with self._database.reading(scope) as tx:
-            nearest = await self._arms.most_similar(tx, embedding.sentence, selection)
-            if nearest is None:
-                return None
-            memory = (await store.memories(tx, [nearest[0]], self._clock())).get(nearest[0])
-        return None if memory is None else (memory, nearest[1])
+            nearest = await self._arms.most_similar(tx, embedding.sentence, selection, limit)
+            memories = await store.memories(tx, list(nearest), self._clock())
+        found = [
+            (memories[memory_id], similarity) for memory_id, similarity in nearest.items() if memory_id in memories
+        ]
+        return sorted(found, key=lambda pair: -pair[1])
 
     async def vector(self, scope: Scope, text: str) -> Floats | None:
         """Of a question, as it is searched; None without a model, or where it cannot be reached."""

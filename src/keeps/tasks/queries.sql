@@ -1,7 +1,7 @@
 -- Task contexts of the asking user.
 
 -- name: task_get
--- reads: TaskContext
+-- reads: TaskContext without visibility
 SELECT tenant_id, user_id, task_id, plan_id, agent_id, event_type, response_event, response_topic, data, sub_tasks,
     state, version,
        created_at, updated_at
@@ -9,7 +9,7 @@ FROM keeps.task_contexts
 WHERE tenant_id = $1 AND user_id = $2 AND task_id = $3
 
 -- name: task_by_subtask
--- reads: TaskContext
+-- reads: TaskContext without visibility
 -- The task that waits for a sub-task: of several the newest.
 SELECT held.tenant_id, held.user_id, held.task_id, held.plan_id, held.agent_id, held.event_type, held.response_event,
     held.response_topic,

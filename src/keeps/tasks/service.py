@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from pydantic import JsonValue
 
 from keeps.clock import Clock
 from keeps.db.answers import Answer, Kept, plain
 from keeps.db.session import Database, Tx
-from keeps.scope import Scope
+from keeps.scope import Scope, own_or_shared, shared, visibility_of
 from keeps.tasks import store
 from keeps.tenants.service import Introducer
 from keeps_client.errors import ConflictError, NotFoundError, ValidationFailedError
 from keeps_client.models import Deleted, NewTaskContext, SubTaskChange, TaskContext, TaskContextChange
 from keeps_client.models.common import storable_json
+from keeps_client.models.memories import Visibility
 
 MOST_SUB_TASKS = 1_000
+ResultT = TypeVar("ResultT")
 
 
 async def _given(tx: Tx, found: JsonValue) -> TaskContext:
@@ -31,28 +34,32 @@ class TaskService:
     """Delegated work of a user, waiting for results.
 
     `details` of an answer: sub-tasks with all that is known of them, or their ids alone, as the source documents' SDK
-    reads them.
+    reads them. An id names one's own task, else one that the tenant shares.
     """
 
-    def __init__(self, database: Database, introducer: Introducer, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, introducer: Introducer, clock: Clock, *, visibility: Visibility = "private"
+    ) -> None:
+        """`visibility`: of tasks that name none."""
         self._database = database
         self._introducer = introducer
         self._clock = clock
+        self._visibility = visibility
 
     async def store(self, scope: Scope, new: NewTaskContext, *, details: bool = True) -> TaskContext:
         """Store a task context; one that is there is replaced. Raises ConflictError on another `expected_version`."""
-        if new.user_id not in (None, scope.user_id):
-            raise NotFoundError("the body names another user than the token; leave user_id out")
+        scope = shared(scope) if (new.visibility or self._visibility) == "tenant" else scope
 
         async def work(tx: Tx) -> TaskContext:
             held = await store.get(tx, new.task_id)
             _check(held, new.expected_version, new.task_id)
             now = self._clock()
             task = TaskContext(
-                **new.model_dump(exclude={"expected_version", "user_id", "context", "sub_tasks"}),
+                **new.model_dump(exclude={"expected_version", "user_id", "context", "sub_tasks", "visibility"}),
                 sub_tasks=with_known(new.sub_tasks, held.sub_tasks if held else []),
                 tenant_id=scope.tenant_id,
                 user_id=scope.user_id,
+                visibility=visibility_of(scope.user_id),
                 agent_id=scope.agent_id,
                 version=held.version + 1 if held else 1,
                 created_at=held.created_at if held else now,
@@ -64,16 +71,23 @@ class TaskService:
         return _answer(await self._introducer.write(scope, work, answer=TASK), details)
 
     async def get(self, scope: Scope, task_id: str, *, details: bool = True) -> TaskContext:
-        async with self._database.scoped(scope) as tx:
-            return _answer(await _held(tx, task_id), details)
+        async def read(scope: Scope) -> TaskContext:
+            async with self._database.scoped(scope) as tx:
+                return await _held(tx, task_id)
+
+        return _answer(await own_or_shared(scope, read), details)
 
     async def by_subtask(self, scope: Scope, sub_task_id: str, *, details: bool = True) -> TaskContext:
         """The task that waits for a sub-task. Raises NotFoundError."""
-        async with self._database.scoped(scope) as tx:
-            held = await store.by_subtask(tx, sub_task_id)
-        if held is None:
-            raise NotFoundError(f"no task waits for sub-task {sub_task_id!r}")
-        return _answer(held, details)
+
+        async def read(scope: Scope) -> TaskContext:
+            async with self._database.scoped(scope) as tx:
+                held = await store.by_subtask(tx, sub_task_id)
+            if held is None:
+                raise NotFoundError(f"no task waits for sub-task {sub_task_id!r}")
+            return held
+
+        return _answer(await own_or_shared(scope, read), details)
 
     async def update(
         self, scope: Scope, task_id: str, change: TaskContextChange, *, details: bool = True
@@ -90,7 +104,7 @@ class TaskService:
             await store.put(tx, task)
             return task
 
-        return _answer(await self._database.write(scope, work, answer=TASK), details)
+        return _answer(await self._written(scope, work, TASK), details)
 
     async def put_sub_task(self, scope: Scope, task_id: str, sub_task_id: str, change: SubTaskChange) -> TaskContext:
         """Add a sub-task or note what became of it; whatever else is in the task stays. Raises NotFoundError."""
@@ -107,7 +121,7 @@ class TaskService:
             await store.put(tx, task)
             return task
 
-        return await self._database.write(scope, work, answer=TASK)
+        return await self._written(scope, work, TASK)
 
     async def delete(self, scope: Scope, task_id: str) -> Deleted:
         async def work(tx: Tx) -> bool:
@@ -115,8 +129,14 @@ class TaskService:
                 raise NotFoundError(f"no task context {task_id!r}")
             return True
 
-        await self._database.write(scope, work, answer=DONE)
+        await self._written(scope, work, DONE)
         return Deleted(message=f"task context {task_id!r} is deleted")
+
+    async def _written(
+        self, scope: Scope, work: Callable[[Tx], Awaitable[ResultT]], answer: Answer[ResultT]
+    ) -> ResultT:
+        """Change one's own task, else one that the tenant shares. Raises NotFoundError."""
+        return await own_or_shared(scope, lambda scope: self._database.write(scope, work, answer=answer))
 
 
 def with_sub_task(sub_tasks: Sequence[JsonValue], sub_task_id: str, given: Mapping[str, JsonValue]) -> list[JsonValue]:

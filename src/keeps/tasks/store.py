@@ -10,6 +10,7 @@ from keeps.db.session import Row, Tx
 from keeps.db.statements import Statements
 from keeps.events import store as events
 from keeps.events.store import NewEvent
+from keeps.scope import visibility_of
 from keeps_client.models import TaskContext
 
 QUERIES = Statements("keeps.tasks")
@@ -26,7 +27,7 @@ async def by_subtask(tx: Tx, sub_task_id: str) -> TaskContext | None:
 
 
 async def put(tx: Tx, task: TaskContext) -> None:
-    image = task.model_dump_json()
+    image = task.model_dump_json(exclude={"visibility"})
     await tx.execute(QUERIES["task_put"], image)
     data = {"task_context": json.loads(image)}
     news = [NewEvent(new_id(), "plan.task.written", task.task_id, task.updated_at, "private", tx.scope.agent_id, data)]
@@ -47,4 +48,4 @@ def task_from_row(row: Row) -> TaskContext:
     values = dict(row)
     for name in ("data", "sub_tasks", "state"):
         values[name] = json.loads(values[name])
-    return TaskContext.model_construct(**values)
+    return TaskContext.model_construct(**values, visibility=visibility_of(row["user_id"]))

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from keeps_client.endpoint import AnswerT, Endpoint
+from keeps_client.errors import NotFoundError
+from keeps_client.models.tasks import Deleted
 
 
 class Doing(ABC):
@@ -15,3 +17,16 @@ class Doing(ABC):
     @abstractmethod
     def _do(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT:
         """The answer. Raises the errors of keeps_client.errors."""
+
+    def _find(self, endpoint: Endpoint[AnswerT], /, **fields: Any) -> AnswerT | None:
+        """Return the answer, or None where there is nothing."""
+        try:
+            return self._do(endpoint, **fields)
+        except NotFoundError:
+            return None
+
+    def _delete(self, endpoint: Endpoint[Deleted], missing_ok: bool, /, **fields: Any) -> Deleted:
+        """Delete; with `missing_ok`, answer `deleted` False where there is nothing."""
+        if not missing_ok:
+            return self._do(endpoint, **fields)
+        return self._find(endpoint, **fields) or Deleted(deleted=False, message="there was nothing to delete")

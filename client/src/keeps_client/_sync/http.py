@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 from urllib.parse import quote
@@ -98,9 +99,7 @@ class MemoryClient(Memory):
                 headers[f"X-{name[:-3].title()}-ID"] = named_id(name, value, 255)
         if timezone is not None:
             headers["X-Timezone"] = named_zone(timezone)
-        query = ""
-        if user_id is not None and not user_id.isascii():  # a header cannot say it
-            query = f"user_id={quote(headers.pop('X-User-ID'), safe='')}"
+        headers, query = _of_user(headers, headers.get("X-User-ID"))
         if any("\n" in value or "\r" in value or not value.isascii() for value in headers.values()):
             raise ValidationFailedError("tokens and ids in headers must be ASCII without line breaks")
         self._transport = Transport(base_url.rstrip("/"), headers, timeout_seconds, max_connections, query)
@@ -126,6 +125,14 @@ class MemoryClient(Memory):
     def idempotent(self, key: str) -> AbstractContextManager[None]:
         """Do each write inside the block once under this key, for 24 hours: see `Memory.idempotent`."""
         return idempotent(key)
+
+    def for_user(self, user_id: str) -> MemoryClient:
+        """Return another user's memory over the same connections, which close with this client. The server refuses
+        what the token may not do."""
+        other = copy(self)
+        other._transport = self._transport.beside(*_of_user(self._transport.headers, named_id("user_id", user_id, 255)))
+        other._admin = HttpAdmin(other._transport)
+        return other
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -169,6 +176,16 @@ class MemoryClient(Memory):
 
     def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:
         return receipt_of(self._transport.send(upload_of(file, name, new, media_type)))
+
+
+def _of_user(headers: Mapping[str, str], user_id: str | None) -> tuple[dict[str, str], str]:
+    """Return headers and query that name a user: a header cannot hold every id."""
+    others = {name: value for name, value in headers.items() if name != "X-User-ID"}
+    if user_id is None:
+        return others, ""
+    if user_id.isascii():
+        return {**others, "X-User-ID": user_id}, ""
+    return others, f"user_id={quote(user_id, safe='')}"
 
 
 def _pieces(lines: Iterable[str], most: int = PIECE_BYTES) -> Iterable[bytes]:

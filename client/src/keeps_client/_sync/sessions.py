@@ -29,13 +29,17 @@ class Sessions(Doing):
         """Raises NotFoundError."""
         return self._do(GET_SESSION, session_id=session_id)
 
+    def find_session(self, session_id: str) -> Session | None:
+        """Return a session, or None where there is none."""
+        return self._find(GET_SESSION, session_id=session_id)
+
     def update_session(self, session_id: str, **changes: Any) -> Session:
         """Change the named fields (those of SessionChange); with none, only its last interaction moves."""
         return self._do(UPDATE_SESSION, session_id=session_id, body=changes)
 
-    def delete_session(self, session_id: str) -> Deleted:
-        """Remove a session; its plans stay. Raises NotFoundError."""
-        return self._do(DELETE_SESSION, session_id=session_id)
+    def delete_session(self, session_id: str, *, missing_ok: bool = False) -> Deleted:
+        """Remove a session; its plans stay. Raises NotFoundError; with `missing_ok`, `deleted` is False instead."""
+        return self._delete(DELETE_SESSION, missing_ok, session_id=session_id)
 
     def list_sessions(self, *, ended: bool | None = None, limit: int = 20, cursor: str | None = None) -> Page[Session]:
         """Sessions, newest first, a page at a time: those that `end_session` ended, with `ended=False` the others, or

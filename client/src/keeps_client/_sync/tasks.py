@@ -8,6 +8,7 @@ from typing import Any
 
 from keeps_client._sync.base import Doing
 from keeps_client.models import Deleted, TaskContext
+from keeps_client.models.memories import Visibility
 from keeps_client.models.tasks import (
     DELETE_TASK_CONTEXT,
     GET_TASK_BY_SUBTASK,
@@ -34,11 +35,13 @@ class Tasks(Doing):
         data: Mapping[str, object] | None = None,
         sub_tasks: Sequence[object] | None = None,
         state: Mapping[str, object] | None = None,
+        visibility: Visibility | None = None,
         expected_version: int | None = None,
     ) -> TaskContext:
         """Store delegated work, so that whoever gets the result can go on; one that is there is replaced.
 
-        `context` holds several of the fields at once; its entries that are no field go into `state`.
+        `context` holds several of the fields at once; its entries that are no field go into `state`. With `visibility`
+        `tenant`, every user of the tenant may read, change and delete it by its id.
         """
         return self._do(
             STORE_TASK_CONTEXT,
@@ -52,12 +55,17 @@ class Tasks(Doing):
             data=data,
             sub_tasks=sub_tasks,
             state=state,
+            visibility=visibility,
             expected_version=expected_version,
         )
 
     def get_task_context(self, task_id: str) -> TaskContext:
         """Raises NotFoundError."""
         return self._do(GET_TASK_CONTEXT, task_id=task_id, details=True)
+
+    def find_task(self, task_id: str) -> TaskContext | None:
+        """Return a task context, or None where there is none."""
+        return self._find(GET_TASK_CONTEXT, task_id=task_id, details=True)
 
     def update_task_context(self, task_id: str, **changes: Any) -> TaskContext:
         """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
@@ -82,10 +90,14 @@ class Tasks(Doing):
         fields = given(event_type=event_type, status=status, data=data, result=result)
         return self._do(PUT_SUB_TASK, task_id=task_id, sub_task_id=sub_task_id, **fields)
 
-    def delete_task_context(self, task_id: str) -> Deleted:
-        """Remove it, and what its events say. Raises NotFoundError."""
-        return self._do(DELETE_TASK_CONTEXT, task_id=task_id)
+    def delete_task_context(self, task_id: str, *, missing_ok: bool = False) -> Deleted:
+        """Remove it, and what its events say. Raises NotFoundError; with `missing_ok`, `deleted` is False instead."""
+        return self._delete(DELETE_TASK_CONTEXT, missing_ok, task_id=task_id)
 
     def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
         """The task that waits for a sub-task. Raises NotFoundError."""
         return self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)
+
+    def find_task_by_subtask(self, sub_task_id: str) -> TaskContext | None:
+        """Return the task that waits for a sub-task, or None where none does."""
+        return self._find(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)

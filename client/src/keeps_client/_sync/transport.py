@@ -28,9 +28,22 @@ class Transport:
         self._headers = headers
         self._query = query
         self._timeout = urllib3.Timeout(total=timeout_seconds)
-        self._max_connections = max_connections
+        self._timeout_seconds, self._max_connections = timeout_seconds, max_connections
         self._pool: urllib3.PoolManager | None = None
         self._opening = threading.Lock()
+        self._connections = self
+        """The transport whose connections are used."""
+
+    def beside(self, headers: dict[str, str], query: str) -> Transport:
+        """Return a transport that says something else over the same connections. It need not be closed."""
+        other = Transport(self._base_url, headers, self._timeout_seconds, self._max_connections, query)
+        other._connections = self._connections
+        return other
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every call says."""
+        return self._headers
 
     def send(self, call: Call) -> Answer:
         """Raises UnavailableError when nothing answers."""
@@ -57,7 +70,7 @@ class Transport:
         """The body of an answer without end, as it comes. Raises UnavailableError where it ends too soon, or says
         nothing for a minute, and the error that the server names."""
         try:
-            response = self._opened().request(
+            response = self._connections._opened().request(
                 call.method,
                 self._base_url + asked(call.path, self._query),
                 headers={**self._headers, **call.headers},
@@ -89,7 +102,7 @@ class Transport:
         headers = {**self._headers, **call.headers}
         if call.body is not None:
             headers["Content-Type"] = call.media_type
-        response = self._opened().request(
+        response = self._connections._opened().request(
             call.method,
             self._base_url + asked(call.path, self._query),
             body=call.body,

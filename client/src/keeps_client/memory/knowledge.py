@@ -47,8 +47,8 @@ class Knowledge(Doing):
     async def upsert_knowledge(
         self, content: str, *, metadata: Mapping[str, object] | None = None, dedupe_threshold: float = 0.95
     ) -> Upserted:
-        """Store a fact, or put it in place of one's own nearest that is at least `dedupe_threshold` similar (cosine)
-        and says the same: the left knee is not the right one, however near the sentences are."""
+        """Store a fact, or put it in place of one's own that is at least `dedupe_threshold` similar (cosine) and says
+        the same words: the left knee is not the right one, however near the sentences are."""
         return await self._do(UPSERT_KNOWLEDGE, content=content, metadata=metadata, dedupe_threshold=dedupe_threshold)
 
     async def query_knowledge(self, query: str, *, limit: int = 5, include_public: bool = True) -> list[SemanticItem]:

@@ -262,7 +262,11 @@ class Memories(Doing):
             explain=explain,
         )
 
-    async def get_relevant_memories_for_query(self, query: str, *, max_memories: int = 5) -> builtins.list[Memory]:
-        """The lasting memories that matter most for a question: the context's section of them alone."""
-        found = await self._do(RECALL, query=query, limit=max_memories, layers=("long_term",))
+    async def get_relevant_memories_for_query(
+        self, query: str, *, max_memories: int = 5, min_importance: float = 0.45
+    ) -> builtins.list[Memory]:
+        """Return the lasting memories that matter most for a question, best first, of at least that importance: 0.45 is
+        the estimate for an ordinary statement."""
+        wanted = {"layers": ("long_term",), "min_importance": min_importance}
+        found = await self._do(RECALL, query=query, limit=max_memories, **wanted)
         return [hit.memory for hit in found.hits]

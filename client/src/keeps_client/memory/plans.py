@@ -7,6 +7,7 @@ from typing import Any
 
 from keeps_client.memory.base import Doing
 from keeps_client.models import Deleted, Page, Plan, PlanContext, PlanFilter, PlanStatus
+from keeps_client.models.memories import Visibility
 from keeps_client.models.plans import (
     CREATE_PLAN,
     DELETE_PLAN,
@@ -35,11 +36,13 @@ class Plans(Doing):
         state: Mapping[str, object] | None = None,
         current_state: str | None = None,
         correlation_ids: Sequence[str] | None = None,
+        visibility: Visibility | None = None,
         expected_version: int | None = None,
     ) -> PlanContext:
         """Store the state machine of a plan; the plan is made where it is not there. Fields that are not given stay.
 
-        `context` holds several of the fields at once; its entries that are no field go into `state`.
+        `context` holds several of the fields at once; its entries that are no field go into `state`. With `visibility`
+        `tenant`, every user of the tenant may read, change and delete it by its id.
         """
         return await self._do(
             STORE_PLAN_CONTEXT,
@@ -52,12 +55,17 @@ class Plans(Doing):
             state=state,
             current_state=current_state,
             correlation_ids=correlation_ids,
+            visibility=visibility,
             expected_version=expected_version,
         )
 
     async def get_plan_context(self, plan_id: str) -> PlanContext:
         """Raises NotFoundError."""
         return await self._do(GET_PLAN_CONTEXT, plan_id=plan_id)
+
+    async def find_plan_context(self, plan_id: str) -> PlanContext | None:
+        """Return the state machine of a plan, or None where there is no plan."""
+        return await self._find(GET_PLAN_CONTEXT, plan_id=plan_id)
 
     async def update_plan_context(self, plan_id: str, **changes: Any) -> PlanContext:
         """Change the named fields (those of PlanContextChange); with `expected_version`, only if it is stored."""
@@ -67,6 +75,10 @@ class Plans(Doing):
         """The plan that waits for an id: of several one that is not over, and of those the newest. Raises
         NotFoundError."""
         return await self._do(GET_PLAN_BY_CORRELATION, correlation_id=correlation_id)
+
+    async def find_plan_by_correlation(self, correlation_id: str) -> PlanContext | None:
+        """Return the plan that waits for an id, as `get_plan_by_correlation` does, or None where none does."""
+        return await self._find(GET_PLAN_BY_CORRELATION, correlation_id=correlation_id)
 
     async def create_plan(
         self,
@@ -79,8 +91,10 @@ class Plans(Doing):
         parent_plan_id: str | None = None,
         status: PlanStatus = "running",
         state: Mapping[str, object] | None = None,
+        visibility: Visibility | None = None,
     ) -> Plan:
-        """Store a new plan. A session that is not there is made; a parent must be there."""
+        """Store a new plan. A session that is not there is made; a parent must be there. With `visibility` `tenant`,
+        every user of the tenant may read, change and delete it by its id."""
         return await self._do(
             CREATE_PLAN,
             goal_event=goal_event,
@@ -91,19 +105,25 @@ class Plans(Doing):
             parent_plan_id=parent_plan_id,
             status=status,
             state=state,
+            visibility=visibility,
         )
 
     async def get_plan(self, plan_id: str) -> Plan:
         """Raises NotFoundError."""
         return await self._do(GET_PLAN, plan_id=plan_id)
 
+    async def find_plan(self, plan_id: str) -> Plan | None:
+        """Return a plan, or None where there is none."""
+        return await self._find(GET_PLAN, plan_id=plan_id)
+
     async def update_plan(self, plan_id: str, **changes: Any) -> Plan:
         """Change the named fields (those of PlanChange); with `expected_version`, only if it is stored."""
         return await self._do(UPDATE_PLAN, plan_id=plan_id, body=changes)
 
-    async def delete_plan(self, plan_id: str) -> Deleted:
-        """Remove a plan with its sub-plans, task contexts and working memory. Raises NotFoundError."""
-        return await self._do(DELETE_PLAN, plan_id=plan_id)
+    async def delete_plan(self, plan_id: str, *, missing_ok: bool = False) -> Deleted:
+        """Remove a plan with its sub-plans, task contexts and working memory. Raises NotFoundError; with `missing_ok`,
+        `deleted` is False instead."""
+        return await self._delete(DELETE_PLAN, missing_ok, plan_id=plan_id)
 
     async def list_plans(
         self,
@@ -111,10 +131,18 @@ class Plans(Doing):
         status: PlanFilter | None = None,
         session_id: str | None = None,
         parent_plan_id: str | None = None,
+        visibility: Visibility | None = None,
         limit: int = 20,
         cursor: str | None = None,
     ) -> Page[Plan]:
-        """Plans, newest first, a page at a time. `active` means running or paused."""
+        """One's own plans, or with `visibility` `tenant` those that the tenant shares, newest first, a page at a time.
+        `active` means running or paused."""
         return await self._do(
-            LIST_PLANS, status=status, session_id=session_id, parent_plan_id=parent_plan_id, limit=limit, cursor=cursor
+            LIST_PLANS,
+            status=status,
+            session_id=session_id,
+            parent_plan_id=parent_plan_id,
+            visibility=visibility,
+            limit=limit,
+            cursor=cursor,
         )

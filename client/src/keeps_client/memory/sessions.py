@@ -28,13 +28,17 @@ class Sessions(Doing):
         """Raises NotFoundError."""
         return await self._do(GET_SESSION, session_id=session_id)
 
+    async def find_session(self, session_id: str) -> Session | None:
+        """Return a session, or None where there is none."""
+        return await self._find(GET_SESSION, session_id=session_id)
+
     async def update_session(self, session_id: str, **changes: Any) -> Session:
         """Change the named fields (those of SessionChange); with none, only its last interaction moves."""
         return await self._do(UPDATE_SESSION, session_id=session_id, body=changes)
 
-    async def delete_session(self, session_id: str) -> Deleted:
-        """Remove a session; its plans stay. Raises NotFoundError."""
-        return await self._do(DELETE_SESSION, session_id=session_id)
+    async def delete_session(self, session_id: str, *, missing_ok: bool = False) -> Deleted:
+        """Remove a session; its plans stay. Raises NotFoundError; with `missing_ok`, `deleted` is False instead."""
+        return await self._delete(DELETE_SESSION, missing_ok, session_id=session_id)
 
     async def list_sessions(
         self, *, ended: bool | None = None, limit: int = 20, cursor: str | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 from keeps_client.memory.base import Doing
 from keeps_client.models import Deleted, TaskContext
+from keeps_client.models.memories import Visibility
 from keeps_client.models.tasks import (
     DELETE_TASK_CONTEXT,
     GET_TASK_BY_SUBTASK,
@@ -33,11 +34,13 @@ class Tasks(Doing):
         data: Mapping[str, object] | None = None,
         sub_tasks: Sequence[object] | None = None,
         state: Mapping[str, object] | None = None,
+        visibility: Visibility | None = None,
         expected_version: int | None = None,
     ) -> TaskContext:
         """Store delegated work, so that whoever gets the result can go on; one that is there is replaced.
 
-        `context` holds several of the fields at once; its entries that are no field go into `state`.
+        `context` holds several of the fields at once; its entries that are no field go into `state`. With `visibility`
+        `tenant`, every user of the tenant may read, change and delete it by its id.
         """
         return await self._do(
             STORE_TASK_CONTEXT,
@@ -51,12 +54,17 @@ class Tasks(Doing):
             data=data,
             sub_tasks=sub_tasks,
             state=state,
+            visibility=visibility,
             expected_version=expected_version,
         )
 
     async def get_task_context(self, task_id: str) -> TaskContext:
         """Raises NotFoundError."""
         return await self._do(GET_TASK_CONTEXT, task_id=task_id, details=True)
+
+    async def find_task(self, task_id: str) -> TaskContext | None:
+        """Return a task context, or None where there is none."""
+        return await self._find(GET_TASK_CONTEXT, task_id=task_id, details=True)
 
     async def update_task_context(self, task_id: str, **changes: Any) -> TaskContext:
         """Change the named fields (those of TaskContextChange); with `expected_version`, only if it is stored."""
@@ -81,10 +89,14 @@ class Tasks(Doing):
         fields = given(event_type=event_type, status=status, data=data, result=result)
         return await self._do(PUT_SUB_TASK, task_id=task_id, sub_task_id=sub_task_id, **fields)
 
-    async def delete_task_context(self, task_id: str) -> Deleted:
-        """Remove it, and what its events say. Raises NotFoundError."""
-        return await self._do(DELETE_TASK_CONTEXT, task_id=task_id)
+    async def delete_task_context(self, task_id: str, *, missing_ok: bool = False) -> Deleted:
+        """Remove it, and what its events say. Raises NotFoundError; with `missing_ok`, `deleted` is False instead."""
+        return await self._delete(DELETE_TASK_CONTEXT, missing_ok, task_id=task_id)
 
     async def get_task_by_subtask(self, sub_task_id: str) -> TaskContext:
         """The task that waits for a sub-task. Raises NotFoundError."""
         return await self._do(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)
+
+    async def find_task_by_subtask(self, sub_task_id: str) -> TaskContext | None:
+        """Return the task that waits for a sub-task, or None where none does."""
+        return await self._find(GET_TASK_BY_SUBTASK, sub_task_id=sub_task_id, details=True)

@@ -27,8 +27,21 @@ class Transport:
         self._headers = headers
         self._query = query
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
-        self._max_connections = max_connections
+        self._timeout_seconds, self._max_connections = timeout_seconds, max_connections
         self._session: aiohttp.ClientSession | None = None
+        self._connections = self
+        """The transport whose session is used."""
+
+    def beside(self, headers: dict[str, str], query: str) -> Transport:
+        """Return a transport that says something else over the same connections. It need not be closed."""
+        other = Transport(self._base_url, headers, self._timeout_seconds, self._max_connections, query)
+        other._connections = self._connections
+        return other
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every call says."""
+        return self._headers
 
     async def send(self, call: Call) -> Answer:
         """Raises UnavailableError when nothing answers."""
@@ -79,15 +92,18 @@ class Transport:
         return Answer(response.status, {name.lower(): value for name, value in response.headers.items()}, body)
 
     def _request(self, call: Call, timeout: aiohttp.ClientTimeout) -> aiohttp.client._RequestContextManager:  # pyright: ignore[reportPrivateUsage]
-        if self._session is None:
-            connector = aiohttp.TCPConnector(limit=self._max_connections)
-            self._session = aiohttp.ClientSession(
-                connector=connector, timeout=self._timeout, headers=self._headers, trust_env=True
-            )
-        headers = {**call.headers, "Content-Type": call.media_type} if call.body is not None else call.headers
+        headers = {**self._headers, **call.headers}
+        if call.body is not None:
+            headers["Content-Type"] = call.media_type
         url = URL(self._base_url + asked(call.path, self._query), encoded=True)
         # A long body goes in pieces: sent as one, it would hold the event loop.
         body = io.BytesIO(call.body) if call.body is not None and len(call.body) > PIECE_BYTES else call.body
-        return self._session.request(
+        return self._connections._opened().request(
             call.method, url, data=body, headers=headers, allow_redirects=False, timeout=timeout
         )
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=self._max_connections)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout, trust_env=True)
+        return self._session

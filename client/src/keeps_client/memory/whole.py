@@ -65,3 +65,7 @@ class Memory(
     @property
     @abstractmethod
     def admin(self) -> Admin: ...
+
+    @abstractmethod
+    def for_user(self, user_id: str) -> Memory:
+        """Return another user's memory, over the same connections."""

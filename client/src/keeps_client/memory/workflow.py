@@ -15,6 +15,7 @@ from uuid import uuid4
 from keeps_client.errors import NotFoundError
 from keeps_client.models import PlanContext as StoredPlan
 from keeps_client.models import TaskContext as StoredTask
+from keeps_client.models.memories import Visibility
 
 ACTIONS = "action_history"
 FINAL_STATUSES = frozenset(
@@ -184,6 +185,7 @@ class TaskContext:
         data: Mapping[str, object] | None = None,
         sub_tasks: builtins.list[object] | None = None,
         state: Mapping[str, object] | None = None,
+        visibility: Visibility | None = None,
         version: int | None = None,
     ) -> None:
         self._memory = memory_of(memory)
@@ -195,6 +197,7 @@ class TaskContext:
         self.data = data or {}
         self.sub_tasks = sub_tasks or []
         self.state = state or {}
+        self.visibility: Visibility | None = visibility
         self.version = version
 
     @classmethod
@@ -218,8 +221,10 @@ class TaskContext:
             data=self.data,
             sub_tasks=self.sub_tasks,
             state=self.state,
+            visibility=self.visibility,
             expected_version=self.version,
         )
+        self.visibility = stored.visibility
         self.version = stored.version
 
     async def delegate(
@@ -275,6 +280,7 @@ class TaskContext:
             data=dict(stored.data),
             sub_tasks=[*stored.sub_tasks],
             state=dict(stored.state),
+            visibility=stored.visibility,
             version=stored.version,
         )
 
@@ -294,6 +300,7 @@ class PlanContext:
         state: Mapping[str, object] | None = None,
         current_state: str | None = None,
         correlation_ids: builtins.list[str] | None = None,
+        visibility: Visibility | None = None,
         version: int | None = None,
     ) -> None:
         self._memory = memory_of(memory)
@@ -307,6 +314,7 @@ class PlanContext:
         self.state = state or {}
         self.current_state = current_state
         self.correlation_ids = correlation_ids or []
+        self.visibility: Visibility | None = visibility
         self.version = version
 
     @classmethod
@@ -334,6 +342,7 @@ class PlanContext:
             session_id=self.session_id,
             response_event=self.response_event,
             current_state=self.current_state,
+            visibility=self.visibility,
             expected_version=self.version,
             **fields,
         )
@@ -344,6 +353,7 @@ class PlanContext:
         self.session_id = stored.session_id
         self.response_event = stored.response_event
         self.current_state = stored.current_state
+        self.visibility = stored.visibility
         self.version = stored.version
         for name in ("goal_data", "state", "correlation_ids"):
             if not getattr(self, name):
@@ -368,6 +378,7 @@ class PlanContext:
             state=dict(stored.state),
             current_state=stored.current_state,
             correlation_ids=[*stored.correlation_ids],
+            visibility=stored.visibility,
             version=stored.version,
         )
 

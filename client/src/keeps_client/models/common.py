@@ -185,11 +185,13 @@ def _in_utc(value: datetime) -> datetime:
         raise ValueError("lies outside the years 1 to 9999 in UTC") from None
 
 
+Advised = WrapValidator(_advise)
+"""Say of a Python value that is no JSON what to write instead."""
 Text = Annotated[str, AfterValidator(_storable)]
 IdAsText = BeforeValidator(_id_as_text)
 """A UUID is as good as its text."""
-Json = Annotated[JsonValue, AfterValidator(storable_json), WrapValidator(_advise)]
-Metadata = Annotated[dict[str, JsonValue], AfterValidator(_small_metadata), WrapValidator(_advise)]
+Json = Annotated[JsonValue, AfterValidator(storable_json), Advised]
+Metadata = Annotated[dict[str, JsonValue], AfterValidator(_small_metadata), Advised]
 UtcTime = Annotated[datetime, AfterValidator(_in_utc)]
 Id = Annotated[Text, StringConstraints(min_length=1, max_length=255), IdAsText]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]

@@ -11,6 +11,8 @@ from pydantic.alias_generators import to_camel
 STATE = "state"
 ARGUMENTS = frozenset({"expected_version", "user_id", "tenant_id"})
 """Names that say how, or for whom, to store; they belong beside the dictionary."""
+_BESIDE = frozenset({"context", "visibility"})
+"""Fields that a dictionary cannot set: an entry of that name is part of the state."""
 _OBJECTS = frozenset({STATE, "data", "goal_data"})
 _LISTS = frozenset({"sub_tasks", "correlation_ids"})
 
@@ -31,7 +33,8 @@ def spread_context(model: type[BaseModel], given: object) -> object:
         return fields
     if not isinstance(context, Mapping):
         raise ValueError("context must be an object")  # noqa: TRY004  pydantic takes a ValueError as a finding
-    names = {alias: name for name in model.model_fields if name != "context" for alias in (name, to_camel(name))}
+    fields_of_context = model.model_fields.keys() - _BESIDE
+    names = {alias: name for name in fields_of_context for alias in (name, to_camel(name))}
     reserved = ARGUMENTS | {to_camel(name) for name in ARGUMENTS}
     fields = {names.get(name, name): value for name, value in fields.items()} | {"context": {}}
     rest: dict[str, object] = {}

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 
 from keeps_client.endpoint import Endpoint
-from keeps_client.models.common import Page, Text, Wire, json_within
+from keeps_client.models.common import Advised, Page, Text, Wire, json_within
 
 MAX_OPERATIONS = 1_000
 MAX_NAMESPACE_BYTES, MAX_KEY_BYTES = 600, 512
@@ -38,7 +38,7 @@ Prefix = Annotated[tuple[Label, ...], Field(fail_fast=True, max_length=50), Afte
 """Labels from the root on; none is the root itself. Labels are any text but a period."""
 Namespace = Annotated[Prefix, Field(min_length=1)]
 ItemKey = Annotated[Text, StringConstraints(min_length=1), AfterValidator(_key)]
-ItemValue = Annotated[dict[str, JsonValue], AfterValidator(json_within(MAX_ITEM_BYTES))]
+ItemValue = Annotated[dict[str, JsonValue], AfterValidator(json_within(MAX_ITEM_BYTES)), Advised]
 Minutes = Annotated[float, Field(gt=0, le=5_256_000)]
 IndexText = Annotated[Text, StringConstraints(max_length=50_000)]
 Pattern = Annotated[tuple[Label, ...], Field(fail_fast=True, max_length=50)]
@@ -47,6 +47,7 @@ ItemFilter = Annotated[
     dict[str, JsonValue],
     Field(max_length=50),
     AfterValidator(json_within(MAX_ITEM_BYTES)),
+    Advised,
 ]
 
 
@@ -103,7 +104,8 @@ class DeleteItem(_Operation):
 
 class SearchItems(_Operation):
     """Items in a namespace and below it: with a query those nearest in meaning, best first, else newest update first.
-    `filter`: `{"field": value}` or `{"field": {"$gt": 3}}`, with $eq $ne $gt $gte $lt $lte, of the value's fields."""
+    `filter`: `{"field": value}` or `{"field": {"$gt": 3}}`, with $eq $ne $gt $gte $lt $lte, of the value's fields;
+    `{"field": {"inner": value}}` asks for a field of an object, `{"field": {"$eq": {…}}}` for that object alone."""
 
     op: Literal["search"] = Field(default="search", validation_alias="op")
     prefix: Prefix = ()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Id, Limit, Metadata, Text, Wire
@@ -27,10 +27,17 @@ class NewKnowledge(Wire):
     tags: Tags = ()
     source: Label | None = None
 
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.public is not None and "is_public" in self.model_fields_set and self.public != self.is_public:
+            raise ValueError("public and is_public are two names of one field, and say the opposite; give one of them")
+        return self
+
 
 class KnowledgeUpsert(Wire):
-    """A fact to store, or to put in place of the nearest one of one's own that is at least `dedupe_threshold`
-    similar."""
+    """A fact to store, or to put in place of one of one's own that is at least `dedupe_threshold` similar (cosine) and
+    says the same words, but for spelling, numbers, fillers and parts that changed places. Similarity alone replaces
+    nothing: "the left knee hurts" and "the right knee hurts" are 0.98 similar. `user_id` is ignored."""
 
     content: Content
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
@@ -46,7 +53,7 @@ class Upserted(Wire):
 
 
 class SemanticItem(Wire):
-    """A fact; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without
+    """A fact; where it was searched, `score` (how likely it answers, 0 to 1) and `similarity` (cosine, None without
     vectors)."""
 
     id: str
@@ -76,7 +83,7 @@ class NewInteraction(Wire):
 
 
 class EpisodicItem(Wire):
-    """An interaction; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None
+    """An interaction; where it was searched, `score` (how likely it answers, 0 to 1) and `similarity` (cosine, None
     without vectors)."""
 
     id: str
@@ -102,7 +109,7 @@ class NewSkill(Wire):
 
 
 class ProceduralItem(Wire):
-    """A skill; where it was searched, `score` (comparable within one answer) and `similarity` (cosine, None without
+    """A skill; where it was searched, `score` (how likely it answers, 0 to 1) and `similarity` (cosine, None without
     vectors)."""
 
     id: str

@@ -100,7 +100,8 @@ class NewMemory(Wire):
     """A memory to store; the arguments of `remember`.
 
     `metadata["speaker"]` names who said an episodic memory and `valid_from` when: both are searched. `importance`
-    is 0.0 to 1.0, estimated from the text where it is not given. `ttl_days` and `expires_at` exclude each other.
+    is 0.0 to 1.0, estimated from the text where it is not given. `ttl_days` and `expires_at` exclude each other;
+    `ttl_days` 0 is without an end, also where the text is known and had one.
     """
 
     content: Content
@@ -116,7 +117,7 @@ class NewMemory(Wire):
     source: Label | None = None
     agent_id: Label | None = None
     session_id: Label | None = None
-    ttl_days: Annotated[float, Field(gt=0, le=36_500)] | None = None
+    ttl_days: Annotated[float, Field(ge=0, le=36_500)] | None = None
     expires_at: UtcTime | None = None
     valid_from: UtcTime | None = None
     role: Role | None = None

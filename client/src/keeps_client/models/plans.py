@@ -10,8 +10,8 @@ from pydantic import Field, JsonValue, model_validator
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Cursor, Hundred, Id, Page, Wire
 from keeps_client.models.free_context import spread_context
-from keeps_client.models.memories import Label
-from keeps_client.models.tasks import Deleted, Document, FreeContext
+from keeps_client.models.memories import Label, Visibility
+from keeps_client.models.tasks import Deleted, Document, FreeContext, StateVisibility
 from keeps_client.models.working import ExpectedVersion, PlanId, StateId
 
 PlanStatus = Literal["pending", "running", "paused", "completed", "failed", "cancelled"]
@@ -36,13 +36,15 @@ class Plan(Wire):
     current_state: str | None = None
     correlation_ids: list[str]
     sub_plan_ids: list[str]
+    visibility: Visibility = "private"
     version: int
     created_at: datetime
     updated_at: datetime
 
 
 class NewPlan(Wire):
-    """A plan to create. A session that is not there yet is made; the parent must be there."""
+    """A plan to create. A session that is not there yet is made; the parent must be there. `visibility` `tenant`: every
+    user of the tenant may read, change and delete it, by its id; its session and parent are shared ones, too."""
 
     plan_id: StateId | None = None
     goal_event: Label
@@ -52,6 +54,7 @@ class NewPlan(Wire):
     parent_plan_id: StateId | None = None
     status: PlanStatus = "running"
     state: Document = Field(default_factory=dict[str, JsonValue])
+    visibility: StateVisibility = None
 
 
 class PlanChange(Wire):
@@ -81,6 +84,7 @@ class PlanContext(Wire):
     current_state: str | None = None
     correlation_ids: list[str]
     status: PlanStatus
+    visibility: Visibility = "private"
     version: int
     created_at: datetime
     updated_at: datetime
@@ -99,6 +103,7 @@ class NewPlanContext(Wire):
     current_state: Label | None = None
     correlation_ids: Correlations = Field(default_factory=list[str])
     context: FreeContext = None
+    visibility: StateVisibility = None
     expected_version: ExpectedVersion | None = None
 
     @model_validator(mode="before")
@@ -128,6 +133,7 @@ class PlanQuery(Wire):
     status: PlanFilter | None = None
     session_id: Id | None = None
     parent_plan_id: Id | None = None
+    visibility: StateVisibility = None
     limit: Hundred = 20
     cursor: Cursor = None
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from keeps_client.endpoint import Endpoint
 from keeps_client.models.common import Id, Json, Metadata, Wire
 from keeps_client.models.free_context import spread_context
-from keeps_client.models.memories import Label
+from keeps_client.models.memories import Label, Visibility
 from keeps_client.models.working import ExpectedVersion, StateId
 
 
@@ -27,6 +27,9 @@ Document = Metadata
 FreeContext = Annotated[
     dict[str, JsonValue] | None,
     Field(description="Several fields at once; entries that are no field go into `state`."),
+]
+StateVisibility = Annotated[
+    Visibility | None, Field(description="Without it, what KEEPS_STATE_VISIBILITY says: `private`.")
 ]
 SubTasks = Annotated[list[Json], Field(max_length=1_000), AfterValidator(_sub_tasks)]
 
@@ -45,6 +48,7 @@ class TaskContext(Wire):
     data: dict[str, JsonValue]
     sub_tasks: list[JsonValue]
     state: dict[str, JsonValue]
+    visibility: Visibility = "private"
     version: int
     created_at: datetime
     updated_at: datetime
@@ -52,11 +56,12 @@ class TaskContext(Wire):
 
 class NewTaskContext(Wire):
     """A task context to store; one that is there already is replaced. `sub_tasks`: ids, or objects with
-    `sub_task_id`. With `context`, `event_type` may be left out: it is `task` then."""
+    `sub_task_id`. With `context`, `event_type` may be left out: it is `task` then. `visibility` `tenant`: every user of
+    the tenant may read, change and delete it, by its id."""
 
     task_id: StateId
     plan_id: StateId | None = None
-    user_id: str | None = Field(default=None, description="Only one's own: a body never chooses its owner.")
+    user_id: str | None = Field(default=None, description="Ignored: a body never chooses its owner.")
     event_type: Label
     response_event: Label | None = None
     response_topic: Label = "action-results"
@@ -64,6 +69,7 @@ class NewTaskContext(Wire):
     sub_tasks: SubTasks = Field(default_factory=list[JsonValue])
     state: Document = Field(default_factory=dict[str, JsonValue])
     context: FreeContext = None
+    visibility: StateVisibility = None
     expected_version: ExpectedVersion | None = None
 
     @model_validator(mode="before")
@@ -99,11 +105,14 @@ class SubTaskChange(Wire):
 
 
 class Deleted(Wire):
-    """What became of a delete. `version` and `updated_at` are those of what was there."""
+    """What became of a delete: true where there was something to delete."""
 
     success: bool = True
     deleted: bool = True
     message: str
+
+    def __bool__(self) -> bool:
+        return self.deleted
 
 
 Details = Annotated[bool, Field(description="`sub_tasks` holds what is known of each sub-task; without it, their ids.")]

@@ -71,8 +71,7 @@ class KeepsTools:
                 "key": key,
                 "metadata": {**of_app(app), "namespace": namespace},
                 **given(tags=tags or None, importance=importance),
-                # None says: without an end, also where the text is known and had one.
-                **({"ttl_days": ttl_days} if ttl_days else {"expires_at": None}),
+                "ttl_days": ttl_days or 0,  # 0: without an end, also where the text is known and had one
             }
             (receipt,) = await memory.remember_many([{"content": content, **fields}], index="now")
             done = {"created": "Stored", "updated": "Replaced", "unchanged": "Known already"}

@@ -16,6 +16,7 @@ from keeps.integrations.mem0.filters import APP, asks_for_others, translated, us
 from keeps.integrations.mem0.shapes import (
     NAMES,
     NO_RUN,
+    NOTHING_SAID,
     QUEUED,
     Adding,
     Asking,
@@ -64,11 +65,13 @@ class Calls:
             "memory_type",
         )
         names = {**_ids(body.filters), **body.named()}
+        if every := next((name for name, value in names.items() if value == "*"), None):
+            raise ValidationFailedError(f"{every}: '*' stands for all in a filter; say whose memory it is")
         memory = self._memory(names.get("user_id"))
         agent = self._agent(names.get("agent_id"))
         said = body.said()
         if not said:
-            raise ValidationFailedError("messages: nothing is said in them")
+            return []
         app = names.get("app_id")
         metadata = {**(body.metadata or {}), **({APP: app} if app else {})}
         at, ends = moment(body.timestamp), None if body.expiration_date is None else end_of(body.expiration_date)
@@ -92,6 +95,8 @@ class Calls:
     async def queue(self, body: Adding) -> dict[str, Any]:
         """The same, answered as mem0 does: done when `event` is asked."""
         receipts = await self.add(body)
+        if not receipts:
+            return {"message": NOTHING_SAID, "status": "SUCCEEDED", "event_id": None, "results": []}
         first = receipts[0].memory_id
         memory = await self._of(str(first))
         value = {"memories": [[str(each.memory_id), added(each)["event"]] for each in receipts]}
@@ -154,7 +159,7 @@ class Calls:
         conditions = body.conditions()
         total, found = 0, list[Memory]()
         for user_id in self._users(conditions):
-            scope, filters = self._scope(user_id), _within(user_id, conditions)
+            scope, filters = self._scope(user_id), _without_passages(_within(user_id, conditions))
             held = await self._keeps.census.count(scope, filters)
             start = max(offset - total, 0)
             if start < held and len(found) < limit:
@@ -265,6 +270,7 @@ class Calls:
     async def _clear(self, user_id: str, conditions: Mapping[str, Any], *, hard: bool) -> int:
         scope, memory, gone = self._scope(user_id), self._memory(user_id), 0
         filters = _within(user_id, conditions)
+        filters = filters if hard else _without_passages(filters)
         while found := await self._keeps.census.window(scope, filters, 0, MAX_LIMIT, ever=hard):
             for each in found:
                 with suppress(NotFoundError):  # an older truth went with the newer one; or somebody was quicker
@@ -300,7 +306,7 @@ class Calls:
         try:
             wanted = UUID(memory_id)
         except ValueError:
-            raise NotFoundError(f"no {what} {memory_id[:100]!r}; its id would be a UUID") from None
+            raise ValidationFailedError(f"{what}_id: {memory_id[:100]!r} is no UUID") from None
         if not self._caller.any_user:
             return self._memory(None)
         owners = await self._keeps.census.owners(self._caller, [wanted])
@@ -359,3 +365,8 @@ def _within(user_id: str, conditions: Mapping[str, Any]) -> Filters:
     own: Filters = {"user_id": {"eq": user_id}}
     asked = translated(conditions)
     return own if asked is None else {"AND": [own, asked]}
+
+
+def _without_passages(filters: Filters) -> Filters:
+    """Documents are listed and deleted whole, by calls of their own."""
+    return {"AND": [filters, {"layer": {"ne": "knowledge"}}]}

@@ -35,7 +35,10 @@ from keeps_client.models.common import MAX_LIMIT
 PATH = "/mem0/"
 PAGE = 100
 _BY_ID = (["v1", "memories"], ["memories"], ["v1", "event"])
-_READING = (["v3", "memories", "search"], ["v3", "memories"], ["search"])
+_SEARCH = (["v3", "memories", "search"], ["v2", "memories", "search"], ["v1", "memories", "search"], ["search"])
+_LIST = (["v3", "memories"], ["v2", "memories"])
+"""v1 and v2 are the addresses of mem0ai before 2.0."""
+_READING = (*_SEARCH, *_LIST)
 
 BodyT = TypeVar("BodyT", bound=BaseModel)
 
@@ -82,7 +85,8 @@ class Mem0Mount(PlainMount):
 def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Scope:
     """Whose rate a call uses up: of credentials for any user, that of the one user that it names; but where an id says
     whose memory is meant, their own."""
-    if not caller.any_user or path[:-1] in _BY_ID or path[-1] in ("batch", "history"):
+    by_id = path[:-1] in _BY_ID and path not in _SEARCH
+    if not caller.any_user or by_id or path[-1] in ("batch", "history"):
         return caller
     try:
         body = TypeAdapter(Asking).validate_json(given or b"{}")
@@ -102,15 +106,18 @@ async def _done(calls: Calls, request: Request, method: str, path: list[str], gi
             return (
                 await calls.queue(body) if body.infer else {"results": [added(each) for each in await calls.add(body)]}
             )
-        case "POST", ["v3", "memories"]:
+        case "POST", _ if path in _LIST:
             return await _page(calls, request, _read(Asking, given or b"{}"))
-        case "POST", ["v3", "memories", "search"] | ["search"]:
+        case "POST", _ if path in _SEARCH:
             return {"results": await calls.search(_read(Searching, given))}
         case "GET", ["v1", "event", event_id]:
             return await calls.event(event_id)
         case "GET", ["v1", "entities"]:
             found = await calls.entities()
-            return {"count": len(found), "next": None, "previous": None, "results": found}
+            if not request.query_params.keys() & {"page", "page_size"}:
+                return {"count": len(found), "next": None, "previous": None, "results": found}
+            start, size = _place(request)
+            return _paged(request, len(found), found[start : start + size])
         case "DELETE", ["v2", "entities", kind, name]:
             await calls.delete_entity(kind, name)
             return {"message": "Entity deleted successfully!"}
@@ -118,9 +125,9 @@ async def _done(calls: Calls, request: Request, method: str, path: list[str], gi
             return {"message": f"Successfully updated {await calls.update_all(_read(Batch, given))} memories"}
         case "DELETE", ["v1", "batch"]:
             return {"message": f"Successfully deleted {await calls.delete_all(_read(Batch, given))} memories"}
-        case "POST", ["memories"]:
+        case "POST", ["memories"] | ["v1", "memories"]:
             return {"results": [added(each) for each in await calls.add(_read(Adding, given))]}
-        case "GET", ["memories"]:
+        case "GET", ["memories"] | ["v1", "memories"]:
             _, found = await calls.page(_asked(request), 0, _number(request, ("top_k", "limit"), PAGE, MAX_LIMIT))
             return {"results": found}
         case "DELETE", ["v1", "memories"] | ["memories"]:
@@ -149,9 +156,20 @@ async def _one(calls: Calls, request: Request, method: str, memory_id: str, rest
 
 
 async def _page(calls: Calls, request: Request, body: Asking) -> dict[str, object]:
-    page = _number(request, ("page",), 1, 1_000_000)
+    start, size = _place(request)
+    total, found = await calls.page(body, start, size)
+    return _paged(request, total, found)
+
+
+def _place(request: Request) -> tuple[int, int]:
+    """Return how many entries come before the page that is asked for, and how many it has."""
     size = _number(request, ("page_size",), PAGE, MAX_LIMIT)
-    total, found = await calls.page(body, (page - 1) * size, size)
+    return (_number(request, ("page",), 1, 1_000_000) - 1) * size, size
+
+
+def _paged(request: Request, total: int, found: list[dict[str, Any]]) -> dict[str, object]:
+    start, size = _place(request)
+    page = start // size + 1
 
     def address(number: int) -> str:
         return str(request.url.replace(query=f"page={number}&page_size={size}"))

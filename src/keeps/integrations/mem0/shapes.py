@@ -18,6 +18,9 @@ NAMES = ("user_id", "agent_id", "app_id", "run_id")
 NO_RUN = "mem0"
 """The session of what is said in no run."""
 QUEUED = "Memory processing has been queued for background execution"
+NOTHING_SAID = "Nothing to remember: instructions and tool output are no memories of a user"
+_NOT_SAID = ("system", "developer", "tool", "function")
+"""Roles whose messages no person and no agent said."""
 
 
 class NotSupportedError(Exception):
@@ -51,7 +54,7 @@ class _Of(_Body):
 
 
 class Said(_Body):
-    role: Literal["user", "assistant", "system", "tool"] = "user"
+    role: Literal["user", "assistant", "system", "developer", "tool", "function"] = "user"
     content: str | list[dict[str, Any]] | dict[str, Any] | None = None
     name: str | None = None
 
@@ -81,9 +84,13 @@ class Adding(_Of):
     filters: dict[str, Any] | None = None
 
     def said(self) -> list[Said]:
+        """Return what a person or an agent said. Raises ValidationFailedError where no message has a text."""
         given = self.messages
         many = [Said(content=given)] if isinstance(given, str) else given if isinstance(given, list) else [given]
-        return [each for each in many if each.text().strip()]
+        texts = [each for each in many if each.text().strip()]
+        if not texts:
+            raise ValidationFailedError("messages: nothing is said in them")
+        return [each for each in texts if each.role not in _NOT_SAID]
 
 
 class Asking(_Of):
@@ -184,6 +191,7 @@ def shown(memory: Memory, score: float | None = None, fields: Sequence[str] | No
         "categories": list(memory.tags),
         "created_at": memory.created_at.isoformat(),
         "updated_at": memory.updated_at.isoformat(),
+        "timestamp": memory.valid_from.isoformat(),
         "expiration_date": (memory.expires_at - timedelta(microseconds=1)).date().isoformat()
         if memory.expires_at
         else None,

@@ -35,6 +35,7 @@ except ImportError as error:
     raise ImportError("keeps.integrations.langgraph needs LangGraph's store: pip install 'keeps[langgraph]'") from error
 
 from keeps.engine import Keeps
+from keeps.integrations.langgraph.values import as_json, storable_filter
 from keeps.integrations.owners import NOT_ALLOWED, Owners
 from keeps_client.errors import KeepsError, ValidationFailedError
 from keeps_client.memory.whole import Memory
@@ -44,7 +45,6 @@ from keeps_client.models.items import MAX_OPERATIONS
 
 AT_ONCE = 200
 MOST_TEXTS, MOST_CHARACTERS = 100, 50_000
-OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")
 _Waiting = tuple[Op, "asyncio.Future[Result]"]
 
 
@@ -54,8 +54,8 @@ class KeepsStore(BaseStore):
     `keeps`: an open engine, the address of a server (with its `token`), or None for what the environment says.
     `user_id`: whose the items are; with `user_label` the label at that place of each namespace says it instead.
     `index`: its `fields` are what items are found by, the whole value without any; False: none is found by meaning.
-    Keeps embeds by itself. `ttl`: as LangGraph says it. Where memory is away reads give nothing, which is logged and
-    counted in `failures`, and writes raise.
+    Keeps embeds by itself. `ttl`: as LangGraph says it, but that expired items are hidden unless `omit_expired` is
+    False. Where memory is away reads give nothing, which is logged and counted in `failures`, and writes raise.
 
     Sync methods may be called anywhere but in the event loop of an engine that was given.
     """
@@ -118,6 +118,15 @@ class KeepsStore(BaseStore):
             self._sweeper = None
         return _Started()
 
+    def sweep_ttl(self) -> _Swept:
+        """Remove what is over now and return how many items. May be awaited, but not in the event loop of an engine
+        that was given: use `asweep_ttl` there."""
+        return _Swept(self._owners.now(self._swept()))
+
+    async def asweep_ttl(self) -> int:
+        """Remove what is over now and return how many items."""
+        return await self._owners.run(self._swept())
+
     async def aclose(self) -> None:
         """Let go of what was opened here."""
         self.stop_ttl_sweeper()
@@ -146,7 +155,7 @@ class KeepsStore(BaseStore):
         for op in found:
             validate_op_namespace(op)
             if isinstance(op, SearchOp):
-                _check_filter(op.filter)
+                storable_filter(op.filter)
             if not isinstance(op, ListNamespacesOp):
                 self._owner_of(op)
         return found
@@ -239,7 +248,7 @@ class KeepsStore(BaseStore):
         """Operations on the items of one user, in order. Reads give nothing where memory is away."""
         writes = any(isinstance(op, PutOp) for op in ops)
         asked = [self._asked(owner, op) for op in ops]
-        omit = bool((self.ttl_config or {}).get("omit_expired"))
+        omit = (self.ttl_config or {}).get("omit_expired", True)
 
         async def work(memory: Memory) -> list[Result]:
             found: list[ItemResult] = []
@@ -292,11 +301,12 @@ class KeepsStore(BaseStore):
                 return {"op": "delete", **place}
             if op.ttl is not None:
                 self._mortal.add(owner)
-            texts = self._texts(op)
+            value = as_json(op.value)
+            texts = self._texts(op, value)
             return {
                 "op": "put",
                 **place,
-                "value": dict(op.value),
+                "value": value,
                 "index": texts != {},
                 "texts": texts or None,
                 "ttl_minutes": op.ttl,
@@ -306,7 +316,7 @@ class KeepsStore(BaseStore):
                 "op": "search",
                 "prefix": tuple(op.namespace_prefix),
                 "query": op.query or None,
-                "filter": op.filter or None,
+                "filter": storable_filter(op.filter),
                 "limit": min(op.limit, MAX_OPERATIONS),
                 "offset": op.offset,
                 "refresh_ttl": op.refresh_ttl,
@@ -319,7 +329,7 @@ class KeepsStore(BaseStore):
             return {**asked, "max_depth": op.max_depth, "limit": op.limit, "offset": op.offset}
         raise TypeError(f"{type(op).__name__} is no operation of a store")
 
-    def _texts(self, op: PutOp) -> dict[str, str] | None:
+    def _texts(self, op: PutOp, value: dict[str, Any]) -> dict[str, str] | None:
         """By what an item is found: texts by name, None for the whole value, none at all."""
         if op.index is False:
             return {}
@@ -328,7 +338,7 @@ class KeepsStore(BaseStore):
             return None
         found: list[tuple[str, str]] = []
         for path, tokens in paths:
-            texts = get_text_at_path(op.value, tokens)
+            texts = get_text_at_path(value, tokens)
             found += [(f"{path}.{n}" if len(texts) > 1 else path, text) for n, text in enumerate(texts) if text]
         size = -(-len(found) // MOST_TEXTS) or 1  # neighbours are embedded together where there are too many
         groups = [found[start : start + size] for start in range(0, len(found), size)]
@@ -336,11 +346,15 @@ class KeepsStore(BaseStore):
 
     def _sweep(self, stop: threading.Event, seconds: float) -> None:
         while not stop.wait(seconds):
-            for owner in list(self._mortal):
-                try:
-                    self._owners.now(self._owners.ask(owner, _sweep_items))
-                except KeepsError as error:
-                    self._owners.failed("sweep", error)
+            try:
+                self._owners.now(self._swept())
+            except KeepsError as error:
+                self._owners.failed("sweep", error)
+
+    async def _swept(self) -> int:
+        """Remove expired items of the store's user, or with `user_label` of the users who were given some here."""
+        owners = self._mortal if self._user_label is not None else {self._user_id}
+        return sum([await self._owners.ask(owner, _sweep_items) for owner in list(owners)])
 
 
 class _Started:
@@ -350,8 +364,20 @@ class _Started:
         yield from ()
 
 
-async def _sweep_items(memory: Memory) -> None:
-    await memory.batch_items([{"op": "sweep"}])
+class _Swept(int):
+    """A number that may be awaited."""
+
+    def __await__(self) -> Generator[Any, None, int]:
+        yield from ()
+        return int(self)
+
+
+async def _sweep_items(memory: Memory) -> int:
+    """Remove all expired items of one user, a part at a time."""
+    removed = 0
+    while swept := (await memory.batch_items([{"op": "sweep"}]))[0].removed:
+        removed += swept
+    return removed
 
 
 async def _result(memory: Memory, op: Op, asked: dict[str, Any], result: ItemResult, omit: bool) -> Result:
@@ -410,14 +436,6 @@ def _cut(names: Iterable[tuple[str, ...]], op: ListNamespacesOp) -> list[tuple[s
 def _paths(fields: str | Sequence[str]) -> list[tuple[str, Any]]:
     given = [fields] if isinstance(fields, str) else list(fields)
     return [(path, "$" if path == "$" else tokenize_path(path)) for path in given]
-
-
-def _check_filter(wanted: Mapping[str, Any] | None) -> None:
-    for said in (wanted or {}).values():
-        if isinstance(said, dict):
-            for operator in said:
-                if operator not in OPERATORS:
-                    raise ValueError(f"Unsupported operator: {operator}; there are {', '.join(OPERATORS)}")
 
 
 def _item(item: Stored) -> Item:

@@ -1,0 +1,12 @@
+"""What the worker's log says of failures that an operator can mend."""
+
+from __future__ import annotations
+
+from pgqueuer.errors import FailingListenerError
+
+from keeps.jobs.worker import _advice
+
+
+def test_a_listener_that_hears_nothing_is_logged_with_what_to_do() -> None:
+    assert "KEEPS_WORKER_DATABASE_URL" in _advice(FailingListenerError())["advice"]
+    assert _advice(ValueError("anything else")) == {}
