@@ -1,4 +1,4 @@
-"""The reference memory server's tools: names in any spelling, wording that is kept, answers that say what is missing."""
+"""The reference memory server's tools: names in any spelling, wording as given, answers that say what is missing."""
 
 from __future__ import annotations
 
@@ -164,9 +164,9 @@ async def test_long_answers_keep_their_budget(graph: Client) -> None:
     ]
     await call(graph, "create_entities", entities=many)
     names = [each["name"] for each in many]
-    assert "nextCursor" in await call(graph, "open_nodes", names=names)
+    assert "nextCursor" in await call(graph, "open_nodes", names=names, max_tokens=500)
     for tool, arguments in (("open_nodes", {"names": names}), ("read_graph", {})):
-        read = await all_of(graph, tool, **arguments)
+        read = await all_of(graph, tool, max_tokens=500, **arguments)
         assert sorted(read["entities"], key=lambda each: each["name"]) == many
     one = entity("Long", *(f"Observation number {n} of many" for n in range(80)))
     await call(graph, "create_entities", entities=[one])

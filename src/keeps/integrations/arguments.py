@@ -93,12 +93,15 @@ class ToolArguments:
             raise WrongArgumentsError([f"give the arguments as an object with {', '.join(self._schema['properties'])}"])
         arguments = {str(name): value for name, value in given.items()}
         own = {_plain(name): name for name in self._schema.get("properties", {})}
-        if any(_plain(name) in own for name in arguments):
+        unknown = [name for name in arguments if _plain(name) not in own]
+        if len(unknown) == 1:
+            inner = _decoded(arguments[unknown[0]], dict)
+            taken = {_plain(name) for name in arguments}
+            if isinstance(inner, dict) and inner and all(_plain(str(name)) in own.keys() - taken for name in inner):
+                del arguments[unknown[0]]
+                return {**arguments, **{str(name): value for name, value in inner.items()}}
+        if len(unknown) < len(arguments):
             return arguments
-        if len(arguments) == 1:
-            inner = _decoded(next(iter(arguments.values())), dict)
-            if isinstance(inner, dict) and inner and all(_plain(str(name)) in own for name in inner):
-                return {str(name): value for name, value in inner.items()}
         required = self._schema.get("required", ())
         if arguments and len(required) == 1:
             items = self._resolved(self._schema["properties"][required[0]].get("items", {}))

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, Literal
-
-from pydantic import BaseModel, create_model
+from typing import Any
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -28,7 +26,7 @@ except ImportError as error:
     raise ImportError("keeps.integrations.claude needs Anthropic's SDK: pip install 'keeps[claude]'") from error
 
 from keeps.engine import Keeps
-from keeps.integrations.arguments import ToolArguments, WrongArgumentsError
+from keeps.integrations.claude_commands import NAMES, understood
 from keeps.integrations.owners import Owners
 from keeps.integrations.sentences import FOR_OPERATORS, sentence
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
@@ -43,24 +41,6 @@ MOST_LINES, NUMBER_WIDTH, LEVELS = 999_999, 6, 2
 ATTEMPTS = 8
 MOST_TOLD, TOLD_CHARACTERS = 100, 1_000
 """Of what an error repeats, so many places and characters."""
-COMMANDS: Mapping[str, type[BaseModel]] = {
-    "view": BetaMemoryTool20250818ViewCommand,
-    "create": BetaMemoryTool20250818CreateCommand,
-    "str_replace": BetaMemoryTool20250818StrReplaceCommand,
-    "insert": BetaMemoryTool20250818InsertCommand,
-    "delete": BetaMemoryTool20250818DeleteCommand,
-    "rename": BetaMemoryTool20250818RenameCommand,
-}
-_ARGUMENTS = {command: ToolArguments(model) for command, model in COMMANDS.items()}
-_ANY_COMMAND = ToolArguments(
-    create_model(
-        "memory",
-        command=(Literal[tuple(COMMANDS)], ...),  # pyright: ignore[reportInvalidTypeForm]
-        **{name: (Any, ...) for model in COMMANDS.values() for name in model.model_fields if name != "command"},
-    )
-)
-NAMES = {"key": "path", "content": "file_text", "value": "file_text"}
-"""The commands' names of what Keeps names otherwise."""
 
 
 class KeepsMemoryTool(BetaAbstractMemoryTool):
@@ -90,7 +70,7 @@ class KeepsMemoryTool(BetaAbstractMemoryTool):
         return self._files.owners.failures
 
     def call(self, input: object) -> str:  # noqa: A002  the SDK's name
-        return str(super().call(_understood(input)))
+        return str(super().call(understood(input)))
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         return self._files.now(self._files.view(command.path, command.view_range))
@@ -141,7 +121,7 @@ class KeepsAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         return self._files.owners.failures
 
     async def call(self, input: object) -> str:  # noqa: A002  the SDK's name
-        return str(await super().call(_understood(input)))
+        return str(await super().call(understood(input)))
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         return await self._files.view(command.path, command.view_range)
@@ -364,21 +344,6 @@ class _Files:
             if isinstance(error, FOR_OPERATORS):
                 self.owners.failed(command, error)
             raise ToolError(sentence(error, names=NAMES)) from None
-
-
-def _understood(given: object) -> dict[str, Any]:
-    """Return a command with its arguments as the SDK takes them. Raises ToolError."""
-    try:
-        named = _ANY_COMMAND.convert(given)
-        return _arguments_of(named.get("command")).read(named)
-    except WrongArgumentsError as error:
-        raise ToolError(f"That was not done: {error}. Change that and call again.") from None
-
-
-def _arguments_of(command: object) -> ToolArguments:
-    if isinstance(command, str) and command in _ARGUMENTS:
-        return _ARGUMENTS[command]
-    raise WrongArgumentsError([f"command: must be one of {', '.join(_ARGUMENTS)}"])
 
 
 def _place(path: str) -> str:

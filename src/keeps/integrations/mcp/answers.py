@@ -100,6 +100,7 @@ class Entities(Lean):
     entities: list[dict[str, Any]]
     relations: list[dict[str, Any]]
     next_cursor: str | None = None
+    note: str | None = None
 
 
 class Rows(Lean):

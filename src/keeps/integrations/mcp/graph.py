@@ -114,8 +114,7 @@ def graph_server(memory_of: Callable[[], Memory], *, name: str = "keeps", **more
 
 def _tools(memory_of: Callable[[], Memory]) -> list[Tool]:
     async def create_entities(entities: list[NewEntity]) -> Annotated[CallToolResult, Created]:
-        """Create entities, each with its observations. One that is there stays, and gets the observations that are
-        new."""
+        """Create entities, each with its observations. One that is there stays, and gets new observations."""
         return answer(Created(entities=await _create(memory_of(), entities)))
 
     async def create_relations(relations: list[NewRelation]) -> Annotated[CallToolResult, Related]:
@@ -185,8 +184,7 @@ def _tools(memory_of: Callable[[], Memory]) -> list[Tool]:
     async def search_nodes(
         query: Text, cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS
     ) -> Annotated[CallToolResult, Graph]:
-        """Entities whose names or types share words with a query, or whose observations fit it by words or meaning,
-        with their relations."""
+        """Entities whose name or type shares words with a query, or whose observations fit it by words or meaning."""
         memory = memory_of()
         entities, weak = await _search(memory, query)
         graph = await _some(memory, entities, cursor, max_tokens)
