@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def adk_doors(tools: KeepsTools) -> Iterator[Door]:
             assert isinstance(said, str)
             return said, not said.startswith(("That was not done", "There is no", "nothing", "Say which"))
 
-        schema = ToolArguments.of_function(tool.func.__wrapped__, without=NOT_THE_MODELS)._schema  # noqa: SLF001
+        schema = ToolArguments.of_function(inspect.unwrap(tool.func), without=NOT_THE_MODELS)._schema  # noqa: SLF001
         return Door(tool.name, schema, call)
 
     yield from map(door, tools.tools)

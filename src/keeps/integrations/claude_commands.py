@@ -27,13 +27,8 @@ COMMANDS: Mapping[str, type[BaseModel]] = {
     "rename": BetaMemoryTool20250818RenameCommand,
 }
 _ARGUMENTS = {command: ToolArguments(model) for command, model in COMMANDS.items()}
-_ANY_COMMAND = ToolArguments(
-    create_model(
-        "memory",
-        command=(Literal[tuple(COMMANDS)], ...),  # pyright: ignore[reportInvalidTypeForm]
-        **{name: (Any, ...) for model in COMMANDS.values() for name in model.model_fields if name != "command"},
-    )
-)
+_FIELDS: dict[str, Any] = {name: (Any, ...) for model in COMMANDS.values() for name in model.model_fields}
+_ANY_COMMAND = ToolArguments(create_model("memory", **{**_FIELDS, "command": (Literal[tuple(COMMANDS)], ...)}))
 NAMES = {"key": "path", "content": "file_text", "value": "file_text"}
 """The commands' names of what Keeps names otherwise."""
 

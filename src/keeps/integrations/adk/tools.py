@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from google.adk.tools.function_tool import FunctionTool
@@ -48,37 +49,41 @@ MOST_TAGS = 10
 CUT = " …"
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The arguments of a call as a model gives them, whatever they are."""
+
+    arguments: object
+
+
 class _Tool(FunctionTool):
     """A tool whose arguments are read by Keeps, also those that ADK would drop or refuse."""
 
-    def __init__(self, work: Callable[..., Any], answer: Callable[[ToolContext, object], Awaitable[str]]) -> None:
-        super().__init__(work)
-        self._answer = answer
-
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        return await self._answer(tool_context, args)
+        return await self.func(_Given(args), tool_context=tool_context)
 
 
-def _for_models(work: Callable[..., Coroutine[Any, Any, str]]) -> Any:
+def _for_models(work: Callable[..., Coroutine[Any, Any, str]]) -> Callable[..., Coroutine[Any, Any, str]]:
     """Read the arguments that a model gives to a method of KeepsTools; answer in a sentence, whatever happens."""
     readable = ToolArguments.of_function(work, without=NOT_THE_MODELS)
-    places = inspect.signature(work)
-
-    async def answer(tools: KeepsTools, context: ToolContext, arguments: object, /) -> str:
-        try:
-            arguments = readable.read(arguments)
-        except WrongArgumentsError as error:
-            return f"That was not done: {error}. Change that and call {work.__name__} again."
-        return await tools.answered(work.__name__, work(tools, tool_context=context, **arguments))
+    names = list(inspect.signature(work).parameters)[1:]
 
     @functools.wraps(work)
     async def called(self: KeepsTools, *positional: Any, **named: Any) -> str:
-        bound = dict(zip(list(places.parameters)[1:], positional, strict=False)) | named
+        bound = {**dict(zip(names, positional, strict=False)), **named}
         context = bound.pop("tool_context")
-        return await answer(self, context, bound)
+        given = positional[0].arguments if positional and isinstance(positional[0], _Given) else bound
+        try:
+            arguments = readable.read(given)
+        except WrongArgumentsError as error:
+            return _not_done(work.__name__, error)
+        return await self.answered(work.__name__, work(self, tool_context=context, **arguments))
 
-    called.answer = answer  # pyright: ignore[reportFunctionMemberAccess]
     return called
+
+
+def _not_done(tool: str, error: WrongArgumentsError) -> str:
+    return f"That was not done: {error}. Change that and call {tool} again."
 
 
 class KeepsTools:
@@ -97,10 +102,7 @@ class KeepsTools:
 
     @property
     def tools(self) -> list[FunctionTool]:
-        return [
-            _Tool(each, functools.partial(each.answer, self))
-            for each in (self.store_memory, self.retrieve_memories, self.delete_memory)
-        ]
+        return [_Tool(each) for each in (self.store_memory, self.retrieve_memories, self.delete_memory)]
 
     @property
     def failures(self) -> Mapping[str, int]:
@@ -193,9 +195,10 @@ class KeepsTools:
 
         async def find(memory: Memory) -> list[tuple[Stored, float | None]]:
             if query and query.strip():
-                recalled = await memory.recall(query[:10_000], limit=most, filters={"AND": conditions})
+                filters: Any = {"AND": conditions}
+                recalled = await memory.recall(query[:10_000], limit=most, filters=filters)
                 return [(hit.memory, hit.relevance) for hit in recalled.hits]
-            filters: Any = {"AND": [*conditions, {"archived_at": {"exists": False}}]}
+            filters = {"AND": [*conditions, {"archived_at": {"exists": False}}]}
             page = await memory.list(filters=filters, order="importance", limit=most)
             return [(each, None) for each in page.items]
 
@@ -242,7 +245,7 @@ class KeepsTools:
         try:
             return await work
         except WrongArgumentsError as error:
-            return f"That was not done: {error}. Change that and call {tool} again."
+            return _not_done(tool, error)
         except KeepsError as error:
             if isinstance(error, FOR_OPERATORS):
                 self._owners.failed(tool, error)
