@@ -193,6 +193,7 @@ async def test_whose_files_they_are(place: dict[str, Any], keeps: Keeps, tenant:
         assert "does not exist" in await answer(tool, command="delete", path="/memories/secret")
     bound = KeepsAsyncMemoryTool(secured_url, token=token(tenant, "bob"), user_id="alice")
     assert (await answer(bound, command="view", path="/memories/secret")).startswith("error: That was not done")
+    assert bound.failures == {"view": 1}
     assert "swordfish" in await answer(alices, command="view", path="/memories/secret")
     for each in (alices, bobs, strangers, bound):
         await each.close()
@@ -208,6 +209,32 @@ async def test_what_cannot_be_stored_and_a_memory_that_is_away(tool: KeepsAsyncM
     assert "cannot be reached right now" in await answer(away, command="view", path="/memories")
     assert away.failures == {"view": 1}
     await away.close()
+
+
+async def test_arguments_of_a_wrong_type_are_understood_or_named(tool: KeepsAsyncMemoryTool) -> None:
+    await answer(tool, command="CREATE", path="/memories/n", fileText="a\nb\nc\n")
+    assert "b" in await answer(tool, command="view", path="/memories/n", view_range="[2, 2]")
+    assert "edited" in await answer(tool, command="insert", path="/memories/n", insert_line="1", insert_text=5)
+    assert "\t5" in await answer(tool, command="view", path="/memories/n", viewRange=["2", 2.0])
+    assert "created" in await answer(tool, command="create", path="/memories/empty", file_text="")
+    for wrong, named in (
+        ({"command": "create", "path": "/memories/m"}, "file_text: field required"),
+        ({"command": "create", "path": "/memories/m", "file_text": {"a": 1}}, "file_text: "),
+        ({"command": "create", "path": "/memories/m", "file_text": "x" * 300_000}, "file_text: "),
+        ({"command": "create", "path": f"/memories/{'x' * 300}", "file_text": "x"}, "path: "),
+        ({"command": "view", "path": None}, "path: "),
+        ({"command": "insert", "path": "/memories/n", "insert_line": "end", "insert_text": "x"}, "insert_line: "),
+        ({"command": "view", "path": "/memories/n", "view_range": "2-3"}, "view_range"),
+        ({"command": "view", "filePath": "/memories/n"}, "'filePath'"),
+    ):
+        said = await answer(tool, **wrong)
+        assert said.startswith("error: That was not done"), wrong
+        assert named in said, wrong
+
+
+def test_the_sync_tool_understands_the_same(server_url: str) -> None:
+    with pytest.raises(ToolError, match="command: must be one of view, create"):
+        KeepsMemoryTool(server_url, user_id="alice").call({"command": "read", "path": "/memories"})
 
 
 class Scripted(BaseHTTPRequestHandler):

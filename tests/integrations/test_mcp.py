@@ -265,6 +265,40 @@ async def test_resources_and_prompts(connect: Connect, keeps: Keeps, tenant: str
             await other.read_resource(f"memory://{made['id']}")
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_an_unknown_prompt_is_told_which_there_are(connect: Connect, mode: Any) -> None:
+    async with connect(mode=mode) as client:
+        for name, arguments, said in (
+            ("no_such_prompt", {}, "there are what_do_you_remember, remember_this_conversation"),
+            ("what_do_you_remember", {}, "needs the argument topic"),
+            ("what_do_you_remember", {"topic": ""}, "needs the argument topic"),
+        ):
+            with pytest.raises(MCPError, match=said) as error:
+                await client.get_prompt(name, arguments)
+            assert error.value.code == -32602
+
+
+async def test_blanks_around_a_header_are_no_part_of_it(server_url: str, tenant: str) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "list_memories", "arguments": {}, "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    lines = [
+        "POST /mcp HTTP/1.1", "Host: 127.0.0.1", f"X-Tenant-ID: {tenant}", "X-User-ID: alice", "Connection: close",
+        "Content-Type: application/json", "Accept: application/json, text/event-stream", f"Content-Length: {len(body)}",
+        "MCP-Protocol-Version: 2026-07-28 \t", "Mcp-Method:  tools/call ", "Mcp-Name: \tlist_memories \t",
+    ]  # fmt: skip
+    address = httpx.URL(server_url)
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    assert b"There are no such memories" in answer
+
+
 async def test_who_watches_a_resource_is_told(connect: Connect, keeps: Keeps, tenant: str) -> None:
     async with connect() as client:
         made = await call(client, "remember", content=HENS)

@@ -26,9 +26,11 @@ except ImportError as error:
     raise ImportError("keeps.integrations.claude needs Anthropic's SDK: pip install 'keeps[claude]'") from error
 
 from keeps.engine import Keeps
+from keeps.integrations.claude_commands import NAMES, understood
 from keeps.integrations.owners import Owners
+from keeps.integrations.sentences import FOR_OPERATORS, sentence
 from keeps.text.forms import cut_at
-from keeps_client.errors import ConflictError, KeepsError, NotFoundError, UnavailableError
+from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored
 from keeps_client.models.common import MAX_CONTENT_CHARACTERS, MAX_LIMIT
@@ -40,7 +42,6 @@ MOST_LINES, NUMBER_WIDTH, LEVELS = 999_999, 6, 2
 ATTEMPTS = 8
 MOST_TOLD, TOLD_CHARACTERS = 100, 1_000
 """Of what an error repeats, so many places and characters."""
-AWAY = "Memory cannot be reached right now, so nothing was done. Go on without it, and try again later."
 
 
 class KeepsMemoryTool(BetaAbstractMemoryTool):
@@ -68,6 +69,9 @@ class KeepsMemoryTool(BetaAbstractMemoryTool):
     def failures(self) -> Mapping[str, int]:
         """How often memory was away, by command."""
         return self._files.owners.failures
+
+    def call(self, input: object) -> str:  # noqa: A002  the SDK's name
+        return str(super().call(understood(input)))
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         return self._files.now(self._files.view(command.path, command.view_range))
@@ -116,6 +120,9 @@ class KeepsAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
     def failures(self) -> Mapping[str, int]:
         """How often memory was away, by command."""
         return self._files.owners.failures
+
+    async def call(self, input: object) -> str:  # noqa: A002  the SDK's name
+        return str(await super().call(understood(input)))
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         return await self._files.view(command.path, command.view_range)
@@ -331,14 +338,13 @@ class _Files:
         )
 
     async def _asked(self, command: str, work: Callable[[Memory], Awaitable[str]]) -> str:
-        """What goes wrong is told in a sentence that a model can act on."""
+        """Return what a command answers. What goes wrong is told in a sentence that a model can act on."""
         try:
             return await self.owners.ask(self._user_id, work)
-        except UnavailableError as error:
-            self.owners.failed(command, error)
-            raise ToolError(AWAY) from None
         except KeepsError as error:
-            raise ToolError(f"That was not done: {error.detail}") from None
+            if isinstance(error, FOR_OPERATORS):
+                self.owners.failed(command, error)
+            raise ToolError(sentence(error, names=NAMES)) from None
 
 
 def _place(path: str) -> str:

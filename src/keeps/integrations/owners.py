@@ -40,7 +40,7 @@ def place_of(keeps: Keeps | str | None, uri: str | None) -> Keeps | str | None:
 
 
 class Owners:
-    """Memories of the users of one tenant.
+    """Memories of the users of one tenant: `tenant_id`, else KEEPS_TENANT_ID, else the token's or the default one.
 
     `keeps`: an open engine, which is used in the loop that it was opened in; or the address of a server, with its
     `token`; or None: KEEPS_URL and KEEPS_TOKEN where they are set, else the database under KEEPS_HOME or
@@ -50,7 +50,7 @@ class Owners:
     def __init__(
         self, keeps: Keeps | str | None = None, *, tenant_id: str | None = None, token: str | None = None
     ) -> None:
-        self.tenant_id = tenant_id
+        self.tenant_id = tenant_id or os.environ.get("KEEPS_TENANT_ID") or None
         self._token = token or os.environ.get("KEEPS_TOKEN") or None
         self._url = keeps if isinstance(keeps, str) else os.environ.get("KEEPS_URL") or None if keeps is None else None
         self._keeps = keeps if isinstance(keeps, Keeps) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
 from keeps.access.rates import Allowance, Rates
@@ -39,6 +40,16 @@ class ServedMemory(LocalMemory):
     @property
     def admin(self) -> LocalAdmin:
         return _ServedAdmin(self.keeps, self.scope, self._rates)
+
+    def for_user(self, user_id: str) -> ServedMemory:
+        """Return another user's memory, with the same roles, rate and turns.
+
+        Raises:
+            ForbiddenError: The credential is one user's.
+        """
+        if user_id != self.scope.user_id and not self.scope.any_user:
+            raise ForbiddenError("this credential is one user's; it cannot act for another")
+        return ServedMemory(self.keeps, replace(self.scope, user_id=user_id), self._rates, self._turns)
 
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None

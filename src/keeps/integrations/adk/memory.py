@@ -7,15 +7,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 from google.adk.events.event import Event
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 from google.genai import types
+from pydantic import BaseModel
 
 from keeps.engine import Keeps
+from keeps.integrations.adk.sessions import time_of
+from keeps.integrations.arguments import WrongArgumentsError, memory_id_in, places_in
 from keeps.integrations.owners import NOT_ALLOWED, Owners, place_of
 from keeps_client.checked import validated
 from keeps_client.errors import (
@@ -24,14 +26,22 @@ from keeps_client.errors import (
     ValidationFailedError,
 )
 from keeps_client.memory.whole import Memory
-from keeps_client.models import GetItem, NewMemory
+from keeps_client.models import GetItem, NewMemory, PutItem
 from keeps_client.models import Memory as Stored
+from keeps_client.models.memories import Name
 
 MOST_FOUND, AT_ONCE, INDEXED_AT_ONCE = 10, 200, 32
+CONVERSATION = "conversation"
+"""The category by which tools show what was said in sessions."""
+MAX_NAMESPACE_CHARACTERS = 100
 _PLAIN = re.compile(r"(?!sha-)[A-Za-z0-9_.:-]{1,40}")
 _EVERY_LIFE = {
     "OR": [{each: {"exists": there}} for each in ("deleted_at", "superseded_by") for there in (True, False)],
 }
+
+
+class _Category(BaseModel):
+    namespace: Name
 
 
 class KeepsMemoryService(BaseMemoryService):
@@ -98,15 +108,23 @@ class KeepsMemoryService(BaseMemoryService):
                 "key": event.id,
                 "session_id": session_id,
                 "role": "user" if event.author == "user" else "assistant",
-                "valid_from": datetime.fromtimestamp(event.timestamp, UTC),
+                "valid_from": time_of(event.timestamp),  # without a time that can be: now, so that the text is not lost
                 "metadata": {**rest, **of_app(app_name), "speaker": (event.author or "")[:80]},
                 **chosen,
             }
 
         async def store(memory: Memory) -> None:
-            known = await _known(memory, app_name, user_id, list(said))
-            new = (fields_of(event, text) for event_id, (event, text) in said.items() if event_id not in known)
-            await _store(memory, self._valid("add_events_to_memory", new))
+            marked, stored = await _known(memory, app_name, user_id, list(said))
+            new = self._valid(
+                "add_events_to_memory",
+                (
+                    fields_of(event, text)
+                    for event_id, (event, text) in said.items()
+                    if event_id not in marked and event_id not in stored
+                ),
+            )
+            await _store(memory, new)
+            await _mark_known(memory, app_name, [each.key for each in new if each.key] + sorted(stored - marked))
 
         await self._written("add_events_to_memory", user_id, store)
 
@@ -160,16 +178,19 @@ class KeepsMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=[_entry(hit.memory, hit.relevance) for hit in found.hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Delete a memory by the id that a search gave. An event that is deleted is not stored again. Raises
-        NotFoundError."""
-        if memory_id is None:
-            raise ValidationFailedError("memory_id says which; to delete all of a user's, erase the user in Keeps")
+        """Delete a memory by the id that a search gave. An event that is deleted is not stored again.
+
+        As in ADK's own services, an id that names nothing is no error; it is logged and counted.
+        """
 
         async def forget(memory: Memory) -> None:
-            held = await of_this_app(memory, app_name, memory_id)
+            held = await of_this_app(memory, app_name, memory_id or "")
             await forget_one(memory, app_name, held, hard=False)
 
-        await self._owners.ask(user_id, forget)
+        try:
+            await self._owners.ask(user_id, forget)
+        except NotFoundError as error:
+            self._owners.failed("delete_memory", error)
 
     def _valid(self, what: str, fields: Iterable[dict[str, Any]]) -> list[NewMemory]:
         """What can be stored; what cannot, such as a text that is too long, is reported, and costs no other."""
@@ -197,8 +218,16 @@ class KeepsMemoryService(BaseMemoryService):
 def namespace_of(app_name: str, namespace: str | None = None) -> str:
     """Where memories of an app stand: no two names, however they are written, stand in the same place."""
     plain = _PLAIN.fullmatch(app_name)
-    app = app_name if plain else f"sha-{_digest(app_name)}"
-    return f"adk/{app}" if namespace is None else f"adk/{app}/{namespace}"
+    app = f"adk/{app_name if plain else f'sha-{_digest(app_name)}'}"
+    if namespace is None:
+        return app
+    short = len(app) + len(namespace) < MAX_NAMESPACE_CHARACTERS and not namespace.startswith("sha-")
+    return f"{app}/{namespace if short else f'sha-{_digest(namespace)}'}"
+
+
+def check_namespace(namespace: str) -> None:
+    """Raise ValidationFailedError for a category that Keeps takes for no namespace, whatever app it is of."""
+    validated(_Category, {"namespace": namespace})
 
 
 def of_app(app_name: str) -> dict[str, Any]:
@@ -248,17 +277,27 @@ def _entry(memory: Stored, relevance: float | None) -> MemoryEntry:
     )
 
 
-async def _known(memory: Memory, app_name: str, user_id: str, event_ids: Sequence[str]) -> set[str]:
-    """The events that are stored, or were and are deleted."""
-    known: set[str] = set()
+async def _known(memory: Memory, app_name: str, user_id: str, event_ids: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Return the events that are marked as known, and those that are stored, or were and can be restored."""
+    marked: set[str] = set()
+    stored: set[str] = set()
     for start in range(0, len(event_ids), AT_ONCE):
         some = list(event_ids[start : start + AT_ONCE])
         marks = await memory.read_items([_mark(app_name, each) for each in some])
-        known |= {each for each, mark in zip(some, marks, strict=True) if mark.item is not None}
+        marked |= {each for each, mark in zip(some, marks, strict=True) if mark.item is not None}
         place = [{"namespace": {"eq": namespace_of(app_name)}}, {"key": {"in": some}}]
         filters: Any = {"AND": [{"user_id": {"eq": user_id}}, *place, _EVERY_LIFE]}
-        known |= {each.key or "" for each in (await memory.list(filters=filters, limit=AT_ONCE)).items}
-    return known
+        stored |= {each.key or "" for each in (await memory.list(filters=filters, limit=AT_ONCE)).items}
+    return marked, stored
+
+
+async def _mark_known(memory: Memory, app_name: str, event_ids: Sequence[str]) -> None:
+    """Mark events as known, for longer than their memories: those may expire, or be removed for good anywhere."""
+    for start in range(0, len(event_ids), AT_ONCE):
+        marks = (_mark(app_name, each) for each in event_ids[start : start + AT_ONCE])
+        await memory.batch_items(
+            [PutItem(namespace=each.namespace, key=each.key, value={}, index=False) for each in marks]
+        )
 
 
 async def _store(memory: Memory, new: Sequence[NewMemory]) -> None:
@@ -278,24 +317,61 @@ async def _store(memory: Memory, new: Sequence[NewMemory]) -> None:
 
 async def of_this_app(memory: Memory, app_name: str, memory_id: str) -> Stored:
     """Raises NotFoundError, also for another app's."""
-    try:
-        held = await memory.get(UUID(memory_id))
-    except ValueError:
-        raise NotFoundError(f"no memory {memory_id!r}") from None
+    found_id = memory_id_in(memory_id)
+    if found_id is None:
+        raise NotFoundError(f"no memory {memory_id[:100]!r}")
+    held = await memory.get(found_id)
     if held.metadata.get("adk_app") != app_name or held.deleted_at is not None:
-        raise NotFoundError(f"no memory {memory_id!r}")
+        raise NotFoundError(f"no memory {memory_id[:100]!r}")
     return held
+
+
+async def find_of_model(memory: Memory, app_name: str, text: str) -> Stored:
+    """Return the memory that a model names: by its id, as `namespace/key`, or by its key, as lines show it. Raises
+    NotFoundError, and WrongArgumentsError for what is none of these."""
+    if memory_id_in(text) is not None:
+        try:
+            return await of_this_app(memory, app_name, text)
+        except NotFoundError:  # it may be the id of an event, which is a key
+            pass
+    for namespace, key in [*places_in(text), (CONVERSATION, text.strip())]:
+        held = await find_by_key(memory, app_name, namespace, key)
+        if held is not None:
+            return held
+    if memory_id_in(text) is not None or "/" in text:
+        raise NotFoundError(f"no memory {text[:100]!r}")
+    raise WrongArgumentsError(
+        [
+            f"memory_id: {text[:100]!r} is no id; take the id that retrieve_memories shows, or give namespace and"
+            " key in its place"
+        ]
+    )
+
+
+async def find_by_key(memory: Memory, app_name: str, namespace: str, key: str) -> Stored | None:
+    """Return the memory of a category and key, as tools store and show them, or None."""
+    places = [namespace_of(app_name, namespace)]
+    if namespace == CONVERSATION:
+        places.append(namespace_of(app_name))
+    for place in places:
+        try:
+            held = await memory.find(place, key)
+        except ValidationFailedError:  # nothing has such a name
+            continue
+        if held is not None and held.metadata.get("adk_app") == app_name:
+            return held
+    return None
 
 
 async def forget_one(memory: Memory, app_name: str, held: Stored, *, hard: bool) -> None:
     if held.key is not None and held.namespace == namespace_of(app_name):  # an event: its session may be added again
-        mark = _mark(app_name, held.key)
-        await memory.put_item(mark.namespace, mark.key, {}, index=False)
+        await _mark_known(memory, app_name, [held.key])
     await memory.forget(held.memory_id, hard=hard)
 
 
 def _mark(app_name: str, event_id: str) -> GetItem:
-    """The user's own item that says that an event was deleted: that is known longer than what it said."""
+    """The user's own item that says that an event is known. Its name is that of earlier versions, which only marked
+    events that were deleted."""
     return GetItem(namespace=("adk", _digest(app_name), "deleted"), key=_digest(event_id))
 
 

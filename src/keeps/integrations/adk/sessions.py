@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Self, TypedDict
 
@@ -13,7 +16,7 @@ from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from google.adk.sessions.session import Session
 from google.adk.sessions.state import State
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from keeps.engine import Keeps
 from keeps.integrations.owners import Owners, place_of
@@ -22,6 +25,7 @@ from keeps_client.errors import ConflictError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Appended, NewTranscriptEntry, Transcript, TranscriptInfo
 
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _STALE = "The session has been modified in storage since it was loaded; get it again before you append more events."
 
 
@@ -59,6 +63,7 @@ class KeepsSessionService(BaseSessionService):
     ) -> Session:
         """Begin a session. Raises AlreadyExistsError where the id is taken."""
         states = _states(state or {})
+        session_id = (session_id or "").strip()
         try:
             made = await self._owners.ask(
                 user_id, lambda memory: memory.create_transcript(app_name, transcript_id=session_id or None, **states)
@@ -73,9 +78,9 @@ class KeepsSessionService(BaseSessionService):
         """A session with its events, or those that `config` asks for; None where there is none."""
         last = config.num_recent_events if config is not None else None
         after = config.after_timestamp if config is not None else None
-        since = None if after is None else datetime.fromtimestamp(after, UTC)
+        since = None if after is None else time_of(after, beyond=datetime.max.replace(tzinfo=UTC))
 
-        async def read(memory: Memory) -> Session:
+        async def read(memory: Memory, session_id: str) -> Session:
             part = await memory.get_transcript(app_name, session_id, last=last, since=since)
             session = _session(part, part.user_state, part.shared_state)
             _add_events(session, part)
@@ -84,10 +89,10 @@ class KeepsSessionService(BaseSessionService):
                 _add_events(session, part)
             return session
 
-        try:
-            return await self._owners.ask(user_id, read)
-        except NotFoundError:
-            return None
+        for each in _spellings(session_id):
+            with suppress(NotFoundError):
+                return await self._owners.ask(user_id, lambda memory, each=each: read(memory, each))
+        return None
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         """Sessions without events, oldest update first. Without a user those of all users: for administrators."""
@@ -103,10 +108,10 @@ class KeepsSessionService(BaseSessionService):
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Remove a session with its events and its state, now and for good; one that is not there is gone already."""
-        try:
-            await self._owners.ask(user_id, lambda memory: memory.delete_transcript(app_name, session_id))
-        except NotFoundError:
-            return
+        for each in _spellings(session_id):
+            with suppress(NotFoundError):
+                await self._owners.ask(user_id, lambda memory, each=each: memory.delete_transcript(app_name, each))
+                return
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """What is kept of a user in all sessions of the app, without the prefix `user:`."""
@@ -122,11 +127,11 @@ class KeepsSessionService(BaseSessionService):
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         states = _states(event.actions.state_delta if event.actions else {})
-        told: Any = to_jsonable_python(event.model_dump(mode="json", exclude_none=True), inf_nan_mode="null")
-        entry = validated(
-            NewTranscriptEntry,
-            {"entry_id": event.id, "at": datetime.fromtimestamp(event.timestamp, UTC), "entry": told},
-        )
+        at = time_of(event.timestamp) or datetime.now(UTC)
+        told = _as_json(event)
+        if not math.isfinite(event.timestamp):
+            told["timestamp"] = at.timestamp()
+        entry = validated(NewTranscriptEntry, {"entry_id": event.id, "at": at, "entry": told})
 
         async def append(memory: Memory) -> Appended:
             marker = session._storage_update_marker  # noqa: SLF001  made for session services
@@ -166,6 +171,44 @@ async def _all(memory: Memory, app_name: str, *, of_all: bool) -> list[Transcrip
     return found
 
 
+def time_of(timestamp: float, *, beyond: datetime | None = None) -> datetime | None:
+    """Return a time in seconds as a time; `beyond` where it is later than any, None where it is no time at all."""
+    try:
+        return datetime.fromtimestamp(timestamp, UTC)
+    except (ValueError, OverflowError, OSError):
+        return beyond if timestamp > 0 else None
+
+
+def _spellings(session_id: str) -> list[str]:
+    """Return an id as earlier versions kept it, and without blanks around it, as ADK's own services take it."""
+    return [each for each in dict.fromkeys((session_id, session_id.strip())) if each.strip()]
+
+
+def _as_json(event: Event) -> dict[str, Any]:
+    try:
+        dumped = event.model_dump(mode="json", exclude_none=True)
+    except (PydanticSerializationError, UnicodeEncodeError):  # half of a surrogate pair
+        dumped = Event.model_validate(_mended(event.model_dump())).model_dump(mode="json", exclude_none=True)
+    return _storable(dumped)
+
+
+def _storable(value: object) -> Any:
+    """Return a value as JSON without what no text may hold."""
+    return _mended(to_jsonable_python(_mended(value), inf_nan_mode="null", fallback=str))
+
+
+def _mended(value: Any) -> Any:
+    match value:
+        case str():
+            return _UNSTORABLE.sub("\ufffd", value)
+        case dict():
+            return {_mended(key): _mended(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_mended(inner) for inner in value]
+        case _:
+            return value
+
+
 class _States(TypedDict):
     state: dict[str, Any]
     user_state: dict[str, Any]
@@ -176,7 +219,7 @@ def _states(given: Mapping[str, Any]) -> _States:
     """Whose each key is, by its prefix; what is no JSON is stored as its text."""
     found: _States = {"state": {}, "user_state": {}, "shared_state": {}}
     for key, value in given.items():
-        plain = to_jsonable_python(value, inf_nan_mode="null", fallback=str)
+        key, plain = _storable(key), _storable(value)
         if key.startswith(State.APP_PREFIX):
             found["shared_state"][key.removeprefix(State.APP_PREFIX)] = plain
         elif key.startswith(State.USER_PREFIX):

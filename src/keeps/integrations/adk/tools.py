@@ -2,23 +2,88 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
 from keeps.engine import Keeps
-from keeps.integrations.adk.memory import forget_one, namespace_of, of_app, of_this_app, own
-from keeps.integrations.owners import Owners
-from keeps_client.errors import (
-    KeepsError,
-    NotFoundError,
-    UnavailableError,
+from keeps.integrations.adk.memory import (
+    CONVERSATION,
+    check_namespace,
+    find_by_key,
+    find_of_model,
+    forget_one,
+    namespace_of,
+    of_app,
+    own,
 )
+from keeps.integrations.arguments import ToolArguments, WrongArgumentsError
+from keeps.integrations.budgets import (
+    LEAST_TOKENS,
+    LEFT_FOR_THE_FRAME,
+    MOST_ALLOWED,
+    MOST_TOKENS,
+    SHOWN_CHARACTERS,
+    fitting,
+    start_of,
+    tokens,
+)
+from keeps.integrations.owners import Owners
+from keeps.integrations.sentences import FOR_OPERATORS, sentence
+from keeps_client.errors import KeepsError, NotFoundError
 from keeps_client.memory.whole import Memory
 from keeps_client.models import Memory as Stored
 from keeps_client.models.recall import WEAK_RELEVANCE
 from keeps_client.validation import given
+
+NOT_THE_MODELS = ("self", "tool_context")
+NAMES = {"hard": "hard_delete", "expires_at": "ttl_days"}
+KEYLESS = "memory"
+"""How a line shows what has no key."""
+MOST_TAGS = 10
+CUT = " …"
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The arguments of a call as a model gives them, whatever they are."""
+
+    arguments: object
+
+
+class _Tool(FunctionTool):
+    """A tool whose arguments are read by Keeps, also those that ADK would drop or refuse."""
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        return await self.func(_Given(args), tool_context=tool_context)
+
+
+def _for_models(work: Callable[..., Coroutine[Any, Any, str]]) -> Callable[..., Coroutine[Any, Any, str]]:
+    """Read the arguments that a model gives to a method of KeepsTools; answer in a sentence, whatever happens."""
+    readable = ToolArguments.of_function(work, without=NOT_THE_MODELS)
+    names = list(inspect.signature(work).parameters)[1:]
+
+    @functools.wraps(work)
+    async def called(self: KeepsTools, *positional: Any, **named: Any) -> str:
+        bound = {**dict(zip(names, positional, strict=False)), **named}
+        context = bound.pop("tool_context")
+        given = positional[0].arguments if positional and isinstance(positional[0], _Given) else bound
+        try:
+            arguments = readable.read(given)
+        except WrongArgumentsError as error:
+            return _not_done(work.__name__, error)
+        return await self.answered(work.__name__, work(self, tool_context=context, **arguments))
+
+    return called
+
+
+def _not_done(tool: str, error: WrongArgumentsError) -> str:
+    return f"That was not done: {error}. Change that and call {tool} again."
 
 
 class KeepsTools:
@@ -26,7 +91,8 @@ class KeepsTools:
 
     agent = LlmAgent(tools=KeepsTools().tools, …)
 
-    Whose they are is ADK's to say, never the model's. Where memory is away they answer in a sentence.
+    Whose they are is ADK's to say, never the model's. Where memory is away they answer in a sentence, and count it in
+    `failures`.
     """
 
     def __init__(
@@ -36,12 +102,18 @@ class KeepsTools:
 
     @property
     def tools(self) -> list[FunctionTool]:
-        return [FunctionTool(each) for each in (self.store_memory, self.retrieve_memories, self.delete_memory)]
+        return [_Tool(each) for each in (self.store_memory, self.retrieve_memories, self.delete_memory)]
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """How often memory was away or not allowed, by tool."""
+        return self._owners.failures
 
     async def close(self) -> None:
         """Let go of what was opened here."""
         await self._owners.close()
 
+    @_for_models
     async def store_memory(
         self,
         content: str,
@@ -64,6 +136,7 @@ class KeepsTools:
           ttl_days: After so many days it is forgotten; leave it out, or give 0, to keep it.
         """
         app = tool_context.session.app_name
+        check_namespace(namespace)
 
         async def store(memory: Memory) -> str:
             fields = {
@@ -71,14 +144,16 @@ class KeepsTools:
                 "key": key,
                 "metadata": {**of_app(app), "namespace": namespace},
                 **given(tags=tags or None, importance=importance),
+                **given(session_id=tool_context.session.id, agent_id=getattr(tool_context, "agent_name", None)),
                 "ttl_days": ttl_days or 0,  # 0: without an end, also where the text is known and had one
             }
             (receipt,) = await memory.remember_many([{"content": content, **fields}], index="now")
             done = {"created": "Stored", "updated": "Replaced", "unchanged": "Known already"}
             return f"{done.get(receipt.status, 'Stored')}: {namespace}/{key} (id {receipt.memory_id})."
 
-        return await self._answered("store_memory", tool_context, store)
+        return await self._owners.ask(tool_context.user_id, store)
 
+    @_for_models
     async def retrieve_memories(
         self,
         tool_context: ToolContext,
@@ -88,6 +163,7 @@ class KeepsTools:
         all_tags: bool = False,
         min_importance: float = 0.0,
         limit: int = 10,
+        max_tokens: int = MOST_TOKENS,
     ) -> str:
         """Find what is remembered about the user. Without a query: the most important first.
 
@@ -98,30 +174,39 @@ class KeepsTools:
           all_tags: Only with all of these tags.
           min_importance: Only what is at least so important, from 0.0 to 1.0.
           limit: How many at most, 1 to 50.
+          max_tokens: How long the answer may be, 200 to 8000.
         """
+        if min_importance > 1:
+            raise WrongArgumentsError([f"min_importance: must be from 0.0 to 1.0, not {min_importance:g}"])
         app = tool_context.session.app_name
+        most = min(max(limit, 1), 50)
+        conditions: list[dict[str, Any]] = [own(app, tool_context.user_id)]
+        if namespace is not None:
+            places = [namespace_of(app, namespace)]
+            if namespace in (CONVERSATION, KEYLESS):
+                places.append(namespace_of(app))  # lines show it by these words
+            conditions.append({"namespace": {"in": places}})
+        if tags:
+            within = [{"tags": {"contains": each}} for each in tags]
+            conditions.append({"AND" if all_tags else "OR": within})
+        if min_importance > 0:
+            conditions.append({"importance": {"gte": min_importance}})
 
-        async def find(memory: Memory) -> str:
-            most = min(max(int(limit), 1), 50)
-            conditions: list[dict[str, Any]] = [own(app, tool_context.user_id)]
-            if namespace is not None:
-                conditions.append({"namespace": {"eq": namespace_of(app, namespace)}})
-            if tags:
-                within = [{"tags": {"contains": each}} for each in tags]
-                conditions.append({"AND" if all_tags else "OR": within})
-            if min_importance > 0:
-                conditions.append({"importance": {"gte": min_importance}})
-            filters: Any = {"AND": conditions}
+        async def find(memory: Memory) -> list[tuple[Stored, float | None]]:
             if query and query.strip():
-                asked = await memory.recall(query[:10_000], limit=most, filters=filters)
-                lines = [_line(hit.memory, hit.relevance) for hit in asked.hits]
-            else:
-                page = await memory.list(filters=filters, order="importance", limit=most)
-                lines = [_line(each) for each in page.items]
-            return "\n".join(lines) or "Nothing is stored that fits."
+                filters: Any = {"AND": conditions}
+                recalled = await memory.recall(query[:10_000], limit=most, filters=filters)
+                return [(hit.memory, hit.relevance) for hit in recalled.hits]
+            filters = {"AND": [*conditions, {"archived_at": {"exists": False}}]}
+            page = await memory.list(filters=filters, order="importance", limit=most)
+            return [(each, None) for each in page.items]
 
-        return await self._answered("retrieve_memories", tool_context, find)
+        hits = await self._owners.ask(tool_context.user_id, find)
+        if not hits:
+            return "Nothing is stored that fits."
+        return _lines(hits, min(max(max_tokens, LEAST_TOKENS), MOST_ALLOWED))
 
+    @_for_models
     async def delete_memory(
         self,
         tool_context: ToolContext,
@@ -142,38 +227,53 @@ class KeepsTools:
 
         async def forget(memory: Memory) -> str:
             if memory_id is not None:
-                held = await of_this_app(memory, app, memory_id)
+                held = await find_of_model(memory, app, memory_id)
             elif namespace is not None and key is not None:
-                found = await memory.find(namespace_of(app, namespace), key)
-                if found is None:
+                held = await find_by_key(memory, app, namespace, key)
+                if held is None:
                     raise NotFoundError(f"nothing is remembered under {namespace}/{key}")
-                held = found
             else:
                 return "Say which: give memory_id, or namespace and key. retrieve_memories shows them."
             await forget_one(memory, app, held, hard=hard_delete)
             return "Deleted for good." if hard_delete else "Deleted. It can be restored for 30 days."
 
-        return await self._answered("delete_memory", tool_context, forget)
+        return await self._owners.ask(tool_context.user_id, forget)
 
-    async def _answered(self, what: str, context: ToolContext, work: Any) -> str:
-        """A sentence that the model can act on, whatever happens."""
+    async def answered(self, tool: str, work: Awaitable[str]) -> str:
+        """Return what a tool answers, or a sentence that the model can act on."""
         try:
-            return await self._owners.ask(context.user_id, work)
-        except UnavailableError as error:
-            self._owners.failed(what, error)
-            return "Memory cannot be reached right now, so nothing was done. Go on without it, and try again later."
-        except NotFoundError:
-            return "There is no such memory. retrieve_memories shows what there is."
+            return await work
+        except WrongArgumentsError as error:
+            return _not_done(tool, error)
         except KeepsError as error:
-            return f"That was not done: {error.detail}. Change it and call again."
-        except (TypeError, ValueError):  # a model gives what it likes
-            return "That was not done: an argument is of the wrong type. Change it and call again."
+            if isinstance(error, FOR_OPERATORS):
+                self._owners.failed(tool, error)
+            return sentence(
+                error, missing="There is no such memory. retrieve_memories shows what there is.", names=NAMES
+            )
 
 
-def _line(memory: Stored, relevance: float | None = None) -> str:
-    """One memory. What is weakly relevant to the question is marked."""
+def _lines(hits: list[tuple[Stored, float | None]], budget: int) -> str:
+    """Return memories within a budget: long ones cut, the last ones left out where that is not enough; and say so."""
+    room = budget - LEFT_FOR_THE_FRAME
+    lines: list[str] = []
+    for characters in (room * 6, room * 3 // len(hits), SHOWN_CHARACTERS, SHOWN_CHARACTERS // 4):
+        lines = [_line(memory, relevance, characters) for memory, relevance in hits]
+        if sum(map(len, lines)) <= room * 6 and tokens("\n".join(lines)) <= room:
+            break
+    shown = fitting([{"": line} for line in lines], budget)
+    notes = [f"{len(hits) - shown} more fit."] if shown < len(hits) else []
+    notes += ["Texts that end in … are cut."] if any(CUT in line for line in lines[:shown]) else []
+    if notes:
+        notes.append("To see more, call again with a higher max_tokens, a lower limit or a narrower query.")
+    return "\n".join([start_of(line, budget) for line in lines[:shown]] + [f"({' '.join(notes)})"] * bool(notes))
+
+
+def _line(memory: Stored, relevance: float | None, characters: int) -> str:
+    """Return one memory in a line. What is weakly relevant to the question is marked."""
     weak = "(may be related) " if relevance is not None and relevance < WEAK_RELEVANCE else ""
-    place = f"{memory.metadata.get('namespace', 'conversation')}/{memory.key}" if memory.key else "memory"
-    tags = f", tags {', '.join(memory.tags)}" if memory.tags else ""
-    content = " ".join(memory.content.split())
+    place = f"{memory.metadata.get('namespace', CONVERSATION)}/{memory.key}" if memory.key else KEYLESS
+    tags = f", tags {', '.join(memory.tags[:MOST_TAGS])}" if memory.tags else ""
+    content = " ".join(memory.content[: characters + 1].split())
+    content = content[:characters] + CUT if len(memory.content) > characters else content
     return f"- {place}: {weak}{content} (importance {memory.importance:g}{tags}, id {memory.memory_id})"

@@ -6,38 +6,36 @@ import base64
 import functools
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, ParamSpec
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
-from keeps.ai.tokens import choose_counter
+from keeps.integrations import sentences
+from keeps.integrations.arguments import ToolArguments, WrongArgumentsError, problems_of
+from keeps.integrations.budgets import (
+    LEAST_TOKENS,
+    MOST_ALLOWED,
+    MOST_TOKENS,
+    SHOWN_CHARACTERS,
+    fitting,
+    start_of,
+    tokens,
+)
 from keeps.telemetry.logs import log
 from keeps.text.forms import cut_at
 from keeps.text.trust import origin_of
-from keeps_client.errors import (
-    ConflictError,
-    ForbiddenError,
-    KeepsError,
-    NotConfiguredError,
-    NotFoundError,
-    RateLimitedError,
-    UnauthenticatedError,
-    UnavailableError,
-)
+from keeps_client.errors import KeepsError
 from keeps_client.models import Memory as Stored
 from keeps_client.models.recall import WEAK_RELEVANCE
 
-MOST_TOKENS = 1_500
-LEFT_FOR_THE_FRAME = 100
-SHOWN_CHARACTERS = 600
-"""Of a memory in a list; all of it is there by its id."""
+__all__ = ["MOST_TOKENS", "SHOWN_CHARACTERS", "fitting", "start_of", "tokens"]
 Parameters = ParamSpec("Parameters")
-_counter = choose_counter()
-_counter.count(["loaded"])  # now, as reading the vocabulary in the first request would hold the event loop
+UNKNOWN_CURSOR = "cursor: this one is unknown. Leave it out to begin anew."
 
 
 class Lean(BaseModel):
@@ -103,6 +101,7 @@ class Entities(Lean):
     entities: list[dict[str, Any]]
     relations: list[dict[str, Any]]
     next_cursor: str | None = None
+    note: str | None = None
 
 
 class Rows(Lean):
@@ -114,36 +113,11 @@ class Rows(Lean):
     next_cursor: str | None = None
 
 
-def tokens(value: object) -> int:
-    """About how many tokens an answer has."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _counter.count([text])[0]
-
-
 def answer(value: Lean) -> CallToolResult:
     """As data, and as the same JSON in text, without what is absent."""
     data = value.model_dump(mode="json", exclude_none=True)
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
-
-
-def fitting(values: Sequence[dict[str, Any]], budget: int) -> int:
-    """How many of these an answer has room for: at least one."""
-    left = budget - LEFT_FOR_THE_FRAME
-    for count, value in enumerate(values):
-        left -= tokens(value)
-        if left < 0 and count:
-            return count
-    return len(values)
-
-
-def start_of(text: str, budget: int) -> str:
-    """As much of a text as an answer has room for."""
-    room = budget - LEFT_FOR_THE_FRAME
-    cut = text[: room * 6]
-    while (count := tokens(cut)) > room:
-        cut = cut[: max(1, len(cut) * room // count - 8)]
-    return cut
 
 
 def found(memory: Stored, relevance: float | None = None) -> Found:
@@ -176,7 +150,7 @@ def offset_of(cursor: str | None) -> int:
     except ValueError:
         told = None
     if told is None:
-        raise ToolError("That cursor is unknown. Leave it out to begin anew.")
+        raise ToolError(UNKNOWN_CURSOR)
     return int(told[1])
 
 
@@ -198,40 +172,49 @@ def helpful(work: Callable[Parameters, Awaitable[CallToolResult]]) -> Callable[P
 
 
 def sentence(error: KeepsError) -> str:
-    """What a model can act on. That memory is away is logged, too."""
-    match error:
-        case NotFoundError():
-            return f"{error.detail}. Use recall or list_memories to see what there is, and take an id from there."
-        case ConflictError():
-            return f"{error.detail}. Read it again with get_memory, and decide anew."
-        case NotConfiguredError():
-            return f"{error.detail}. This cannot be done here; go on without it."
-        case ForbiddenError() | UnauthenticatedError():
-            return f"Not allowed: {error.detail}. Do not try again; tell the user."
-        case RateLimitedError() | UnavailableError():
-            log().warning("a client of MCP goes without memory", error=error.code)
-            return f"Memory cannot be reached right now ({error.detail}). Go on without it, and try again later."
-        case _:
-            return f"{error.detail}. Change that and call again."
+    """Return what a model can act on. What only an operator can mend is logged, too."""
+    if isinstance(error, sentences.FOR_OPERATORS):
+        log().warning("a client of MCP goes without memory", error=error.code)
+    return sentences.sentence(
+        error,
+        missing="Use recall or list_memories to see what there is, and take an id from there.",
+        conflict="Read it again with get_memory, and decide anew.",
+        names={"expires_at": "ttl_days"},
+    )
+
+
+class LenientMetadata(FuncMetadata):
+    """Arguments as Keeps' doors understand them, in place of the SDK's own reading of JSON in strings, which takes a
+    text such as "[1]" for a list where a text is wanted."""
+
+    _arguments: ToolArguments = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        self._arguments = ToolArguments(self.arg_model)
+
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        return data
+
+    def validate_arguments(self, arguments_to_validate: dict[str, Any]) -> dict[str, Any]:
+        return super().validate_arguments(self._arguments.convert(arguments_to_validate))
 
 
 class Helpful(Tool):
     """A tool that says what is wrong with its arguments, and which it has."""
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:  # noqa: FBT001, FBT002
-        known = self.parameters.get("properties", {})
-        if unknown := [each for each in arguments if each not in known]:
-            raise ToolError(f"{self.name} has no argument {unknown[0]!r}; it has {', '.join(known)}. Call it again.")
         try:
             return await super().run(arguments, context, convert_result)
         except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
-                raise
-            wrong = "; ".join(
-                f"{'.'.join(map(str, each['loc']))}: {each['msg'][:1].lower()}{each['msg'][1:]}"
-                for each in error.__cause__.errors(include_url=False)[:5]
-            )
-            raise ToolError(f"{self.name} was not called: {wrong}. Change that and call again.") from None
+            match error.__cause__:
+                case ValidationError() as wrong:
+                    problems = WrongArgumentsError(problems_of(wrong))
+                case WrongArgumentsError() as wrong:
+                    problems = wrong
+                case _:
+                    raise
+            raise ToolError(f"{self.name} was not called: {problems}. Change that and call again.") from None
 
 
 def tool(
@@ -248,6 +231,13 @@ def tool(
     """
     hints = ToolAnnotations(read_only_hint=reads, destructive_hint=destroys, idempotent_hint=repeats or reads)
     made = Helpful.from_function(helpful(work), title=title, annotations=hints)
+    declared = made.fn_metadata
+    made.fn_metadata = LenientMetadata(
+        arg_model=declared.arg_model,
+        output_schema=declared.output_schema,
+        output_model=declared.output_model,
+        wrap_output=declared.wrap_output,
+    )
     made.parameters = _lean(made.parameters)
     if made.output_schema is not None:
         object.__setattr__(made, "output_schema", _lean(made.output_schema))  # a cached property
@@ -281,4 +271,4 @@ def _lean(schema: Any) -> Any:
 
 Text = Annotated[str, Field(min_length=1)]
 Cursor = Annotated[str | None, Field(max_length=2_000)]
-Budget = Annotated[int, Field(ge=200, le=8_000)]
+Budget = Annotated[int, Field(ge=LEAST_TOKENS, le=MOST_ALLOWED)]

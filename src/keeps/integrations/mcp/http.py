@@ -103,6 +103,10 @@ class McpMount:
             return
         assert self._keeps is not None
         assert self._manager is not None
+        # Blanks around a header's value are no part of it, but the SDK compares with them.
+        scope["headers"] = [
+            (name, value.strip(b" \t") if name.startswith(b"mcp-") else value) for name, value in scope["headers"]
+        ]
         caller = scope["keeps.scope"]
         scope["keeps.allowance"] = await admitted(self._rates, caller, "reader", reads=True)
         memory = ServedMemory(self._keeps, caller, self._rates, scope["app"].state.turns)

@@ -1,0 +1,42 @@
+"""Token budgets of answers to models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from keeps.ai.tokens import choose_counter
+
+MOST_TOKENS = 1_500
+LEAST_TOKENS, MOST_ALLOWED = 200, 8_000
+LEFT_FOR_THE_FRAME = 100
+SHOWN_CHARACTERS = 600
+"""Of a memory in a list; all of it is there by its id."""
+_counter = choose_counter()
+_counter.count(["loaded"])  # now, as reading the vocabulary in the first request would hold the event loop
+
+
+def tokens(value: object) -> int:
+    """Return about how many tokens an answer has."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _counter.count([text])[0]
+
+
+def fitting(values: Sequence[dict[str, Any]], budget: int) -> int:
+    """Return how many of these an answer has room for: at least one."""
+    left = budget - LEFT_FOR_THE_FRAME
+    for count, value in enumerate(values):
+        left -= tokens(value)
+        if left < 0 and count:
+            return count
+    return len(values)
+
+
+def start_of(text: str, budget: int) -> str:
+    """Return as much of a text as an answer has room for."""
+    room = budget - LEFT_FOR_THE_FRAME
+    cut = text[: room * 6]
+    while (count := tokens(cut)) > room:
+        cut = cut[: max(1, len(cut) * room // count - 8)]
+    return cut

@@ -1,0 +1,109 @@
+"""Resources and prompts of the memory server, and ids as models give them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.prompts.base import Message, UserMessage
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, GetPromptResult, InputRequiredResult
+
+from keeps.integrations.arguments import memory_id_in, places_in
+from keeps.integrations.mcp.answers import sentence
+from keeps_client.errors import KeepsError, NotFoundError, ValidationFailedError
+from keeps_client.memory.whole import Memory
+
+MemoryOf = Callable[[], Memory]
+"""The memory of whoever asks."""
+
+
+class PromptServer(MCPServer[Any]):
+    """A server that says which prompts there are, and which arguments they need: the SDK calls both internal errors."""
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        prompts = {each.name: each for each in await self.list_prompts()}
+        if name not in prompts:
+            raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:100]!r}; there are {', '.join(prompts)}")
+        for each in prompts[name].arguments or []:
+            if each.required and not (arguments or {}).get(each.name):
+                raise MCPError(INVALID_PARAMS, f"the prompt {name} needs the argument {each.name}")
+        return await super().get_prompt(name, arguments, context)
+
+
+def add_resources(server: MCPServer[Any], memory_of: MemoryOf) -> None:
+    @server.resource("memory://{memory_id}", title="A memory", mime_type="text/plain")
+    async def one(memory_id: str) -> str:
+        """One memory by its id."""
+        return await _read(f"memory://{memory_id}", _memory_text(memory_of(), memory_id))
+
+    @server.resource("session://{session_id}/notes", title="Notes of a session", mime_type="text/plain")
+    async def notes(session_id: str) -> str:
+        """What a conversation is about so far."""
+        return await _read(f"session://{session_id}/notes", _notes_text(memory_of(), session_id))
+
+
+async def _memory_text(memory: Memory, memory_id: str) -> str:
+    held = await memory.get(id_of(memory_id))
+    if held.deleted_at is not None:
+        raise ResourceNotFoundError(f"memory://{memory_id} is forgotten")
+    return held.content
+
+
+async def _notes_text(memory: Memory, session_id: str) -> str:
+    notes = await memory.session_notes(session_id)
+    if notes is None:
+        raise ResourceNotFoundError(f"nothing was said in the session {session_id!r}")
+    lines = [f"- {each.kind}: {each.text}" for each in notes.items]
+    return "\n".join([notes.summary, *lines]).strip()
+
+
+async def _read(uri: str, work: Any) -> str:
+    try:
+        return str(await work)
+    except (NotFoundError, ToolError):
+        raise ResourceNotFoundError(f"there is no {uri} that you may read") from None
+    except KeepsError as error:
+        raise ResourceError(sentence(error)) from None
+
+
+def add_prompts(server: MCPServer[Any]) -> None:
+    @server.prompt(title="What do you remember?")
+    def what_do_you_remember(topic: str) -> list[Message]:
+        """Answer from memory alone."""
+        return [UserMessage(f"Call recall about {topic!r}, and tell me what you remember, with dates. Add nothing.")]
+
+    @server.prompt(title="Remember this conversation")
+    def remember_this_conversation() -> list[Message]:
+        """Keep what will matter later."""
+        return [
+            UserMessage(
+                "Go through our conversation. For each fact, preference or decision of mine that will matter later,"
+                " call recall to see whether it is known, then remember it, or correct what is known with"
+                " update_memory. Then list what you stored."
+            )
+        ]
+
+
+def id_of(text: str) -> UUID:
+    if found_id := memory_id_in(text.strip().removeprefix("memory://")):
+        return found_id
+    raise ToolError(
+        f"memory_id: {text[:100]!r} is no id. Use recall or list_memories, and take an id from their answer."
+    )
+
+
+async def find_id(memory: Memory, text: str) -> UUID:
+    """Return the id that a model gives, also as the namespace/key that answers show. Raises ToolError."""
+    if memory_id_in(text.strip().removeprefix("memory://")) is None:
+        for namespace, key in places_in(text):
+            with contextlib.suppress(ValidationFailedError):  # nothing has such a name
+                if held := await memory.find(namespace, key):
+                    return held.memory_id
+    return id_of(text)
