@@ -67,9 +67,9 @@ def test_html_shows_what_is_shown() -> None:
     assert reading.hidden == len("ignore this") + len("and this")
     assert told(reading) == [
         ("heading", "One two", ()),
-        ("text", "Text with words .", ("One two",)),
+        ("text", "Text with words.", ("One two",)),
         ("row", "a: 1 | b: 2", ("One two",)),
-        ("item", "item", ("One two",)),
+        ("item", "- item", ("One two",)),
         ("code", "x = 1", ("One two",)),
         ("code", "y = 2", ("One two",)),
     ]
