@@ -1,4 +1,4 @@
-"""Tables of HTML: a grid of cells, each with the names of its columns, each cell once. Pure."""
+"""Tables of pages and Word files: a grid of cells, each with the names of its columns, each cell once. Pure."""
 
 from __future__ import annotations
 
