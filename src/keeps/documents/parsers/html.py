@@ -9,8 +9,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from keeps.documents.parsers import MAX_NESTING, Reading, RefusedError
 from keeps.documents.parsers.charsets import decoded_page
-from keeps.documents.parsers.html_styles import Declarations, Style, Styles, displayed_as_box, hides_box, inherited
 from keeps.documents.parsers.grid import Cell, Grid
+from keeps.documents.parsers.html_styles import Declarations, Style, Styles, displayed_as_box, hides_box, inherited
 
 _CODE = frozenset(("script", "style"))
 _FRAMES = frozenset(("iframe", "frame", "object", "embed", "portal"))
