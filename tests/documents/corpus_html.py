@@ -68,6 +68,7 @@ def _hidden() -> list[Case]:
         ("closed dialog", "<p>One</p><dialog>SECRET</dialog>", ("One",)),
         ("hidden body part", "<div hidden><p>SECRET</p><table><tr><td>SECRET</td></tr></table></div>One", ("One",)),
         ("tag characters", "<p>One" + "".join(chr(0xE0000 + ord(each)) for each in "SECRET") + "</p>", ("One",)),
+        ("comment", "<p>One <!-- SECRET --></p>", ("One",)),
         ("white font", "<p>One <font color=white>SECRET</font></p>", ("One",)),
     )
     cases += [
@@ -145,7 +146,7 @@ _WORDS = (
     ("possible break", "<p>Donau<wbr>dampf</p>", "Donaudampf"),
     ("soft hyphen", "<p>Wert&shy;papier</p>", "Wertpapier"),
     ("zero width space", "<p>Wert\u200bpapier</p>", "Wertpapier"),
-    ("comment in word", "<p>en<!-- x -->ormous</p>", "enormous"),
+    ("empty comment in word", "<p>en<!-- -->ormous</p>", "enormous"),
     ("block spans", "<p><span style='display:block'>Anna</span><span style='display:block'>Klein</span></p>", "Klein"),
     ("ruby", "<p><ruby>漢<rt>kan</rt></ruby></p>", "漢(kan)"),
     ("break in code", "<pre>one<br>two</pre>", "one"),

@@ -34,11 +34,9 @@ def test_markdown() -> None:
         ("heading", "One", ()),
         ("text", "A line\nand another.", ("One",)),
         ("heading", "Two", ("One",)),
-        ("text", "- first", ("One", "Two")),
-        ("text", "- second", ("One", "Two")),
-        ("code", "```py", ("One", "Two")),
+        ("item", "- first", ("One", "Two")),
+        ("item", "- second", ("One", "Two")),
         ("code", "# no heading", ("One", "Two")),
-        ("code", "```", ("One", "Two")),
         ("heading", "Three", ()),
         ("row", "a: 1 | b: 2", ("Three",)),
     ]

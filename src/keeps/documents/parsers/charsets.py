@@ -10,6 +10,8 @@ import webencodings
 from keeps.documents.parsers import BYTE_ORDER_MARKS
 
 _LOOKED_THROUGH = 4_096
+_ASCII = ("us-ascii", "ascii", "ansi_x3.4-1968")
+"""What programs declare that know of no other letters, whatever they send."""
 _DECLARED = re.compile(rb"""<meta\s[^>]{0,400}?charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w:.\-]{1,40})""", re.IGNORECASE)
 _XML = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s{0,9}=\s{0,9}["']([\w:.\-]{1,40})""", re.IGNORECASE)
 
@@ -23,9 +25,7 @@ def decoded(data: bytes, declared: str | None = None) -> str:
     for mark, name in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data.decode(name, "replace")
-    codec = codec_of(declared)
-    if codec is None or codec == "ascii":
-        codec = "utf-8"
+    codec = (None if (declared or "").lower() in _ASCII else codec_of(declared)) or "utf-8"
     try:
         return data.decode(codec)
     except (UnicodeDecodeError, LookupError):

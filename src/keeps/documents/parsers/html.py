@@ -149,6 +149,8 @@ class _Walk:
                     sink.text(_SPACE.sub(" ", text))
                 else:
                     self.hidden += len(text.strip())
+            elif tag == "-comment":
+                self.hidden += len((child.html or "").removeprefix("<!--").removesuffix("-->").strip())
             elif not tag.startswith(("-", "!")):
                 self._element(child, style, sink, depth + 1)
             child = child.next
