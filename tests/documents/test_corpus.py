@@ -7,10 +7,10 @@ import re
 import pytest
 
 from keeps.documents.parsers import parse
-from tests.documents import corpus_docx, corpus_html, corpus_tables, corpus_text
+from tests.documents import corpus_docx, corpus_html, corpus_pdf, corpus_tables, corpus_text
 from tests.documents.corpus import Case
 
-CASES = (*corpus_html.CASES, *corpus_docx.CASES, *corpus_tables.CASES, *corpus_text.CASES)
+CASES = (*corpus_html.CASES, *corpus_docx.CASES, *corpus_tables.CASES, *corpus_text.CASES, *corpus_pdf.CASES)
 
 
 def test_corpus_names_are_unique() -> None:

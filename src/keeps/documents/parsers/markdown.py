@@ -31,9 +31,7 @@ def parse(data: bytes, reading: Reading) -> None:
     markdown.enable(["table", "strikethrough"])
     footnote_plugin(markdown)
     rules: dict[str, Any] = cast("Any", markdown.renderer).rules
-    rules["softbreak"] = lambda *_: "<br>\n"  # people write the lines of a paragraph on purpose
-    rules["footnote_ref"] = lambda tokens, at, *_: f"[{tokens[at].meta['id'] + 1}]"
-    rules["footnote_anchor"] = lambda *_: ""
+    rules |= {"softbreak": _line_break, "footnote_ref": _reference, "footnote_anchor": _nothing}
     environment: dict[str, Any] = {}
     tokens = markdown.parse(text, environment)
     if any(token.level >= MAX_NESTING for token in tokens):
@@ -41,6 +39,19 @@ def parse(data: bytes, reading: Reading) -> None:
     if reading.title is None:
         reading.title = _first_heading(tokens)
     parse_text(f"<body>{markdown.renderer.render(tokens, markdown.options, environment)}", reading)
+
+
+def _line_break(*_: Any) -> str:
+    """Keep the lines of a paragraph, which people write on purpose."""
+    return "<br>\n"
+
+
+def _reference(tokens: Sequence[Token], at: int, *_: Any) -> str:
+    return f"[{tokens[at].meta['id'] + 1}]"
+
+
+def _nothing(*_: Any) -> str:
+    return ""
 
 
 def _first_heading(tokens: Sequence[Token]) -> str | None:
