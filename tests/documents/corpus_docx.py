@@ -235,6 +235,7 @@ _HIDDEN = (
     ("style", _run("SECRET", '<w:rStyle w:val="Gone"/>')),
     ("style of a style", _run("SECRET", '<w:rStyle w:val="GoneToo"/>')),
     ("white", _run("SECRET", '<w:color w:val="FFFFFF"/>')),
+    ("navy on navy", _run("SECRET", '<w:color w:val="003366"/><w:shd w:val="clear" w:fill="003366"/>')),
     ("tiny", _run("SECRET", '<w:sz w:val="1"/>')),
     ("insertion", f"<w:ins>{_run('SECRET', '<w:vanish/>')}</w:ins>"),
     ("link", f"<w:hyperlink>{_run('SECRET', '<w:vanish/>')}</w:hyperlink>"),
@@ -353,7 +354,7 @@ CASES: tuple[Case, ...] = (
         "docx",
         docx_file(_p(_run("Text")), comments=_NOTE.format("comment")),
         ("Text",),
-        notes=("1 comment",),
+        notes=("comments (1)",),
     ),
     Case("docx: nothing read", "docx", docx_file(_p()), notes=("nothing was read",)),
     Case(

@@ -22,6 +22,19 @@ def _with_stream(stream: str) -> bytes:
     return whole[:start] + body + whole[end:]
 
 
+def _form() -> bytes:
+    """A PDF with a field of a form that somebody filled in."""
+    drawn = "BT /F1 11 Tf 2 4 Td (Ada Klein) Tj ET"
+    field = (
+        "20 0 obj << /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (Ada Klein) /Rect [100 600 300 620] /F 4"
+        " /AP << /N 21 0 R >> >> endobj\n21 0 obj << /Type /XObject /Subtype /Form /BBox [0 0 200 20]"
+        f" /Resources << /Font << /F1 3 0 R >> >> /Length {len(drawn)} >> stream\n{drawn}\nendstream endobj\n"
+    )
+    whole = pdf_file(["Name here"]).replace(b"/MediaBox", b"/Annots [20 0 R] /MediaBox")
+    place = whole.index(b"xref")
+    return whole[:place] + field.encode() + whole[place:]
+
+
 _HYPHENS = (
     ("word over a line", "The insur-\nance ends in May and is renewed by letter.", "The insurance ends"),
     ("compound with capitals", "From Nord-\nAmerika it came by ship over the sea again.", "Nord-Amerika"),
@@ -51,6 +64,7 @@ CASES: tuple[Case, ...] = (
         )
     ),
     Case("pdf: white on navy", "pdf", _hidden("Seen", f"{_NAVY} 1 g"), ("One words", "Seen")),
+    Case("pdf: filled form", "pdf", _form(), ("Name here", "Ada Klein")),
     Case("pdf: grey", "pdf", _hidden("Seen", "0.6 g"), ("One words", "Seen")),
     Case(
         "pdf: recognised scan", "pdf", _with_stream("BT /F1 11 Tf 3 Tr 40 700 Td (Seen words) Tj ET"), ("Seen words",)

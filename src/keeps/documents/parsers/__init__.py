@@ -27,7 +27,7 @@ BYTE_ORDER_MARKS = (
 )
 Kind = Literal["text", "heading", "item", "row", "code"]
 NOTHING_READ = "nothing was read"
-_HIDDEN = "characters of hidden text"
+HIDDEN_TEXT, DELETED_TEXT = "hidden text", "deleted text"
 _UNSEEN = str.maketrans("", "", "\u00ad\u2060")
 """Soft hyphens and joiners, which stand inside words."""
 _BREAKS = re.compile("(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|(?<=\\w)\ufeff(?=\\w)")
@@ -127,7 +127,7 @@ class Reading:
         self.hidden += characters
 
     def leave_out(self, what: str, count: int = 1) -> None:
-        """Count what is left out for another reason, by a name in the plural."""
+        """Count what is left out for another reason, by a name in the plural; of texts their characters."""
         if count:
             self._left_out[what] += count
 
@@ -139,9 +139,10 @@ class Reading:
             if block.kind == "heading" and block.page is None and alone:
                 self.blocks[number] = replace(block, kind="text")
         if self.hidden:
-            self._left_out[_HIDDEN] += self.hidden
+            self._left_out[HIDDEN_TEXT] += self.hidden
         if self._left_out:
-            self.notes.append("left out: " + ", ".join(f"{count:,} {what}" for what, count in self._left_out.items()))
+            told = (f"{what} ({_measured(what, count)})" for what, count in self._left_out.items())
+            self.notes.append(f"left out: {', '.join(told)}")
         nothing = all(block.kind == "heading" for block in self.blocks)
         if nothing and not any(note.startswith(NOTHING_READ) for note in self.notes):
             self.notes.append(f"{NOTHING_READ}: {self._reason(data)}")
@@ -193,6 +194,11 @@ def text_of(data: bytes) -> str:
         return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         raise RefusedError("it is no UTF-8 text; save it as UTF-8") from None
+
+
+def _measured(what: str, count: int) -> str:
+    unit = "" if what not in (HIDDEN_TEXT, DELETED_TEXT) else " character" if count == 1 else " characters"
+    return f"{count:,}{unit}"
 
 
 def _cell(value: object) -> str:

@@ -11,8 +11,8 @@ import docx
 from docx.oxml.ns import nsmap, qn
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
-from keeps.documents.parsers import MAX_NESTING, Reading, RefusedError
-from keeps.documents.parsers.docx_styles import Look, StyleSheet, changed, is_shaded, outline_level
+from keeps.documents.parsers import DELETED_TEXT, MAX_NESTING, Reading, RefusedError
+from keeps.documents.parsers.docx_styles import Look, StyleSheet, changed, filled, outline_level
 from keeps.documents.parsers.grid import MAX_COLUMNS, Cell, Grid
 from keeps.documents.parsers.office import checked
 
@@ -48,7 +48,7 @@ def parse(data: bytes, reading: Reading) -> None:
     for part in headers:
         walk.once(_tree(part))
     walk.diagrams = {name: part for name, part in by_id.items() if "diagram" in str(part.partname)}
-    walk.blocks(body, Look(shaded=_page_is_coloured(document.element)), 0)
+    walk.blocks(body, Look(fill=None if _page_is_coloured(document.element) else "FFFFFF"), 0)
     walk.end()
     for part in footers:
         walk.once(_tree(part))
@@ -154,9 +154,7 @@ class _Walk:
     def _lines(self, paragraph: Any, look: Look, text: _Text, depth: int) -> None:
         """Read the runs of a paragraph."""
         properties = paragraph.find(qn("w:pPr"))
-        look = self._styles.look(_style_id(properties, "w:pStyle"), look)
-        if properties is not None and is_shaded(properties):
-            look = replace(look, shaded=True)
+        look = filled(self._styles.look(_style_id(properties, "w:pStyle"), look), properties)
         self._inline(paragraph, look, text, depth)
 
     def _inline(self, element: Any, look: Look, text: _Text, depth: int) -> None:
@@ -190,7 +188,7 @@ class _Walk:
             elif name == "fldChar":
                 self._field(child.get(qn("w:fldCharType"), ""))
             elif name == "delText":
-                self._reading.leave_out("characters of deleted text", len(child.text or ""))
+                self._reading.leave_out(DELETED_TEXT, len(child.text or ""))
             elif name == "ruby":
                 for base in child.iter(qn("w:rubyBase")):
                     self._inline(base, look, text, depth + 1)
@@ -241,7 +239,7 @@ class _Walk:
             if each.tag == f"{_W}tbl":
                 self._table(each, Look(), depth + 1)
             elif each.tag == f"{_W}txbxContent":
-                self.blocks(each, Look(shaded=True), depth + 1)  # the colour of a box is not known
+                self.blocks(each, Look(fill=None), depth + 1)  # the colour of a box is not known
             elif (part := self.diagrams.get(each.get(qn("r:dm"), ""))) is not None:
                 for paragraph in _tree(part).iter(qn("a:p")):
                     self._reading.add("".join(paragraph.itertext(qn("a:t"))))
@@ -270,7 +268,7 @@ class _Walk:
         if depth > MAX_NESTING:
             raise RefusedError(f"it is nested deeper than {MAX_NESTING}")
         if self._styles.shades(_style_id(table.find(qn("w:tblPr")), "w:tblStyle")):
-            look = replace(look, shaded=True)
+            look = replace(look, fill=None)
         rows = [row for row in _within(table, "w:tr") if self._is_shown(row)]
         grid = Grid()
         heads = _heads(rows)
@@ -307,7 +305,7 @@ class _Walk:
 
     def _count_deleted(self, element: Any) -> None:
         count = len("".join(element.itertext(qn("w:t"), qn("w:delText"))))
-        self._reading.leave_out("characters of deleted text", count)
+        self._reading.leave_out(DELETED_TEXT, count)
 
 
 def _tree(part: Any) -> Any:
@@ -404,8 +402,7 @@ def _continues(cell: Any) -> bool:
 
 
 def _of_cell(cell: Any, look: Look) -> Look:
-    properties = cell.find(qn("w:tcPr"))
-    return replace(look, shaded=True) if properties is not None and is_shaded(properties) else look
+    return filled(look, cell.find(qn("w:tcPr")))
 
 
 def _is_raised(properties: Any) -> bool:

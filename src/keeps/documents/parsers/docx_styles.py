@@ -8,7 +8,7 @@ from typing import Any
 from docx.oxml.ns import qn
 
 _OFF = ("0", "false", "off", "none")
-_UNREADABLE_HALF_POINTS, _WHITE = 2, 0xFA
+_UNREADABLE_HALF_POINTS, _ALIKE = 2, 5
 _MOST_STYLES_ABOVE = 20
 
 
@@ -17,13 +17,13 @@ class Look:
     """How text looks, so far as that can hide it."""
 
     vanished: bool = False
-    white: bool = False
     tiny: bool = False
-    shaded: bool = False
+    colour: str | None = None
+    fill: str | None = "FFFFFF"
 
     @property
     def is_hidden(self) -> bool:
-        return self.vanished or self.tiny or (self.white and not self.shaded)
+        return self.vanished or self.tiny or _are_alike(self.colour, self.fill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,13 @@ class StyleSheet:
         for each in reversed(self._chain(style_id or "")):
             before = changed(before, each.find(qn("w:rPr")))
             paragraph = each.find(qn("w:pPr"))
-            if paragraph is not None and is_shaded(paragraph):
-                before = replace(before, shaded=True)
+            before = filled(before, paragraph)
         return before
 
     def shades(self, style_id: str) -> bool:
         """Return whether a style of tables puts a colour behind any of their cells."""
         parts = (qn("w:tblPr"), qn("w:tcPr"), qn("w:pPr"), qn("w:rPr"))
-        return any(is_shaded(part) for style in self._chain(style_id) for part in style.iter(*parts))
+        return any(filled(Look(), part) != Look() for style in self._chain(style_id) for part in style.iter(*parts))
 
     def _chain(self, style_id: str) -> list[Any]:
         chain: list[Any] = []
@@ -87,22 +86,23 @@ def changed(look: Look, properties: Any | None) -> Look:
         if child.tag == qn("w:vanish"):
             look = replace(look, vanished=value.lower() not in _OFF)
         elif child.tag == qn("w:color"):
-            look = replace(look, white=_is_white(value))
+            look = replace(look, colour=value.upper())
         elif child.tag == qn("w:sz"):
             look = replace(look, tiny=value.isdigit() and int(value) <= _UNREADABLE_HALF_POINTS)
         elif child.tag == qn("w:highlight"):
-            look = replace(look, shaded=value not in ("none", "white"))
-    return replace(look, shaded=True) if is_shaded(properties) else look
+            look = look if value == "none" else replace(look, fill="FFFFFF" if value == "white" else None)
+    return filled(look, properties)
 
 
-def is_shaded(properties: Any) -> bool:
-    """Return whether there is a colour behind the text."""
-    shade = properties.find(qn("w:shd"))
-    if shade is None:
-        return False
-    fill = shade.get(qn("w:fill"), "auto")
-    pattern = shade.get(qn("w:val"), "clear")
-    return pattern not in ("clear", "nil") or not (fill == "auto" or _is_white(fill))
+def filled(look: Look, properties: Any | None) -> Look:
+    """Return a look with the colour behind the text; None of a pattern."""
+    shade = properties.find(qn("w:shd")) if properties is not None else None
+    if shade is None or shade.get(qn("w:val")) == "nil":
+        return look
+    fill = shade.get(qn("w:fill"), "auto").upper()
+    if shade.get(qn("w:val"), "clear") != "clear":
+        return replace(look, fill=None)
+    return look if fill == "AUTO" else replace(look, fill=fill)
 
 
 def outline_level(properties: Any) -> int | None:
@@ -111,12 +111,14 @@ def outline_level(properties: Any) -> int | None:
     return int(value) + 1 if value in tuple("012345678") else None
 
 
-def _is_white(colour: str) -> bool:
+def _are_alike(colour: str | None, fill: str | None) -> bool:
+    if colour is None or fill is None:
+        return False
     try:
-        number = int(colour, 16)
+        one, other = bytes.fromhex(colour), bytes.fromhex(fill)
     except ValueError:
         return False
-    return len(colour) == 6 and min(number >> 16, number >> 8 & 0xFF, number & 0xFF) >= _WHITE
+    return len(one) == len(other) == 3 and max(abs(a - b) for a, b in zip(one, other, strict=True)) <= _ALIKE
 
 
 def _value(element: Any, name: str) -> str | None:

@@ -51,6 +51,8 @@ def parse_text(text: str, reading: Reading) -> None:
     walk.page(tree.body, menus=False)
     if len(reading.blocks) == before and menus:
         walk.page(tree.body, menus=True)
+    if len(reading.blocks) == before:
+        reading.leave_out("scripts or styles", len(tree.css("head script")))
     elif skipped := walk.menus:
         reading.leave_out("menus", skipped)
     for what, count in walk.left_out.items():

@@ -28,8 +28,10 @@ _NUMBER = re.compile(r"(-?\d{0,9}\.?\d{1,9})(px|pt|em|ex|rem|%|cm|mm|in|vw|vh|ch
 _INSET = re.compile(r"inset\(\s*(?:100|[5-9]\d)%")
 _CLIPPED = re.compile(r"rect\(\s*([01])(?:px)?[\s,]+\1(?:px)?[\s,]+\1(?:px)?[\s,]+\1(?:px)?\s*\)")
 _FAR_OFF, _UNREADABLE_PIXELS = -900, 1
-_WHITE = 0.98
+_ALIKE, _TRANSPARENT, _OPAQUE = 0.02, 0.02, 0.98
 Declarations = Mapping[str, str]
+Colour = tuple[float, float, float]
+WHITE: Colour = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +40,20 @@ class Style:
 
     visible: bool = True
     sized: bool = True
-    white: bool = False
     transparent: bool = False
-    on_white: bool = True
+    colour: Colour | None = None
+    background: Colour | None = WHITE
 
     @property
     def shows_text(self) -> bool:
-        return self.visible and self.sized and not self.transparent and not (self.white and self.on_white)
+        return self.visible and self.sized and not self.transparent and not self._is_on_its_own_colour
+
+    @property
+    def _is_on_its_own_colour(self) -> bool:
+        """Return whether text has the colour of what is behind it, where the file says both."""
+        if self.colour is None or self.background is None:
+            return False
+        return max(abs(mine - other) for mine, other in zip(self.colour, self.background, strict=True)) <= _ALIKE
 
 
 class Styles:
@@ -53,8 +62,8 @@ class Styles:
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._rules: dict[int, list[tuple[tuple[int, ...], Declarations]]] = defaultdict(list)
         self._selectors = 0
-        # A sheet outside of the file may colour any background, so white text is then taken for visible.
-        self.start = Style(on_white=tree.css_first("link[rel~=stylesheet]") is None)
+        # A sheet outside of the file may colour any background.
+        self.start = Style(background=None if tree.css_first("link[rel~=stylesheet]") else WHITE)
         for sheet in tree.css("style"):
             if _for_screens(sheet.attributes.get("media") or ""):
                 self._read(tree, tinycss2.parse_stylesheet((sheet.text() or "")[:MAX_STYLE_CHARACTERS]))
@@ -134,45 +143,37 @@ def inherited(style: Style, values: Declarations) -> Style:
     """Return the style of what stands in an element."""
     if not values:
         return style
-    changes: dict[str, bool] = {}
     if visibility := values.get("visibility"):
         if visibility in ("hidden", "collapse"):
-            changes["visible"] = False
+            style = replace(style, visible=False)
         elif visibility in ("visible", "initial"):
-            changes["visible"] = True
+            style = replace(style, visible=True)
     if size := values.get("font-size"):
         sized = _sized(size, style.sized)
-        changes["sized"] = style.sized if sized is None else sized
-    if colour := values.get("color"):
-        changes |= _coloured(colour)
+        style = style if sized is None else replace(style, sized=sized)
+    if (colour := _colour(values.get("color", ""))) is not None:
+        style = replace(style, colour=colour[:3], transparent=colour[3] < _TRANSPARENT)
     if any(name in values for name in ("background", "background-color", "background-image")):
-        changes["on_white"] = _background_is_white(values, style.on_white)
-    return replace(style, **changes) if changes else style
+        style = replace(style, background=_background(values, style.background))
+    return style
 
 
-def _coloured(colour: str) -> dict[str, bool]:
-    parsed = _colour(colour)
-    if parsed is None:
-        return {}
-    red, green, blue, alpha = parsed
-    return {"white": min(red, green, blue) >= _WHITE, "transparent": alpha < 0.02}
-
-
-def _background_is_white(values: Declarations, before: bool) -> bool:
+def _background(values: Declarations, before: Colour | None) -> Colour | None:
+    """Return the colour behind an element; None where a picture, or something unknown, is behind it."""
     if values.get("background-image", "none") != "none":
-        return False
+        return None
     told = values.get("background-color") or values.get("background") or "transparent"
     if told in ("none", "initial", "inherit", "unset"):
         return before
-    parsed = _colour(told)
-    if parsed is None:
-        return False
-    return before if parsed[3] < 0.02 else min(parsed[:3]) >= _WHITE
+    colour = _colour(told)
+    if colour is None or colour[3] >= _OPAQUE:
+        return None if colour is None else colour[:3]
+    return before if colour[3] < _TRANSPARENT else None
 
 
 @lru_cache(maxsize=1_000)
 def _colour(text: str) -> tuple[float, float, float, float] | None:
-    parsed = tinycss2.color3.parse_color(text)
+    parsed = tinycss2.color3.parse_color(text) if text else None
     if parsed is None or isinstance(parsed, str):
         return None
     return parsed.red, parsed.green, parsed.blue, parsed.alpha

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pypdfium2 as pdfium
+import pypdfium2.raw as raw
 
 from keeps.documents.parsers import RefusedError
 from keeps.documents.parsers.pdf_hidden import visible_text
@@ -42,6 +43,10 @@ class Pdf:
 
     def text(self, number: int) -> tuple[str, int]:
         page = self._document[number]
+        if raw.FPDFPage_GetAnnotCount(page) > 0:
+            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)  # what was filled into its forms becomes text
+            page.close()
+            page = self._document[number]
         textpage = page.get_textpage()
         text, hidden = visible_text(page, textpage)
         textpage.close()

@@ -22,6 +22,7 @@ from keeps.documents.parsers.sheets import SheetReader, Value
 
 MAX_EMPTY_ROWS, MAX_HIDDEN_COLUMNS = 1_000, 16_384
 """A sheet may say that it has a million rows and hold none: after so many empty ones it is over."""
+_WHITE = "FFFFFF"
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _SHAPE = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}sp"
@@ -124,12 +125,18 @@ def _rows(sheet: Any, marks: _Marks, reading: Reading) -> Iterator[list[Value]]:
 
 def _look(cell: Any) -> _Look:
     font, fill = cell.font, cell.fill
-    colour = font.color.rgb if font is not None and font.color is not None else None
-    # Of a theme, the first colour is white in all that ships with Excel.
-    white = (isinstance(colour, str) and colour[-6:].upper() == "FFFFFF") or (
-        font is not None and font.color is not None and font.color.type == "theme" and font.color.theme == 0
-    )
-    return _Look(cell.number_format or "General", bool(font and font.b), white and fill.fill_type is None)
+    behind = _WHITE if fill.fill_type is None else _rgb(fill.fgColor) if fill.fill_type == "solid" else None
+    hidden = behind is not None and font is not None and _rgb(font.color) == behind
+    return _Look(cell.number_format or "General", bool(font and font.b), hidden)
+
+
+def _rgb(colour: Any) -> str | None:
+    """Return a colour in hexadecimal; None where only the theme of the file says it."""
+    if colour is None:
+        return None
+    if colour.type == "theme":
+        return _WHITE if colour.theme == 0 and not colour.tint else None  # the first one is the paper's
+    return colour.rgb[-6:].upper() if isinstance(colour.rgb, str) else None
 
 
 def _marks(archive: zipfile.ZipFile, path: str) -> _Marks:
