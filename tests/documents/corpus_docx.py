@@ -23,7 +23,14 @@ _SPACES = " ".join(
 )
 _TYPES = "application/vnd.openxmlformats-officedocument.wordprocessingml"
 _RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_PARTS = {"header": "hdr", "footer": "ftr", "footnotes": "footnotes", "endnotes": "endnotes", "comments": "comments"}
+_PARTS = {
+    "numbering": "numbering",
+    "header": "hdr",
+    "footer": "ftr",
+    "footnotes": "footnotes",
+    "endnotes": "endnotes",
+    "comments": "comments",
+}
 _STYLES = (
     '<w:style w:type="table" w:styleId="Grid"><w:name w:val="Table Grid"/></w:style>'
     '<w:style w:type="table" w:styleId="Blue"><w:name w:val="Blue"/><w:tblStylePr w:type="firstRow"><w:tcPr>'
@@ -244,6 +251,19 @@ _WHITE_IN_TABLE = (
     '<w:tbl><w:tblPr><w:tblStyle w:val="Grid"/></w:tblPr>'
     f"<w:tr>{_tc(_p(_run('One')))}{_tc(_p(_run('SECRET', _WHITE)))}</w:tr></w:tbl>"
 )
+_LISTS = (
+    '<w:abstractNum w:abstractNumId="7">'
+    '<w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>'
+    '<w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1.%2)"/></w:lvl>'
+    '</w:abstractNum><w:num w:numId="3"><w:abstractNumId w:val="7"/></w:num>'
+)
+_ITEM = '<w:numPr><w:ilvl w:val="{}"/><w:numId w:val="{}"/></w:numPr>'.format
+_ITEMS = (("One", 0), ("In", 1), ("Too", 1), ("Two", 0))
+_NUMBERED = (
+    "".join(_p(_run(text), properties=_ITEM(level, 3)) for text, level in _ITEMS)
+    + _p(_run("Heading"), style="H1", properties=_ITEM(0, 3))
+    + _p(_run("None"), properties=_ITEM(0, 0))
+)
 _DELETED = (
     ("deletion", "<w:del><w:r><w:delText>SECRET</w:delText></w:r></w:del>"),
     ("deletion with text", f"<w:del>{_run('SECRET')}</w:del>"),
@@ -304,6 +324,13 @@ CASES: tuple[Case, ...] = (
         (),
         ("hidden",),
         True,
+    ),
+    Case(
+        "docx: numbered list",
+        "docx",
+        docx_file(_NUMBERED, numbering=_LISTS),
+        ("1. One", "1.a) In", "1.b) Too", "2. Two", "3. Heading", "None"),
+        ("- None",),
     ),
     Case(
         "docx: deleted row",

@@ -12,7 +12,8 @@ from docx.oxml.ns import nsmap, qn
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from keeps.documents.parsers import DELETED_TEXT, MAX_NESTING, Reading, RefusedError
-from keeps.documents.parsers.docx_styles import Look, StyleSheet, changed, filled, outline_level
+from keeps.documents.parsers.docx_numbers import BULLET, Numbering
+from keeps.documents.parsers.docx_styles import Look, StyleSheet, changed, filled, numbered, outline_level
 from keeps.documents.parsers.grid import MAX_COLUMNS, Cell, Grid
 from keeps.documents.parsers.office import checked
 
@@ -42,7 +43,12 @@ def parse(data: bytes, reading: Reading) -> None:
             parts.setdefault(relation.reltype.rpartition("/")[2], []).append(relation.target_part)
             by_id[relation.rId] = relation.target_part
     sheets = parts.get("styles")
-    walk = _Walk(reading, StyleSheet(_tree(sheets[0]) if sheets else None))
+    numbers = parts.get("numbering")
+    walk = _Walk(
+        reading,
+        StyleSheet(_tree(sheets[0]) if sheets else None),
+        Numbering(_tree(numbers[0]) if numbers else None),
+    )
     body = document.element.body
     headers, footers, unused = _margins(body, by_id, parts.get("settings", ()))
     for part in headers:
@@ -76,8 +82,9 @@ class _Text:
 class _Walk:
     """Goes through a part of the file once."""
 
-    def __init__(self, reading: Reading, styles: StyleSheet) -> None:
+    def __init__(self, reading: Reading, styles: StyleSheet, numbering: Numbering) -> None:
         self._reading = reading
+        self._numbering = numbering
         self._styles = styles
         self._fields: list[bool] = []
         self._carried = ""
@@ -139,17 +146,19 @@ class _Walk:
         heading = _HEADING.match(style.name)
         own = outline_level(properties) if properties is not None else None
         level = int(heading[1] or 1) if heading else own or style.level
+        list_id, list_level = style.list_id, style.list_level
+        told = numbered(properties) if properties is not None else None
+        if told is not None:
+            list_id, list_level = told[0] or list_id, told[1]
+        mark = self._numbering.before(list_id, list_level) if list_id not in (None, "", "0") else ""
         if level:
             if level == 1 and self._reading.title is None:
                 self._reading.title = " ".join(line.split())[:500] or None
-            self._reading.heading(level, line)
+            self._reading.heading(level, line if mark == BULLET else f"{mark}{line}")
             return
-        numbered = properties.find(qn("w:numPr")) if properties is not None else None
-        listed = style.listed or style.name.lower().startswith("list")
-        if numbered is not None:
-            number = numbered.find(qn("w:numId"))
-            listed = number is None or number.get(qn("w:val")) != "0"
-        self._reading.add(f"- {line}" if listed else line, "item" if listed else "text")
+        if not mark and list_id != "0" and style.name.lower().startswith("list") and told is None:
+            mark = BULLET
+        self._reading.add(f"{mark}{line}", "item" if mark else "text")
 
     def _lines(self, paragraph: Any, look: Look, text: _Text, depth: int) -> None:
         """Read the runs of a paragraph."""

@@ -30,7 +30,8 @@ class Look:
 class ParagraphStyle:
     name: str = ""
     level: int | None = None
-    listed: bool = False
+    list_id: str | None = None
+    list_level: int = 0
 
 
 class StyleSheet:
@@ -46,15 +47,17 @@ class StyleSheet:
         style = self._styles.get(style_id)
         name = (_value(style, "w:name") if style is not None else None) or style_id
         level: int | None = None
-        listed = False
+        list_id, list_level = None, 0
         for each in reversed(self._chain(style_id)):
             properties = each.find(qn("w:pPr"))
             if properties is None:
                 continue
             outline = outline_level(properties)
             level = outline if outline is not None else level
-            listed = listed or properties.find(qn("w:numPr")) is not None
-        return ParagraphStyle(name, level, listed)
+            own = numbered(properties)
+            if own is not None:
+                list_id, list_level = own[0] or list_id, own[1]
+        return ParagraphStyle(name, level, list_id, list_level)
 
     def look(self, style_id: str | None, before: Look) -> Look:
         """Return how text of a style looks."""
@@ -103,6 +106,15 @@ def filled(look: Look, properties: Any | None) -> Look:
     if shade.get(qn("w:val"), "clear") != "clear":
         return replace(look, fill=None)
     return look if fill == "AUTO" else replace(look, fill=fill)
+
+
+def numbered(properties: Any) -> tuple[str, int] | None:
+    """Return the list of a paragraph and its level in it: list "0" is none, "" is that of its style."""
+    told = properties.find(qn("w:numPr"))
+    if told is None:
+        return None
+    level = _value(told, "w:ilvl") or ""
+    return _value(told, "w:numId") or "", int(level) if level.isdigit() else 0
 
 
 def outline_level(properties: Any) -> int | None:
