@@ -41,6 +41,7 @@ _HYPHENS = (
     ("years", "In the years 2019-\n2021 nobody came to the fair by the sea.", "2019-2021"),
     ("known compound", "A well-known word, and a well-\nknown other one of them again.", "well-known other"),
     ("suspended hyphen", "Die Vor-\nund Nachteile sind hier genannt und mehr.", "Vor- und Nachteile"),
+    ("long compound", "It is a state-of-the-\nart device of our own making here.", "state-of-the-art device"),
     ("dash", "The door -\nit was red - stood open all the day.", "door - it was"),
 )
 

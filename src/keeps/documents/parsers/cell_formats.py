@@ -12,13 +12,13 @@ from typing import Literal
 Number = int | float
 Kind = Literal["literal", "digit", "point", "comma", "percent", "exponent", "date", "elapsed", "text", "other"]
 _TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.|\[\$(?P<currency>[^\]\-]*)(?:-[^\]]*)?\]|\[(?P<elapsed>h+|m+|s+)\]'
-    r"|\[(?P<condition>[<>=][^\]]*)\]|\[[^\]]*\]|(?P<exponent>E[+\-]0+)|(?P<noon>AM/PM|A/P)"
-    r"|(?P<date>y+|m+|d+|h+|s+(?:\.0+)?)|(?P<digit>[0#?])|(?P<point>\.)|(?P<comma>,)|(?P<percent>%)|(?P<text>@)"
-    r"|(?P<general>General)|(?P<literal>.)",
+    r'"(?P<quoted>[^"]{0,99})"|\\(?P<escaped>.)|_.|\*.|\[\$(?P<currency>[^\[\]\-]{0,30})(?:-[^\[\]]{0,30})?\]'
+    r"|\[(?P<elapsed>h{1,9}|m{1,9}|s{1,9})\]|\[(?P<condition>[<>=][^\[\]]{0,30})\]|\[[^\[\]]{0,30}\]"
+    r"|(?P<exponent>E[+\-]0{1,9})|(?P<noon>AM/PM|A/P)|(?P<date>y{1,9}|m{1,9}|d{1,9}|h{1,9}|s{1,9}(?:\.0{1,9})?)"
+    r"|(?P<digit>[0#?])|(?P<point>\.)|(?P<comma>,)|(?P<percent>%)|(?P<text>@)|(?P<general>General)|(?P<literal>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_SECTION = re.compile(r'(?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\\[])*')
+_SECTION = re.compile(r'(?:"[^"]{0,99}"|\\.|\[[^\[\]]{0,40}\]|[^;"\\\[]){0,255}')
 _BY_LOCALE = frozenset(("mm-dd-yy", "m/d/yy", "m/d/yyyy", "m/d/yy h:mm", "m/d/yyyy h:mm"))
 """Formats that Excel shows as each country writes them."""
 _MONTHS = "January February March April May June July August September October November December".split()

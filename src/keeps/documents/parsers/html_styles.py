@@ -24,7 +24,7 @@ _HIDING_A_BOX = _RELEVANT - frozenset(
     "display visibility font-size font color background background-color background-image".split()
 )
 _STATES = re.compile(r":(?:hover|focus|active|target|checked|visited|focus-within|focus-visible|disabled)\b")
-_NUMBER = re.compile(r"(-?\d{0,9}\.?\d{1,9})(px|pt|em|ex|rem|%|cm|mm|in|vw|vh|ch)?", re.ASCII)
+_NUMBER = re.compile(r"(-?[0-9]{0,9}\.?[0-9]{1,9})(px|pt|em|ex|rem|%|cm|mm|in|vw|vh|ch)?")
 _INSET = re.compile(r"inset\(\s*(?:100|[5-9]\d)%")
 _CLIPPED = re.compile(r"rect\(\s*([01])(?:px)?[\s,]+\1(?:px)?[\s,]+\1(?:px)?[\s,]+\1(?:px)?\s*\)")
 _FAR_OFF, _UNREADABLE_PIXELS = -900, 1
@@ -89,23 +89,33 @@ class Styles:
             elif rule.type == "qualified-rule" and rule.content is not None:
                 declarations = _weighed(tinycss2.parse_blocks_contents(rule.content), ())
                 if declarations:
-                    self._match(tree, tinycss2.serialize(rule.prelude), declarations)
+                    self._match(tree, rule.prelude, declarations)
 
-    def _match(self, tree: LexborHTMLParser, prelude: str, weighed: list[tuple[Any, Declarations]]) -> None:
-        for selector in re.split(r",(?![^(\[]*[)\]])", prelude):
+    def _match(self, tree: LexborHTMLParser, prelude: list[Any], weighed: list[tuple[Any, Declarations]]) -> None:
+        for selector in _selectors(prelude):
             self._selectors += 1
             if self._selectors > MAX_SELECTORS or _STATES.search(selector):
                 continue
             try:
-                nodes = tree.css(selector.strip())
+                nodes = tree.css(selector)
             except SelectolaxError:
                 continue  # pseudo-elements, and what no browser reads either
             ids, classes = selector.count("#"), len(re.findall(r"[.\[]|:(?!:)", selector))
-            tags = len(re.findall(r"(?:^|[\s>+~])[a-zA-Z]", selector.strip()))
+            tags = len(re.findall(r"(?:^|[\s>+~])[a-zA-Z]", selector))
             for (important,), declarations in weighed:
                 weight = (2 * important, ids, classes, tags, self._selectors)
                 for node in nodes:
                     self._rules[node.mem_id].append((weight, declarations))
+
+
+def _selectors(prelude: list[Any]) -> list[str]:
+    parts: list[list[Any]] = [[]]
+    for token in prelude:
+        if token.type == "literal" and token.value == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [tinycss2.serialize(part).strip() for part in parts]
 
 
 def displayed_as_box(values: Declarations) -> bool:

@@ -11,7 +11,7 @@ from itertools import islice
 from keeps.documents.parsers import Reading, RefusedError, text_of
 from keeps.documents.parsers.sheets import SheetReader, Value
 
-_SEPARATOR = re.compile(r"\s*\"?sep=(.)\"?[;,\t ]*\n", re.IGNORECASE)
+_SEPARATOR = re.compile(r"\A\s{0,9}\"?sep=(.)\"?[;,\t ]{0,99}\n", re.IGNORECASE)
 _DELIMITERS = ",;\t|"
 _SAMPLE_CHARACTERS, _SAMPLE_ROWS = 100_000, 50
 _NUMBER = re.compile(r"[-+]?[€$£]?\s?\d[\d.,'\s]{0,40}\s?[%€$£]?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
