@@ -34,6 +34,12 @@ class RawMemory(Memory):
     def admin(self) -> Admin:
         raise NotImplementedError
 
+    def idempotent(self, key: str) -> Any:
+        raise NotImplementedError
+
+    def for_user(self, user_id: str) -> Any:
+        raise NotImplementedError
+
     async def subscribe(self, **_: Any) -> Any:
         raise NotImplementedError
         yield

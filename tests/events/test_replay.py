@@ -16,7 +16,10 @@ from keeps.engine import Keeps, LocalMemory
 from keeps.events.rebuild import rebuild
 from keeps.scope import Scope
 from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.models.memories import Kind
 from tests.events.histories import History, SteppingClock
+
+KINDS: tuple[Kind, ...] = ("semantic", "episodic", "procedural")
 
 
 @pytest.fixture
@@ -131,8 +134,8 @@ async def test_any_words_of_any_kind_give_their_hash(memory: LocalMemory, keeps:
     hostile = "".join(map(chr, range(1, 256))) + '\u2028\u200b\ufeff\U0001f600 العربية \\ " \\u0000'
     moments = [None, datetime(2026, 1, 2, tzinfo=UTC), datetime(999, 1, 2, 3, 4, 5, 600_000, UTC)]
     for at, moment in enumerate(moments):
-        for kind in ("semantic", "episodic", "procedural"):
-            trigger = {"trigger_condition": hostile[:200]} if kind == "procedural" else {}
+        for kind in KINDS:
+            trigger: dict[str, Any] = {"trigger_condition": hostile[:200]} if kind == "procedural" else {}
             await memory.remember(
                 f"{at}{hostile}", kind=kind, valid_from=moment, metadata={"speaker": hostile}, role="tool", **trigger
             )

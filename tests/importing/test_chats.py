@@ -130,6 +130,7 @@ def test_roles_of_other_products_are_ours(given: Any, role: str | None) -> None:
 def test_an_unknown_role_is_the_speaker_and_noted() -> None:
     (record,) = read([{"role": "Robot 7", "content": "x"}])
     assert record.memory["metadata"] == {"speaker": "Robot 7"}
+    assert record.memory is not None
     assert "role" not in record.memory
     assert "Robot 7" in str(record.note)
 
@@ -171,6 +172,7 @@ def test_dates_are_the_beginning_of_their_day() -> None:
 def test_a_time_that_cannot_be_read_is_noted(time: object) -> None:
     (record,) = read([{"role": "user", "content": "kept", "timestamp": time}])
     assert record.memory["content"] == "kept"
+    assert record.memory is not None
     assert "valid_from" not in record.memory
     assert "time" in str(record.note)
 
@@ -178,6 +180,7 @@ def test_a_time_that_cannot_be_read_is_noted(time: object) -> None:
 @pytest.mark.parametrize("time", ["", "  ", None])
 def test_an_empty_time_is_none(time: object) -> None:
     (record,) = read([{"role": "user", "content": "x", "timestamp": time}])
+    assert record.memory is not None
     assert ("valid_from" in record.memory, record.note) == (False, None)
 
 

@@ -257,7 +257,5 @@ def _print_receipt(receipt: DocumentReceipt) -> None:
         f"[bold]{receipt.status}[/]  {escape(receipt.document.title)}: {receipt.stored} passages stored,"
         f" {receipt.known} known, {receipt.removed} removed  [dim]{receipt.document.document_id}[/]"
     )
-    if receipt.hidden:
-        out.print(f"   [dim]{receipt.hidden:,} hidden characters were left out[/]")
     for each in receipt.notes:
         out.print(f"   [yellow]{escape(each)}[/]")

@@ -7,15 +7,18 @@ must not loop over input faster than it grows. What it cannot read well it says 
 from __future__ import annotations
 
 import codecs
+import re
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import zip_longest
 from typing import Literal, Protocol
 
 from keeps_client.models.documents import SUFFIXES
 
 MAX_PAGES, MAX_CHARACTERS, MAX_NESTING = 2_000, 20_000_000, 200
-_MARKS = (
+BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -23,6 +26,17 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 Kind = Literal["text", "heading", "item", "row", "code"]
+NOTHING_READ = "nothing was read"
+HIDDEN_TEXT, DELETED_TEXT = "hidden text", "deleted text"
+_UNSEEN = str.maketrans("", "", "\u00ad\u2060")
+"""Soft hyphens and joiners, which stand inside words."""
+_BREAKS = re.compile("(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|(?<=\\w)\ufeff(?=\\w)")
+"""Signs of width 0 inside words, but for scripts whose words nothing else parts."""
+_SMUGGLED = re.compile(
+    "(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)|[\U000e0000-\U000e007f]+"
+    "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]+"
+)
+"""Characters without a shape that can carry a text which nobody sees: tags (flags apart), and rows of variants."""
 
 
 class RefusedError(Exception):
@@ -48,7 +62,7 @@ FORMATS = tuple(
         ("csv", ("text/csv", "text/tab-separated-values"), "tables", ()),
         ("json", ("application/json", "application/x-ndjson"), "records", ()),
         ("email", ("message/rfc822",), "email", ()),
-        ("html", ("text/html", "application/xhtml+xml"), "html", ("selectolax",)),
+        ("html", ("text/html", "application/xhtml+xml"), "html", ()),
         ("pdf", ("application/pdf",), "pdf", ("pypdfium2", "pypdf")),
         ("docx", ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",), "docx", ("docx",)),
         ("xlsx", ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",), "xlsx", ("openpyxl",)),
@@ -79,18 +93,19 @@ class Reading:
     hidden: int = 0
     notes: list[str] = field(default_factory=list[str])
     characters: int = 0
+    _left_out: Counter[str] = field(default_factory=Counter[str])
     _headings: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
     def heading(self, level: int, text: str, page: int | None = None) -> None:
         """A heading: what follows stands under it, up to the next of its level or above."""
-        said = " ".join(clean(text).split())[:200]
+        said = " ".join(self._seen(text).split())[:200]
         if said:
             self._headings = [each for each in self._headings if each[0] < level]
             self.add(said, "heading", page)
             self._headings.append((level, said))
 
     def add(self, text: str, kind: Kind = "text", page: int | None = None) -> None:
-        kept = clean(text).strip("\n")
+        kept = self._seen(text).strip("\n")
         if not kept.strip():
             return
         self.characters += len(kept)
@@ -99,9 +114,54 @@ class Reading:
         self.blocks.append(Block(kept, kind, tuple(said for _, said in self._headings), page))
 
     def row(self, names: Iterable[object], values: Iterable[object], page: int | None = None) -> None:
-        """A row of a table, each value with the name of its column."""
-        cells = [(_cell(name), _cell(value)) for name, value in zip(names, values, strict=False)]
-        self.add(" | ".join(f"{name}: {value}" if name else value for name, value in cells if value), "row", page)
+        """A row of a table, each value with the name of its column; one beyond the names has none."""
+        cells = [("" if value is None else name, value) for name, value in zip_longest(names, values)]
+        self.pairs([(_cell(name), _cell(value)) for name, value in cells], page)
+
+    def pairs(self, pairs: Iterable[tuple[str, str]], page: int | None = None) -> None:
+        """A row of a table as pairs of a name, which may be empty, and a value."""
+        self.add(" | ".join(f"{name}: {value}" if name else value for name, value in pairs if value), "row", page)
+
+    def hide(self, characters: int) -> None:
+        """Count characters that are in the file and are not shown."""
+        self.hidden += characters
+
+    def leave_out(self, what: str, count: int = 1) -> None:
+        """Count what is left out for another reason, by a name in the plural; of texts their characters."""
+        if count:
+            self._left_out[what] += count
+
+    def finish(self, data: bytes) -> None:
+        """Say what was left out; keep a heading that nothing stands under as text, or no passage has it."""
+        for number, block in enumerate(self.blocks):
+            below = self.blocks[number + 1] if number + 1 < len(self.blocks) else None
+            alone = below is None or len(below.headings) <= len(block.headings)
+            if block.kind == "heading" and block.page is None and alone:
+                self.blocks[number] = replace(block, kind="text")
+        if self.hidden:
+            self._left_out[HIDDEN_TEXT] += self.hidden
+        if self._left_out:
+            told = (f"{what} ({_measured(what, count)})" for what, count in self._left_out.items())
+            self.notes.append(f"left out: {', '.join(told)}")
+        nothing = all(block.kind == "heading" for block in self.blocks)
+        if nothing and not any(note.startswith(NOTHING_READ) for note in self.notes):
+            self.notes.append(f"{NOTHING_READ}: {self._reason(data)}")
+
+    def _reason(self, data: bytes) -> str:
+        mark = next((mark for mark, _ in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
+        if not data[len(mark) :].strip(b" \t\r\n\x00"):
+            return "the file is empty"
+        others = ", ".join(self._left_out)
+        return f"it holds only {others}" if others else "it holds no text"
+
+    def _seen(self, text: str) -> str:
+        """Return a text without characters that nobody sees; count those that can carry a text of their own."""
+        text = clean(text)
+        if text.isascii():
+            return text
+        shown = _SMUGGLED.sub(lambda found: found[1] or "", text)
+        self.hidden += len(text) - len(shown)
+        return _BREAKS.sub("", shown.translate(_UNSEEN))
 
 
 class Parser(Protocol):
@@ -116,6 +176,7 @@ def parse(form: str, data: bytes, name: str) -> Reading:
         parser.parse(data, reading)
     except RecursionError:
         raise RefusedError(f"it is nested deeper than {MAX_NESTING}") from None
+    reading.finish(data)
     return reading
 
 
@@ -126,13 +187,18 @@ def clean(text: str) -> str:
 
 def text_of(data: bytes) -> str:
     """Bytes as text: UTF-8, or what their byte order mark says. Raises RefusedError."""
-    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     if encoding == "utf-8" and b"\x00" in data:
         raise RefusedError("it is no text: it holds NUL bytes")
     try:
         return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         raise RefusedError("it is no UTF-8 text; save it as UTF-8") from None
+
+
+def _measured(what: str, count: int) -> str:
+    unit = "" if what not in (HIDDEN_TEXT, DELETED_TEXT) else " character" if count == 1 else " characters"
+    return f"{count:,}{unit}"
 
 
 def _cell(value: object) -> str:

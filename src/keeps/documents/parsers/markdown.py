@@ -1,73 +1,104 @@
-"""Markdown: headings, paragraphs, lists, tables, code. Read by lines; what is no structure stays text."""
+"""Markdown: read as CommonMark with tables and footnotes, and shown as a page would show it."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
+from typing import Any, cast
 
-from keeps.documents.parsers import Reading, text_of
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*)")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_ITEM = re.compile(r"\s{0,12}(?:[-*+]|\d{1,9}[.)])\s+\S")
-_RULE = re.compile(r"[\s|:\-]+")
+from keeps.documents.parsers import MAX_NESTING, Reading, RefusedError, text_of
+from keeps.documents.parsers.html import parse_text
+from keeps.documents.parsers.records import fields
+from keeps.documents.parsers.text import paragraphs
+
+MAX_CHARACTERS_OF_STRUCTURE = 5_000_000
+"""Longer texts would take more processor time than a document has."""
+_FRONT_MATTER_LINES = 200
 
 
 def parse(data: bytes, reading: Reading) -> None:
-    lines = _without_front_matter(text_of(data).split("\n"), reading)
-    paragraph: list[str] = []
-    fence = ""
-    names: list[str] = []
-
-    def end() -> None:
-        if paragraph:
-            reading.add("\n".join(paragraph))
-            paragraph.clear()
-
-    for number, line in enumerate(lines):
-        if fence:
-            reading.add(line, "code")
-            closing = _FENCE.match(line)
-            if closing and closing[1].startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
-            continue
-        if opening := _FENCE.match(line):
-            end()
-            fence = opening[1]
-            reading.add(line, "code")
-        elif heading := _HEADING.fullmatch(line):
-            end()
-            level, said = len(heading[1]), heading[2].rstrip().rstrip("#").rstrip()
-            if reading.title is None and level == 1:
-                reading.title = said
-            reading.heading(level, said)
-        elif line.lstrip().startswith("|"):
-            end()
-            cells = [each.strip() for each in line.strip().strip("|").split("|")]
-            following = lines[number + 1] if number + 1 < len(lines) else ""
-            if "-" in following and _RULE.fullmatch(following):
-                names = cells
-            elif not _RULE.fullmatch(line):
-                reading.row(names or [""] * len(cells), cells)
-            continue
-        elif _ITEM.match(line):
-            end()
-            paragraph.append(line)
-        elif line.strip():
-            paragraph.append(line)
-        else:
-            end()
-        names = []
-    end()
+    text = _without_front_matter(text_of(data), reading)
+    if len(text) > MAX_CHARACTERS_OF_STRUCTURE:
+        reading.notes.append(f"it has more than {MAX_CHARACTERS_OF_STRUCTURE:,} characters: it was read as plain text")
+        for paragraph in paragraphs(text):
+            reading.add(paragraph)
+        return
+    markdown = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING + 1})
+    markdown.enable(["table", "strikethrough"])
+    footnote_plugin(markdown)
+    rules: dict[str, Any] = cast("Any", markdown.renderer).rules
+    rules |= {"softbreak": _line_break, "footnote_ref": _reference, "footnote_anchor": _nothing}
+    environment: dict[str, Any] = {}
+    tokens = markdown.parse(text, environment)
+    if any(token.level >= MAX_NESTING for token in tokens):
+        raise RefusedError(f"it is nested deeper than {MAX_NESTING}")
+    if reading.title is None:
+        reading.title = _first_heading(tokens)
+    parse_text(f"<body>{markdown.renderer.render(tokens, markdown.options, environment)}", reading)
 
 
-def _without_front_matter(lines: list[str], reading: Reading) -> list[str]:
-    if not lines or lines[0].rstrip() != "---":
-        return lines
-    for number, line in enumerate(lines[1:200], 1):
-        if line.rstrip() == "---":
-            for each in lines[1:number]:
-                name, _, value = each.partition(":")
-                if name.strip() == "title" and value.strip():
-                    reading.title = value.strip().strip("\"'")[:500]
-            return lines[number + 1 :]
-    return lines
+def _line_break(*_: Any) -> str:
+    """Keep the lines of a paragraph, which people write on purpose."""
+    return "<br>\n"
+
+
+def _reference(tokens: Sequence[Token], at: int, *_: Any) -> str:
+    return f"[{tokens[at].meta['id'] + 1}]"
+
+
+def _nothing(*_: Any) -> str:
+    return ""
+
+
+def _first_heading(tokens: Sequence[Token]) -> str | None:
+    """Return the text of the first heading of the first level."""
+    for at, token in enumerate(tokens):
+        if token.type == "heading_open" and token.tag == "h1":
+            children = tokens[at + 1].children or []
+            said = "".join(child.content for child in children if child.type in ("text", "code_inline", "image"))
+            return " ".join(said.split())[:500] or None
+    return None
+
+
+def _without_front_matter(text: str, reading: Reading) -> str:
+    """Return a text without the fields before it, and store these. What holds no fields is text."""
+    lines = text.split("\n", _FRONT_MATTER_LINES)
+    if lines[0].rstrip() != "---":
+        return text
+    for number, line in enumerate(lines[1:], 1):
+        if line.rstrip() in ("---", "..."):
+            told = _fields_of("\n".join(lines[1:number]))
+            if told is None:
+                return text
+            title = told.pop("title", None)
+            if isinstance(title, str) and title.strip():
+                reading.title = title.strip()[:500]
+            elif title is not None:
+                told["title"] = title
+            reading.pairs(fields(told))
+            return "\n".join(lines[number + 1 :])
+    return text
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads values as they are written (00123, 2026-03-31), and no aliases, by which little text becomes much."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("no aliases")
+        return super().compose_node(parent, index)
+
+
+_Loader.yaml_implicit_resolvers = {}
+
+
+def _fields_of(text: str) -> dict[str, Any] | None:
+    try:
+        told = yaml.load(text, _Loader)  # noqa: S506  a SafeLoader
+    except (yaml.YAMLError, ValueError):
+        return None
+    return {str(name): value for name, value in told.items()} if isinstance(told, dict) else None

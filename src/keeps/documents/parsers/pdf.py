@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from keeps.documents.parsers import MAX_PAGES, Reading, RefusedError
+from keeps.documents.parsers import MAX_PAGES, NOTHING_READ, Reading, RefusedError
+from keeps.documents.parsers.hyphens import without_hyphens
 from keeps.documents.parsers.text import paragraphs
 
 try:
@@ -31,7 +32,9 @@ class Pages(Protocol):
         """Headings, each with its level from 1, by the number of the page that they lead to, from 0."""
         ...
 
-    def text(self, number: int) -> str: ...
+    def text(self, number: int) -> tuple[str, int]:
+        """Return the text of a page, and how many of its characters nobody sees."""
+        ...
 
 
 def parse(data: bytes, reading: Reading) -> None:
@@ -43,18 +46,22 @@ def parse(data: bytes, reading: Reading) -> None:
     reading.pages = len(document)
     reading.title = " ".join((document.title or "").split())[:500] or None
     outline = document.outline(MAX_HEADINGS, OUTLINE_LEVELS)
+    pages: list[str] = []
     for number in range(len(document)):
-        text = document.text(number).replace("\r\n", "\n").replace("\r", "\n")
+        text, hidden = document.text(number)
+        reading.hide(hidden)
+        pages.append(text.replace("\r\n", "\n").replace("\r", "\n"))
+    reading.empty_pages = sum(not text.strip() for text in pages)
+    for number, text in enumerate(without_hyphens(pages)):
         for level, said in outline.get(number, ()):
             reading.heading(level, said, number + 1)
-        if text.strip():
-            for paragraph in paragraphs(_broken(text)):
-                reading.add(paragraph, page=number + 1)
-        else:
-            reading.empty_pages += 1
-    if reading.empty_pages == reading.pages:
-        reading.notes.append("none of its pages has text: it was scanned. Only its title and metadata are stored")
-    elif reading.empty_pages:
+        for paragraph in paragraphs(_broken(text)):
+            reading.add(paragraph, page=number + 1)
+    if reading.empty_pages == reading.pages and not reading.hidden:
+        reading.notes.append(
+            f"{NOTHING_READ}: none of its pages has text: it was scanned. Only its title and metadata are stored"
+        )
+    elif 0 < reading.empty_pages < reading.pages:
         reading.notes.append(f"{reading.empty_pages} of its {reading.pages} pages have no text: they were scanned")
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pypdfium2 as pdfium
+import pypdfium2.raw as raw
 
 from keeps.documents.parsers import RefusedError
+from keeps.documents.parsers.pdf_hidden import visible_text
 
 
 def opened(data: bytes) -> Pdf:
@@ -39,10 +41,14 @@ class Pdf:
                 found.setdefault(page, []).append((item.level + 1, title))
         return found
 
-    def text(self, number: int) -> str:
+    def text(self, number: int) -> tuple[str, int]:
         page = self._document[number]
+        if raw.FPDFPage_GetAnnotCount(page) > 0:
+            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)  # what was filled into its forms becomes text
+            page.close()
+            page = self._document[number]
         textpage = page.get_textpage()
-        text = textpage.get_text_range().replace("\ufffe", "-\n")  # a word that goes on in the next line
+        text, hidden = visible_text(page, textpage)
         textpage.close()
         page.close()
-        return text
+        return text.replace("\ufffe", "-\n"), hidden  # a word that goes on in the next line

@@ -46,8 +46,8 @@ class Pdf:
                 found.setdefault(page, []).append((level, title))
         return found
 
-    def text(self, number: int) -> str:
-        return self._pages[number].extract_text()
+    def text(self, number: int) -> tuple[str, int]:
+        return self._pages[number].extract_text(), 0  # pypdf does not tell which text is seen
 
 
 def _flat(items: list[Any], level: int, levels: int) -> Iterator[tuple[int, Any]]:

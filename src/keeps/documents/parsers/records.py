@@ -29,19 +29,25 @@ def _read(text: str, where: str) -> Any:
 
 
 def _record(record: Any, reading: Reading) -> None:
-    reading.add(" | ".join(f"{path}: {said}" if path else said for path, said in _fields(record, "", 0)), "row")
+    reading.pairs(fields(record))
 
 
-def _fields(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
+def fields(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Return each field of a record with its path."""
     if depth > MAX_NESTING:
         raise RefusedError(f"it is nested deeper than {MAX_NESTING}")
     if isinstance(value, dict):
         for name, each in value.items():
-            yield from _fields(each, f"{path}.{name}" if path else str(name), depth + 1)
+            yield from fields(each, f"{path}.{name}" if path else str(name), depth + 1)
     elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
         for number, each in enumerate(value):
-            yield from _fields(each, f"{path}[{number}]", depth + 1)
+            yield from fields(each, f"{path}[{number}]", depth + 1)
     elif isinstance(value, list):
-        yield path, ", ".join(str(each) for each in value)
+        yield path, ", ".join(_said(each) for each in value if each is not None)
     elif value not in (None, ""):
-        yield path, " ".join(str(value).split())
+        yield path, _said(value)
+
+
+def _said(value: Any) -> str:
+    """Return a value as JSON writes it, a text without its quotes."""
+    return str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())

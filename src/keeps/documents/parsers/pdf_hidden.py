@@ -1,0 +1,119 @@
+"""Text of a PDF that no reader sees: white on white, transparent, too small, beside the page, drawn in no way."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
+
+_UNREADABLE_POINTS, _WHITE, _TRANSPARENT = 1.5, 250, 5
+_INVISIBLE = 3
+_MOST_NESTED = 8
+_LEAST_OF_A_SCAN = 0.4
+"""The share of a page that a picture covers whose text was recognised, and lies invisible over it."""
+_PAINTED = (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING)
+Box = tuple[float, float, float, float]
+
+
+def visible_text(page: pdfium.PdfPage, textpage: pdfium.PdfTextPage) -> tuple[str, int]:
+    """Return the text of a page that is seen, and how many characters are not."""
+    hidden = _hidden_objects(page)
+    if not hidden:
+        return textpage.get_text_range(), 0
+    parts: list[str] = []
+    start, count, left_out = 0, textpage.count_chars(), 0
+    for at in range(count + 1):
+        if at < count and not _is_of(textpage, at, hidden):
+            continue
+        if at > start:
+            parts.append(textpage.get_text_range(start, at - start))
+        start = at + 1
+        left_out += at < count and bool(textpage.get_text_range(at, 1).strip())
+    return "".join(parts), left_out
+
+
+def _is_of(textpage: pdfium.PdfTextPage, at: int, objects: set[int]) -> bool:
+    handle = raw.FPDFText_GetTextObject(textpage, at)
+    return bool(handle) and ctypes.addressof(handle.contents) in objects
+
+
+def _hidden_objects(page: pdfium.PdfPage) -> set[int]:
+    """Return the addresses of the text objects that are not seen."""
+    box: Box = page.get_bbox()
+    hidden: set[int] = set()
+    white: list[Any] = []
+    invisible: set[int] = set()
+    seen = 0
+    for text in page.get_objects(filter=(raw.FPDF_PAGEOBJ_TEXT,), max_depth=_MOST_NESTED):
+        address = ctypes.addressof(text.raw.contents)
+        colour = _fill(text)
+        if raw.FPDFTextObj_GetTextRenderMode(text) == _INVISIBLE:
+            invisible.add(address)
+        elif (colour and colour[3] < _TRANSPARENT) or _is_tiny(text) or (text.level == 0 and _is_outside(text, box)):
+            hidden.add(address)
+        elif colour and min(colour[:3]) >= _WHITE:
+            white.append(text)
+        else:
+            seen += 1
+    if white:
+        painted = list(_painted(page, box))
+        hidden |= {ctypes.addressof(text.raw.contents) for text in white if not _is_on(text, painted)}
+        seen += len(white) - sum(ctypes.addressof(text.raw.contents) in hidden for text in white)
+    if invisible and seen and not _is_scan(page, box):
+        hidden |= invisible
+    return hidden
+
+
+def _fill(item: Any) -> tuple[int, int, int, int] | None:
+    """Return red, green, blue and alpha, each from 0 to 255; None for patterns."""
+    values = [ctypes.c_uint() for _ in range(4)]
+    if not raw.FPDFPageObj_GetFillColor(item, *values):
+        return None
+    red, green, blue, alpha = (value.value for value in values)
+    return red, green, blue, alpha
+
+
+def _is_tiny(text: Any) -> bool:
+    size = ctypes.c_float()
+    if not raw.FPDFTextObj_GetFontSize(text, size):
+        return False
+    matrix = text.get_matrix()
+    scale = max(abs(matrix.c) + abs(matrix.d), abs(matrix.a) + abs(matrix.b))
+    return abs(size.value) * scale < _UNREADABLE_POINTS and text.level == 0
+
+
+def _is_outside(text: Any, box: Box) -> bool:
+    left, bottom, right, top = text.get_bounds()
+    return right <= box[0] or left >= box[2] or top <= box[1] or bottom >= box[3]
+
+
+def _painted(page: pdfium.PdfPage, box: Box) -> Iterator[Box]:
+    """Return where the page is not white. What stands in a form may lie anywhere on it."""
+    for item in page.get_objects(filter=_PAINTED, max_depth=_MOST_NESTED):
+        if raw.FPDFPageObj_GetType(item) == raw.FPDF_PAGEOBJ_PATH:
+            mode, stroke = ctypes.c_int(), ctypes.c_int()
+            raw.FPDFPath_GetDrawMode(item, mode, stroke)
+            colour = _fill(item)
+            if not mode.value or (colour and (min(colour[:3]) >= _WHITE or colour[3] < _TRANSPARENT)):
+                continue
+        yield item.get_bounds() if item.level == 0 else box
+
+
+def _is_on(text: Any, boxes: list[Box]) -> bool:
+    if text.level:
+        return bool(boxes)
+    left, bottom, right, top = text.get_bounds()
+    x, y = (left + right) / 2, (bottom + top) / 2
+    return any(box[0] <= x <= box[2] and box[1] <= y <= box[3] for box in boxes)
+
+
+def _is_scan(page: pdfium.PdfPage, box: Box) -> bool:
+    area = max((box[2] - box[0]) * (box[3] - box[1]), 1.0)
+    for image in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=_MOST_NESTED):
+        left, bottom, right, top = image.get_bounds()
+        if image.level or (right - left) * (top - bottom) >= _LEAST_OF_A_SCAN * area:
+            return True
+    return False
