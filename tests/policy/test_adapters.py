@@ -17,7 +17,7 @@ from keeps.engine import Keeps
 from keeps.integrations.owners import Owners
 from keeps_client.errors import UnavailableError
 
-NO_PACKAGE = ("mem0", "owners")
+NO_PACKAGE = ("arguments", "budgets", "claude_commands", "mem0", "owners", "sentences")
 ADAPTERS = [each.name for each in iter_modules(keeps.integrations.__path__) if each.name not in NO_PACKAGE]
 
 

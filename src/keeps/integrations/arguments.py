@@ -25,9 +25,8 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0{1,9})?")
 _NUMBER = re.compile(r"[+-]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][+-]?[0-9]{1,3})?")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _NOTHING = frozenset({"null", "none", "undefined"})
-_MEMORY_ID = re.compile(
-    r"\W*(?:memory)?[\s_-]*(?:id)?\W*([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})\W*", re.IGNORECASE
-)
+_SIGNS = re.compile(r"[\W_]")
+_MEMORY_ID = re.compile(r"(?:memory)?(?:id)?([0-9a-f]{32})")
 _MANY = re.compile(r"[,;\n]")
 _LEFT_OUT: Final[Any] = object()
 Schema = Mapping[str, Any]
@@ -256,7 +255,7 @@ def problems_of(error: ValidationError) -> list[str]:
 
 def memory_id_in(text: str) -> UUID | None:
     """Return the id of a memory, also with "id", a scheme, quotes or brackets around it."""
-    found = _MEMORY_ID.fullmatch(text.strip())
+    found = _MEMORY_ID.fullmatch(_SIGNS.sub("", text).lower()) if len(text) <= 200 else None
     return UUID(found[1]) if found else None
 
 

@@ -135,7 +135,7 @@ def is_nothing_known(candidates: Candidates, question: Question | None) -> bool:
         return True
     tokens, vectors = candidates.tokens[~np.isnan(candidates.tokens)], candidates.vector[~np.isnan(candidates.vector)]
     if not len(tokens) or question is None:
-        return not len(vectors) and candidates.words.max() < LEAST_WORDS and not candidates.key_match.any()
+        return bool(not len(vectors) and candidates.words.max() < LEAST_WORDS and not candidates.key_match.any())
     vector = float(vectors.max()) if len(vectors) else 0.0
     if (float(tokens.max()) + vector) / 2 >= NEAR_ENOUGH:
         return False
