@@ -117,16 +117,17 @@ UNARY: dict[Dialect, tuple[str, ...]] = {
 }
 
 
-def test_operators_bind_as_they_were_written(shop: Asked, both: tuple[Run, Run]) -> None:
+@pytest.mark.parametrize("seed", range(7, 11))
+def test_operators_bind_as_they_were_written(shop: Asked, both: tuple[Run, Run], seed: int) -> None:
     """Without brackets the server decides what binds first, and must decide the same of what the gate writes."""
     plain, gated = both
-    chooser = random.Random(7)
+    chooser = random.Random(seed)
     operators, unary = OPERATORS[shop.dialect].split(), UNARY[shop.dialect]
     compared = 0
     for _ in range(250):
         parts = [chooser.choice(unary) + chooser.choice(("id", "2", "3", "5", "'1'", "person_id"))]
         for _ in range(chooser.randint(1, 3)):
-            parts += [chooser.choice(operators), chooser.choice(unary[:-1]) + chooser.choice(("id", "2", "3", "'1'"))]
+            parts += [chooser.choice(operators), chooser.choice(unary) + chooser.choice(("id", "2", "3", "'1'"))]
             parts += chooser.choices(POSTFIX, (10, 1, 1, 1, 1, 1))
         sql = f"SELECT {' '.join(parts)} AS v FROM sale ORDER BY id LIMIT 4"
         try:
@@ -136,7 +137,7 @@ def test_operators_bind_as_they_were_written(shop: Asked, both: tuple[Run, Run])
             continue
         assert repr(gated(written)) == repr(expected), f"{sql} was written as {written}"
         compared += 1
-    assert compared > 40
+    assert compared > 20
 
 
 _SHARED = "1e3 1E-3 1.e2 .5e1 5. 00012 9223372036854775807 0.1 TRUE '--no'"

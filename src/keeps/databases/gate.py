@@ -75,8 +75,24 @@ _EXPRESSIONS = frozenset(
 
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
-_PREDICATES = (*_COMPARISONS, exp.Is, exp.Like, exp.RegexpLike, exp.In, exp.Between)
-"""MySQL reads all of them from left to right, sqlglot some before others. What NOT belongs to differs, too."""
+_PREDICATES = (
+    *_COMPARISONS,
+    exp.Is,
+    exp.Like,
+    exp.ILike,
+    exp.SimilarTo,
+    exp.Glob,
+    exp.RegexpLike,
+    exp.RegexpILike,
+    exp.In,
+    exp.Between,
+    exp.Not,
+    exp.Connector,
+)
+_OPERATORS = (exp.Binary, exp.In, exp.Between, exp.Neg, exp.BitwiseNot)
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow)
+_OPERANDS = ("this", "expression", "low", "high")
+"""Where a predicate is an operand without brackets, servers and sqlglot differ on what belongs together."""
 
 
 def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = MOST_ROWS) -> Passed:
@@ -147,15 +163,22 @@ def _check(tree: exp.Expr, dialect: Dialect) -> None:
                 raise RefusedSQLError("clause", f"{name.upper()} with {', '.join(sorted(extra))} is not allowed")
         elif name not in _EXPRESSIONS and not isinstance(node, exp.Func):
             raise RefusedSQLError("clause", f"{name} is not allowed")
-        if isinstance(node, _COMPARISONS) and (
-            isinstance(unbracketed(node.this), exp.Not)
-            or (dialect == "mysql" and isinstance(unbracketed(node.expression), _PREDICATES))
-        ):
-            raise RefusedSQLError("ambiguous", "a comparison is compared; put brackets around what belongs together")
+        if _is_ambiguous(node, dialect):
+            raise RefusedSQLError("ambiguous", "put brackets around what belongs together, as in (a = b) = c")
         if isinstance(node, exp.DataType) and str(getattr(node.this, "value", node.this)) not in TYPES[dialect]:
             raise RefusedSQLError("type", f"{node.sql(dialect=DIALECTS[dialect])} is no type to cast to")
         if isinstance(node, exp.Anonymous) and not isinstance(node.this, str):
             raise RefusedSQLError("function", "a function's name is written without quotes")
+
+
+def _is_ambiguous(node: exp.Expr, dialect: Dialect) -> bool:
+    """Return whether servers and sqlglot may differ on what belongs to an operator, for want of brackets."""
+    operands = [unbracketed(node.args[side]) for side in _OPERANDS if node.args.get(side) is not None]
+    if dialect == "postgresql" and isinstance(node, _ARITHMETIC):
+        # There ~a - 1 is ~(a - 1).
+        return any(isinstance(each, (*_PREDICATES, exp.BitwiseNot)) for each in operands)
+    compares = isinstance(node, _OPERATORS) and not isinstance(node, exp.Connector | exp.Escape | exp.Kwarg)
+    return compares and any(isinstance(each, _PREDICATES) for each in operands)
 
 
 def _check_recursion(tree: exp.Query) -> None:

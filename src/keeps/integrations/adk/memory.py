@@ -28,7 +28,7 @@ from keeps_client.errors import (
 from keeps_client.memory.whole import Memory
 from keeps_client.models import GetItem, NewMemory, PutItem
 from keeps_client.models import Memory as Stored
-from keeps_client.models.memories import Name
+from keeps_client.models.names import Name
 
 MOST_FOUND, AT_ONCE, INDEXED_AT_ONCE = 10, 200, 32
 CONVERSATION = "conversation"
