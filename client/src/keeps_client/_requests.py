@@ -44,7 +44,7 @@ _ERRORS: dict[str, type[KeepsError]] = {
 MAX_ATTEMPTS = 4
 MAX_WAIT_SECONDS = 20.0
 RATE_WAIT_SECONDS = 65.0
-"""Of a caller whose rate is used up: rates are those of a minute."""
+"""How long a call waits whose rate is used up, unless its client says otherwise: rates are those of a minute."""
 RETRYABLE = frozenset({429, 502, 503, 504})
 
 
@@ -137,7 +137,7 @@ def error_of(answer: Answer) -> KeepsError:
             return known(detail) if known else UnavailableError(f"{detail} (request {problem.get('request_id')})")
 
 
-def wait_seconds(attempt: int, answer: Answer | None) -> float | None:
+def wait_seconds(attempt: int, answer: Answer | None, rate_wait_seconds: float = RATE_WAIT_SECONDS) -> float | None:
     """How long to wait before attempt number `attempt` (from 1), or None where trying again is no use."""
     if attempt >= MAX_ATTEMPTS or (answer is not None and answer.status not in RETRYABLE):
         return None
@@ -148,7 +148,7 @@ def wait_seconds(attempt: int, answer: Answer | None) -> float | None:
         asked = float(answer.headers.get("retry-after", "0"))
     except ValueError:
         asked = 0.0
-    most = RATE_WAIT_SECONDS if answer.status == 429 and "ratelimit-limit" in answer.headers else MAX_WAIT_SECONDS
+    most = rate_wait_seconds if answer.status == 429 and "ratelimit-limit" in answer.headers else MAX_WAIT_SECONDS
     return max(asked, backoff) if asked <= most else None
 
 

@@ -25,6 +25,8 @@ AnswerT = TypeVar("AnswerT")
 SECONDS = 30.0
 """So long a framework waits for its memory at most."""
 CLIENTS_KEPT = 100
+RATE_WAIT_SECONDS = 5.0
+"""A model is told that it is over its rate, rather than kept waiting."""
 NOT_ALLOWED = (ForbiddenError, UnauthenticatedError)
 """Another user than the token's is an error, and no memory that is away."""
 log = logging.getLogger("keeps.integrations")
@@ -135,7 +137,12 @@ class Owners:
         if client is None:
             assert self._url is not None
             client = MemoryClient(
-                self._url, token=self._token, tenant_id=self.tenant_id, user_id=user_id, agent_id=agent_id
+                self._url,
+                token=self._token,
+                tenant_id=self.tenant_id,
+                user_id=user_id,
+                agent_id=agent_id,
+                rate_wait_seconds=RATE_WAIT_SECONDS,
             )
             self._clients[key] = client
             while len(self._clients) > CLIENTS_KEPT:

@@ -11,7 +11,16 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self
 from urllib.parse import quote
 
-from keeps_client._requests import Call, EventStreamParser, answer_of, call, call_of, error_of, reconnect_seconds
+from keeps_client._requests import (
+    RATE_WAIT_SECONDS,
+    Call,
+    EventStreamParser,
+    answer_of,
+    call,
+    call_of,
+    error_of,
+    reconnect_seconds,
+)
 from keeps_client._sync.admin import Admin
 from keeps_client._sync.events import joined
 from keeps_client._sync.transport import Transport
@@ -76,6 +85,7 @@ class MemoryClient(Memory):
     where nothing answered or the server asked to wait; writes carry an Idempotency-Key, so that this does nothing
     twice.
     `timezone` (such as "Europe/Berlin") says where the user's days begin, for calls that name no zone of their own.
+    A call whose rate is used up waits at most `rate_wait_seconds` for the next minute, then raises RateLimitedError.
     Connections stay open until `close`.
     """
 
@@ -89,6 +99,7 @@ class MemoryClient(Memory):
         agent_id: str | None = None,
         timezone: str | None = None,
         timeout_seconds: float = 30.0,
+        rate_wait_seconds: float = RATE_WAIT_SECONDS,
         max_connections: int = 100,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
@@ -102,7 +113,9 @@ class MemoryClient(Memory):
         headers, query = _of_user(headers, headers.get("X-User-ID"))
         if any("\n" in value or "\r" in value or not value.isascii() for value in headers.values()):
             raise ValidationFailedError("tokens and ids in headers must be ASCII without line breaks")
-        self._transport = Transport(base_url.rstrip("/"), headers, timeout_seconds, max_connections, query)
+        self._transport = Transport(
+            base_url.rstrip("/"), headers, timeout_seconds, max_connections, query, rate_wait_seconds
+        )
         self._admin = HttpAdmin(self._transport)
 
     @classmethod

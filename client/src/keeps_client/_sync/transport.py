@@ -11,7 +11,7 @@ from urllib.request import getproxies, proxy_bypass
 import urllib3
 from urllib3.util import parse_url
 
-from keeps_client._requests import Answer, Call, asked, error_of, wait_seconds
+from keeps_client._requests import RATE_WAIT_SECONDS, Answer, Call, asked, error_of, wait_seconds
 from keeps_client.errors import UnavailableError
 
 STREAM_SECONDS = 60.0
@@ -21,7 +21,13 @@ class Transport:
     """Sends calls, again where that can help. Proxies and certificates come from the environment, as usual."""
 
     def __init__(
-        self, base_url: str, headers: dict[str, str], timeout_seconds: float, max_connections: int, query: str = ""
+        self,
+        base_url: str,
+        headers: dict[str, str],
+        timeout_seconds: float,
+        max_connections: int,
+        query: str = "",
+        rate_wait_seconds: float = RATE_WAIT_SECONDS,
     ) -> None:
         """`query`: what every address says besides, as it is written in one."""
         self._base_url = base_url
@@ -29,6 +35,7 @@ class Transport:
         self._query = query
         self._timeout = urllib3.Timeout(total=timeout_seconds)
         self._timeout_seconds, self._max_connections = timeout_seconds, max_connections
+        self._rate_wait_seconds = rate_wait_seconds
         self._pool: urllib3.PoolManager | None = None
         self._opening = threading.Lock()
         self._connections = self
@@ -36,7 +43,8 @@ class Transport:
 
     def beside(self, headers: dict[str, str], query: str) -> Transport:
         """Return a transport that says something else over the same connections. It need not be closed."""
-        other = Transport(self._base_url, headers, self._timeout_seconds, self._max_connections, query)
+        limits = self._timeout_seconds, self._max_connections
+        other = Transport(self._base_url, headers, *limits, query, self._rate_wait_seconds)
         other._connections = self._connections
         return other
 
@@ -57,7 +65,7 @@ class Transport:
                 answer = self._once(call)
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 failure = error
-            seconds = wait_seconds(attempt, answer) if call.repeatable else None
+            seconds = wait_seconds(attempt, answer, self._rate_wait_seconds) if call.repeatable else None
             if seconds is None:
                 if answer is None:
                     raise UnavailableError(
