@@ -270,7 +270,9 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
     ) -> Annotated[CallToolResult, Built]:
         """What an answer needs to know, from all layers, as text for a prompt."""
         built = await memory_of().context(query, session_id=session_id, budget_tokens=budget_tokens, timezone=timezone)
-        return answer(Built(text=start_of(built.text, budget_tokens + 100), tokens=built.tokens))
+        # Who the user is and how to answer, too: an MCP client has no other place to read it.
+        text = "\n".join(filter(None, (built.stable, built.volatile)))
+        return answer(Built(text=start_of(text, budget_tokens + 100), tokens=built.tokens))
 
     async def add_entity(
         name: Text,
