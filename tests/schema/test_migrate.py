@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from tools.make_schema import TARGET, made
 
 from keeps.db.cell import Cell
 from keeps.db.pool import open_pool
@@ -89,3 +90,22 @@ async def test_a_newer_schema_is_served_where_it_says_so(server: Any, fresh_data
         with pytest.raises(UnavailableError, match="cannot serve"):
             await probe(cell)
         await cell.close()
+
+
+@pytest.mark.parametrize("revision", ["0003", "0009", "0013"])
+async def test_functions_fit_the_tables_however_they_came_about(server: Any, revision: str) -> None:
+    shapes = []
+    for first in (revision, HEAD):
+        name = f"keeps_{uuid4().hex[:8]}"
+        async with admin(server) as connection:
+            await connection.execute(f"CREATE DATABASE {name}")
+        async with admin(server, name) as connection:
+            await connection.execute(read_sql_file("roles.sql"))
+        await migrate(server.url("keeps_owner", name), first)
+        await migrate(server.url("keeps_owner", name))
+        shapes.append(made(server.url("postgres", name)))
+    assert shapes[0] == shapes[1]
+
+
+def test_the_schema_can_be_read_in_one_file(server: Any) -> None:
+    assert TARGET.read_text(encoding="utf-8") == made(server.url("postgres", "keeps")), "run tools/make_schema.py"

@@ -1,6 +1,5 @@
 -- The first revision: identity, memories, what is derived from them, and the log. Runs as keeps_owner.
 -- Every tenant table: tenant_id leads the primary key; foreign keys are composite, indexed and cascade from tenants.
-
 CREATE TABLE keeps.tenants (
     tenant_id text PRIMARY KEY CONSTRAINT tenants_id_length CHECK (char_length(tenant_id) BETWEEN 1 AND 64),
     name text,
@@ -60,20 +59,26 @@ CREATE TABLE keeps.memories (
     CONSTRAINT memories_key_has_namespace CHECK (key IS NULL OR namespace IS NOT NULL),
     CONSTRAINT memories_validity_order CHECK (valid_to IS NULL OR valid_to >= valid_from)
 );
+
 -- One current truth for a key of an owner; a forgotten or superseded one does not count, so the key can be used again.
 CREATE UNIQUE INDEX memories_key_unique ON keeps.memories (tenant_id, user_id, namespace, key)
     WHERE key IS NOT NULL AND deleted_at IS NULL AND superseded_by IS NULL;
+
 -- The same content of one owner is stored once.
 CREATE UNIQUE INDEX memories_content_unique ON keeps.memories (tenant_id, user_id, content_hash)
     WHERE key IS NULL AND deleted_at IS NULL AND superseded_by IS NULL;
+
 -- Pages, newest first; and the cascade from users.
 CREATE INDEX memories_by_owner ON keeps.memories (tenant_id, user_id, created_at DESC, memory_id DESC);
+
 -- What others of the tenant made visible to all.
 CREATE INDEX memories_shared ON keeps.memories (tenant_id, created_at DESC, memory_id DESC) WHERE visibility = 'tenant';
+
 -- The turns of a conversation in order: the neighbours of a hit.
 CREATE INDEX memories_by_session ON keeps.memories (tenant_id, session_id, valid_from, memory_id) INCLUDE (user_id,
     visibility)
     WHERE session_id IS NOT NULL;
+
 -- What can still be restored, and what is due to be removed.
 CREATE INDEX memories_forgotten ON keeps.memories (tenant_id, user_id, deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX memories_by_successor ON keeps.memories (tenant_id, superseded_by, user_id)
@@ -130,6 +135,7 @@ CREATE TABLE keeps.memory_vectors (
     autovacuum_vacuum_insert_threshold = 2000);
 ALTER TABLE keeps.memory_vectors ALTER COLUMN embedding SET STORAGE PLAIN;
 ALTER TABLE keeps.memory_vectors ALTER COLUMN tokens SET STORAGE EXTERNAL;
+
 -- All a first pass needs, read index-only, one owner's rows together: exact search inside a scope.
 CREATE INDEX memory_vectors_by_audience
     ON keeps.memory_vectors (tenant_id, audience, life, model) INCLUDE (memory_id, bits);
@@ -154,85 +160,3 @@ CREATE TABLE keeps.events (
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.2);
 CREATE INDEX events_by_subject ON keeps.events (tenant_id, subject, sequence);
 COMMENT ON TABLE keeps.events IS 'Everything that happened, append-only; memories can be rebuilt from it.';
-
--- Derived rows follow their memory, whoever changes it: where it is visible, whether it is current, what it says.
--- As the owner, since keeps_app reads memory_terms only by term; the owner is bound to the current tenant by policy.
-CREATE FUNCTION keeps.memory_life(deleted_at timestamptz, superseded_by uuid, archived_at timestamptz) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN deleted_at IS NOT NULL THEN 'deleted'
-                WHEN superseded_by IS NOT NULL THEN 'superseded'
-                WHEN archived_at IS NOT NULL THEN 'archived'
-                ELSE 'current' END;
-
-CREATE FUNCTION keeps.follow_memory() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-DECLARE
-    new_life text := memory_life(NEW.deleted_at, NEW.superseded_by, NEW.archived_at);
-    new_audience text := CASE NEW.visibility WHEN 'tenant' THEN '' ELSE NEW.user_id END;
-BEGIN
-    UPDATE memory_terms SET life = new_life
-    WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id AND life <> new_life;
-    IF (NEW.content, NEW.trigger_condition, NEW.metadata ->> 'speaker')
-        IS DISTINCT FROM (OLD.content, OLD.trigger_condition, OLD.metadata ->> 'speaker') THEN
-        -- The vector means the old text; the writer or the index brings the new one.
-        DELETE FROM memory_vectors WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id;
-        RETURN NULL;
-    END IF;
-    UPDATE memory_vectors SET life = new_life, audience = new_audience
-    WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id AND (life, audience) <> (new_life, new_audience);
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER memories_derived_follow AFTER UPDATE ON keeps.memories FOR EACH ROW
-    WHEN (OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION keeps.follow_memory();
-
--- Hard forgetting: takes the content out of the events of one memory of the current user, or out of those that carry
--- one content, and says how many it changed. The only way that an event ever changes: order and fact of it stay.
-CREATE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid, wanted_content text) RETURNS bigint
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-DECLARE
-    changed bigint;
-BEGIN
-    UPDATE events SET data = jsonb_build_object('redacted', true, 'memory_id', wanted_memory_id), agent_id = NULL
-    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
-      AND user_id = NULLIF(current_setting('app.current_user', true), '')
-      AND subject = wanted_memory_id::text
-      AND (wanted_content IS NULL OR data -> 'memory' ->> 'content' = wanted_content);
-    GET DIAGNOSTICS changed = ROW_COUNT;
-    RETURN changed;
-END
-$$;
-
--- Which users have current memories without a vector of `wanted_model`: ids and counts, for the index to catch up.
-CREATE FUNCTION keeps.users_to_index(wanted_model text, at_most integer)
-    RETURNS TABLE (tenant_id text, user_id text, pending bigint, oldest timestamptz)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-    SELECT memories.tenant_id, memories.user_id, count(*), min(memories.updated_at)
-    FROM memories
-    WHERE memories.deleted_at IS NULL
-      AND NOT EXISTS (SELECT FROM memory_vectors WHERE memory_vectors.tenant_id = memories.tenant_id
-                        AND memory_vectors.memory_id = memories.memory_id AND memory_vectors.model = wanted_model)
-    GROUP BY memories.tenant_id, memories.user_id
-    ORDER BY min(memories.updated_at)
-    LIMIT at_most
-$$;
-
--- Which users have vectors of models other than `kept_model`: ids only, for the clean-up after a change of model.
-CREATE FUNCTION keeps.users_with_other_models(kept_model text) RETURNS TABLE (tenant_id text, user_id text)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-    SELECT DISTINCT memory_vectors.tenant_id, memory_vectors.user_id FROM memory_vectors WHERE model <> kept_model
-$$;
-
--- How much there is, over all tenants: counts only, for `keeps status`.
-CREATE FUNCTION keeps.installation_counts() RETURNS TABLE (tenants bigint, users bigint, memories bigint, events bigint,
-    vectors jsonb)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-    SELECT (SELECT count(*) FROM tenants), (SELECT count(*) FROM users), (SELECT count(*) FROM memories
-        WHERE deleted_at IS NULL),
-           (SELECT count(*) FROM events),
-           (SELECT COALESCE(jsonb_object_agg(model, found), '{}') FROM (SELECT model, count(*) AS found
-               FROM memory_vectors GROUP BY model) AS counted)
-$$;
-REVOKE ALL ON FUNCTION keeps.follow_memory(), keeps.redact_memory_events(uuid, text), keeps.users_to_index(text,
-    integer),
-    keeps.users_with_other_models(text), keeps.installation_counts() FROM PUBLIC;

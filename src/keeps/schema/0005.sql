@@ -1,6 +1,5 @@
 -- The fifth revision: memories that live. Sessions and their notes, decay and promotion, operations that can be undone,
 -- the jobs of a tenant, and the queue that the worker takes them from. Runs as keeps_owner.
-
 ALTER TABLE keeps.sessions ADD COLUMN ended_at timestamptz;
 
 -- L1: what a conversation is about, kept until some time after its last exchange. Derived from its messages, so it is
@@ -30,9 +29,11 @@ CREATE FUNCTION keeps.fades_at(importance double precision, access_count bigint,
     last_used_at timestamptz) RETURNS timestamptz
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS 'SELECT last_used_at + make_interval(secs => 3600 * 10 * ln(1 / 0.3::double precision) * 14 * (0.5 + importance) * (1 + ln(1 + access_count::double precision)))';
+
 -- The earliest that a short-term memory can fade: readings only put it off.
 CREATE INDEX memories_fading ON keeps.memories (tenant_id, user_id, keeps.fades_at(importance, 0, updated_at))
     WHERE layer = 'short_term' AND archived_at IS NULL AND deleted_at IS NULL AND superseded_by IS NULL;
+
 -- What may be worth keeping for long.
 CREATE INDEX memories_promotable ON keeps.memories (tenant_id, user_id, importance)
     WHERE layer = 'short_term' AND deleted_at IS NULL AND superseded_by IS NULL;
@@ -59,29 +60,6 @@ INSERT INTO keeps.memory_pending (tenant_id, memory_id, user_id)
 SELECT memories.tenant_id, memories.memory_id, memories.user_id FROM keeps.memories
 WHERE deleted_at IS NULL AND NOT EXISTS (SELECT FROM keeps.memory_vectors
     WHERE memory_vectors.tenant_id = memories.tenant_id AND memory_vectors.memory_id = memories.memory_id);
-
--- The same as in the first revision; and what lost its vector waits for one.
-CREATE OR REPLACE FUNCTION keeps.follow_memory() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-DECLARE
-    new_life text := memory_life(NEW.deleted_at, NEW.superseded_by, NEW.archived_at);
-    new_audience text := CASE NEW.visibility WHEN 'tenant' THEN '' ELSE NEW.user_id END;
-BEGIN
-    UPDATE memory_terms SET life = new_life
-    WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id AND life <> new_life;
-    IF (NEW.content, NEW.trigger_condition, NEW.metadata ->> 'speaker')
-        IS DISTINCT FROM (OLD.content, OLD.trigger_condition, OLD.metadata ->> 'speaker') THEN
-        -- The vector means the old text; the writer or the index brings the new one.
-        DELETE FROM memory_vectors WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id;
-        INSERT INTO memory_pending (tenant_id, memory_id, user_id) VALUES (NEW.tenant_id, NEW.memory_id, NEW.user_id)
-            ON CONFLICT DO NOTHING;
-        RETURN NULL;
-    END IF;
-    UPDATE memory_vectors SET life = new_life, audience = new_audience
-    WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id AND (life, audience) <> (new_life, new_audience);
-    RETURN NULL;
-END
-$$;
 
 -- Long work and its receipts.
 CREATE TABLE keeps.operations (
@@ -130,80 +108,10 @@ CREATE TABLE keeps.tenant_jobs (
 );
 CREATE INDEX tenant_jobs_due ON keeps.tenant_jobs (due_at, tenant_id, job);
 COMMENT ON TABLE keeps.tenant_jobs IS 'The schedule: which job of a tenant is due when.';
-
-CREATE FUNCTION keeps.schedule_tenant() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-BEGIN
-    INSERT INTO tenant_jobs (tenant_id, job, due_at)
-    SELECT NEW.tenant_id, job, NEW.created_at + period
-    FROM (VALUES ('sessions', interval '1 hour'), ('promotion', '1 hour'), ('decay', '1 hour'), ('expiry', '1 day'),
-                 ('storage', '1 hour'), ('consolidation', '7 days')) AS part(job, period)
-    ON CONFLICT DO NOTHING;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER tenants_jobs_follow AFTER INSERT ON keeps.tenants FOR EACH ROW EXECUTE FUNCTION keeps.schedule_tenant();
 INSERT INTO keeps.tenant_jobs (tenant_id, job, due_at)
 SELECT tenant_id, job, now() + random() * interval '1 hour'
 FROM keeps.tenants CROSS JOIN unnest(ARRAY['sessions', 'promotion', 'decay', 'expiry', 'storage',
     'consolidation']) AS job;
-
--- Takes what is due, the longest overdue first: ids and names only, so that each job runs as keeps_app in its own
--- tenant.
--- What is taken is due again in ten minutes, unless its job says otherwise when it is done: so nothing taken is lost.
-CREATE FUNCTION keeps.take_due_jobs(moment timestamptz, at_most integer) RETURNS TABLE (tenant_id text, job text)
-    LANGUAGE sql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-    WITH due AS (
-        SELECT held.tenant_id, held.job FROM tenant_jobs AS held WHERE held.due_at <= moment
-        ORDER BY held.due_at LIMIT at_most FOR UPDATE SKIP LOCKED
-    ), taken AS (
-        UPDATE tenant_jobs SET due_at = LEAST(moment, now()) + interval '10 minutes' FROM due
-        WHERE tenant_jobs.tenant_id = due.tenant_id AND tenant_jobs.job = due.job
-        RETURNING tenant_jobs.tenant_id, tenant_jobs.job
-    )
-    SELECT taken.tenant_id, taken.job FROM taken
-    UNION ALL
-    SELECT DISTINCT waiting.tenant_id, 'index'
-    FROM (SELECT memory_pending.tenant_id FROM memory_pending
-        WHERE memory_pending.noticed_at <= now() - interval '1 minute'
-          ORDER BY memory_pending.noticed_at LIMIT 10 * at_most) AS waiting
-$$;
-
--- Which users of the current tenant have work for a job, after one of them: ids only. One index probe a user.
-CREATE FUNCTION keeps.users_due(wanted_job text, moment timestamptz, after text,
-    at_most integer) RETURNS TABLE (user_id text)
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
-BEGIN
-    RETURN QUERY SELECT users.user_id FROM users
-    WHERE users.tenant_id = tenant AND users.user_id > after
-      AND CASE wanted_job
-          WHEN 'decay' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
-              AND memories.user_id = users.user_id AND layer = 'short_term'
-              AND archived_at IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
-              AND fades_at(importance, 0, updated_at) <= moment)
-          WHEN 'promotion' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
-              AND memories.user_id = users.user_id
-              AND layer = 'short_term' AND deleted_at IS NULL AND superseded_by IS NULL)
-          WHEN 'expiry' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
-              AND memories.user_id = users.user_id
-              AND expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= moment)
-              OR EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id
-                  AND deleted_at IS NOT NULL AND deleted_at < moment - interval '30 days')
-              OR EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant
-                  AND session_notes.user_id = users.user_id
-                  AND session_notes.expires_at <= moment AND consolidate_at IS NULL)
-          WHEN 'sessions' THEN EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant
-              AND session_notes.user_id = users.user_id
-              AND consolidate_at IS NOT NULL AND consolidate_at <= moment)
-          WHEN 'index' THEN EXISTS (SELECT FROM memory_pending WHERE memory_pending.tenant_id = tenant
-              AND memory_pending.user_id = users.user_id)
-          ELSE true END
-    ORDER BY users.user_id LIMIT at_most;
-END
-$$;
 
 -- What a tenant holds, day by day: growth, and the bill.
 CREATE TABLE keeps.storage_samples (
@@ -226,36 +134,6 @@ CREATE TABLE keeps.llm_usage (
     CONSTRAINT llm_usage_tenant_exists FOREIGN KEY (tenant_id) REFERENCES keeps.tenants ON DELETE CASCADE
 );
 COMMENT ON TABLE keeps.llm_usage IS 'What background jobs spent on an LLM, for the budget of the day.';
-
--- Erasure counts what is new, too.
-CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, held bigint)
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-DECLARE
-    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
-BEGIN
-    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'memory_pending', 'sessions',
-                                'session_notes', 'plans', 'plan_correlations',
-                                'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names',
-                                    'relations', 'mentions',
-                                'memory_readings', 'operation_changes', 'idempotency_keys', 'api_keys', 'events'] LOOP
-        EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
-            INTO held USING tenant, wanted_user_id;
-        RETURN NEXT;
-    END LOOP;
-    name := 'memory_access';
-    SELECT count(*) INTO held FROM memory_access JOIN memories USING (tenant_id, memory_id)
-    WHERE memory_access.tenant_id = tenant AND (wanted_user_id IS NULL OR memories.user_id = wanted_user_id);
-    RETURN NEXT;
-    IF wanted_user_id IS NULL THEN
-        FOREACH name IN ARRAY ARRAY['webhooks', 'operations', 'storage_samples', 'llm_usage'] LOOP
-            EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1', name) INTO held USING tenant;
-            RETURN NEXT;
-        END LOOP;
-    END IF;
-END
-$$;
-REVOKE ALL ON FUNCTION keeps.schedule_tenant(), keeps.take_due_jobs(timestamptz, integer), keeps.users_due(text,
-    timestamptz, text, integer) FROM PUBLIC;
 
 -- The queue of the worker, as PgQueuer 1.6 declares it (docs/adr/0016). Rows name jobs and tenants; no content.
 CREATE TYPE keeps_jobs.pgqueuer_status AS ENUM ('queued', 'picked', 'successful', 'exception', 'canceled', 'deleted',
@@ -310,43 +188,29 @@ CREATE TABLE keeps_jobs.pgqueuer_statistics (
     status keeps_jobs.pgqueuer_status NOT NULL,
     entrypoint text NOT NULL
 );
-
 CREATE INDEX pgqueuer_ep_ea_idx ON keeps_jobs.pgqueuer USING btree (entrypoint, execute_after)
     WHERE (status = 'queued'::keeps_jobs.pgqueuer_status);
-
 CREATE INDEX pgqueuer_ep_prio_id_idx ON keeps_jobs.pgqueuer USING btree (entrypoint, priority DESC, id)
     WHERE (status = 'queued'::keeps_jobs.pgqueuer_status);
-
 CREATE INDEX pgqueuer_log_created ON keeps_jobs.pgqueuer_log USING btree (created);
-
 CREATE INDEX pgqueuer_log_job_id_status ON keeps_jobs.pgqueuer_log USING btree (job_id, created DESC);
-
 CREATE INDEX pgqueuer_log_not_aggregated ON keeps_jobs.pgqueuer_log USING btree ((1)) WHERE (NOT aggregated);
-
 CREATE INDEX pgqueuer_log_status ON keeps_jobs.pgqueuer_log USING btree (status);
-
 CREATE INDEX pgqueuer_picked_heartbeat_idx ON keeps_jobs.pgqueuer USING btree (heartbeat)
     WHERE (status = 'picked'::keeps_jobs.pgqueuer_status);
-
 CREATE UNIQUE INDEX pgqueuer_picked_slot_idx ON keeps_jobs.pgqueuer USING btree (entrypoint, slot)
     WHERE ((status = 'picked'::keeps_jobs.pgqueuer_status) AND (slot IS NOT NULL));
-
 CREATE INDEX pgqueuer_priority_id_id1_idx ON keeps_jobs.pgqueuer USING btree (priority, id DESC) INCLUDE (id)
     WHERE (status = 'queued'::keeps_jobs.pgqueuer_status);
-
 CREATE INDEX pgqueuer_queue_manager_id_idx ON keeps_jobs.pgqueuer USING btree (queue_manager_id)
     WHERE (queue_manager_id IS NOT NULL);
-
 CREATE UNIQUE INDEX pgqueuer_statistics_unique_count ON keeps_jobs.pgqueuer_statistics
     USING btree (priority, date_trunc('sec'::text, timezone('UTC'::text, created)), status, entrypoint);
-
 CREATE UNIQUE INDEX pgqueuer_unique_dedupe_key ON keeps_jobs.pgqueuer USING btree (dedupe_key)
     WHERE ((status = ANY (ARRAY['queued'::keeps_jobs.pgqueuer_status, 'picked'::keeps_jobs.pgqueuer_status]))
     AND (dedupe_key IS NOT NULL));
-
 CREATE INDEX pgqueuer_updated_id_id1_idx ON keeps_jobs.pgqueuer USING btree (updated, id DESC) INCLUDE (id)
     WHERE (status = 'picked'::keeps_jobs.pgqueuer_status);
-
 CREATE FUNCTION keeps_jobs.fn_pgqueuer_changed() RETURNS TRIGGER AS $$
 DECLARE
     to_emit BOOLEAN := false;  -- Flag to decide whether to emit a notification
@@ -387,7 +251,6 @@ BEGIN
 
 END;
 $$ LANGUAGE plpgsql;
-
 CREATE TRIGGER tg_pgqueuer_changed
 AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON keeps_jobs.pgqueuer
 EXECUTE FUNCTION keeps_jobs.fn_pgqueuer_changed();

@@ -1,5 +1,4 @@
 -- The eighth revision: databases that may be asked, and what was asked of them. Runs as keeps_owner.
-
 CREATE TABLE keeps.databases (
     tenant_id text NOT NULL,
     database_id uuid NOT NULL,
@@ -45,7 +44,6 @@ CREATE TABLE keeps.query_audit (
 );
 CREATE INDEX query_audit_by_user ON keeps.query_audit (tenant_id, user_id, asked_at DESC, audit_id DESC);
 COMMENT ON TABLE keeps.query_audit IS 'What was asked of databases, allowed or not; kept for 90 days.';
-
 ALTER TABLE keeps.documents ADD COLUMN passage_tokens integer;
 COMMENT ON COLUMN keeps.documents.passage_tokens IS 'How long a passage is at most, where that was chosen.';
 
@@ -53,30 +51,3 @@ COMMENT ON COLUMN keeps.documents.passage_tokens IS 'How long a passage is at mo
 CREATE INDEX memories_standing ON keeps.memories (tenant_id, user_id, kind, importance DESC, created_at, memory_id)
     WHERE (importance >= 0.7 OR kind = 'procedural') AND deleted_at IS NULL AND superseded_by IS NULL
       AND archived_at IS NULL AND expires_at IS NULL AND valid_to IS NULL;
-
--- Erasure counts what goes.
-CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, held bigint)
-    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
-DECLARE
-    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
-BEGIN
-    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_terms', 'memory_vectors', 'sessions', 'plans',
-        'plan_correlations', 'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names',
-        'relations', 'mentions', 'memory_readings', 'documents', 'document_passages', 'query_audit',
-        'idempotency_keys', 'api_keys', 'events'] LOOP
-        EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
-            INTO held USING tenant, wanted_user_id;
-        RETURN NEXT;
-    END LOOP;
-    name := 'memory_access';
-    SELECT count(*) INTO held FROM memory_access JOIN memories USING (tenant_id, memory_id)
-    WHERE memory_access.tenant_id = tenant AND (wanted_user_id IS NULL OR memories.user_id = wanted_user_id);
-    RETURN NEXT;
-    IF wanted_user_id IS NULL THEN
-        FOREACH name IN ARRAY ARRAY['webhooks', 'databases'] LOOP
-            EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1', name) INTO held USING tenant;
-            RETURN NEXT;
-        END LOOP;
-    END IF;
-END
-$$;

@@ -182,7 +182,10 @@ GRANT EXECUTE ON FUNCTION keeps.take_places(text, text, integer, bigint), keeps.
 GRANT EXECUTE ON FUNCTION keeps.follow_plan() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.follow_task() TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.json_kind(jsonb), keeps.json_room(jsonb, text[]), keeps.json_append(jsonb, text[],
-    jsonb), keeps.json_add(jsonb, text[], numeric) TO keeps_app;
+    jsonb), keeps.json_extend(jsonb, text[], jsonb), keeps.json_merge(jsonb, text[], jsonb),
+    keeps.json_add(jsonb, text[], numeric), keeps.json_change(jsonb, text[], text, jsonb) TO keeps_app;
+GRANT EXECUTE ON FUNCTION keeps.words_audience(text, timestamptz, text), keeps.words_agent(text, text),
+    keeps.was_undone(text, uuid, text), keeps.serves_from(), keeps.tenant_hash(text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_plan_events(text, text) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_own_events(text, text[]) TO keeps_app;
 GRANT EXECUTE ON FUNCTION keeps.redact_rows(text[], uuid[]), keeps.transcript_owners(text, text, integer),

@@ -1,0 +1,1852 @@
+-- All functions and triggers of Keeps as they are now. Run as keeps_owner, as a whole, after the tables' revisions and
+-- before policies.sql, so a revision changes tables only. A change here needs a new revision number.
+--
+-- Functions that run as their owner (SECURITY DEFINER) see rows by the policies of keeps_owner: of the tenant in
+-- app.current_tenant, or, where they name all tenants, ids and counts only. Queries with parameters are PL/pgSQL, whose
+-- plans are kept.
+
+-- Bodies may name functions that stand further down.
+SET LOCAL check_function_bodies = off;
+
+-- JSON values of working memory.
+
+-- The kind of a JSON value, for messages.
+CREATE OR REPLACE FUNCTION keeps.json_kind(item jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE jsonb_typeof(item) WHEN 'array' THEN 'a list' WHEN 'object' THEN 'an object' WHEN 'string' THEN 'text'
+                WHEN 'number' THEN 'a number' WHEN 'boolean' THEN 'true or false' ELSE 'null' END;
+
+-- A JSON value with room at a path: missing steps become objects. Raises KT001 that names the place.
+CREATE OR REPLACE FUNCTION keeps.json_room(document jsonb, path text[]) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    here jsonb;
+BEGIN
+    FOR depth IN 0 .. cardinality(path) - 1 LOOP
+        here := document #> path[1:depth];
+        IF here IS NULL OR here = 'null' THEN
+            document := CASE depth WHEN 0 THEN '{}' ELSE jsonb_set(document, path[1:depth], '{}') END;
+        ELSIF jsonb_typeof(here) = 'array' THEN
+            IF path[depth + 1] !~ '^\d{1,9}$' OR path[depth + 1]::integer >= jsonb_array_length(here) THEN
+                RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('the list at %s has no item %s',
+                    COALESCE(NULLIF(array_to_string(path[1:depth], '.'), ''), 'the key'), path[depth + 1]);
+            END IF;
+        ELSIF jsonb_typeof(here) <> 'object' THEN
+            RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s at %s, which has no %s',
+                json_kind(here), COALESCE(NULLIF(array_to_string(path[1:depth], '.'), ''), 'the key'), path[depth + 1]);
+        END IF;
+    END LOOP;
+    RETURN document;
+END
+$$;
+
+-- A JSON value with one item added to the list at a path.
+CREATE OR REPLACE FUNCTION keeps.json_append(document jsonb, path text[], item jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    roomy jsonb := json_room(document, path);
+    here jsonb := roomy #> path;
+BEGIN
+    IF here IS NULL OR here = 'null' THEN
+        here := '[]';
+    ELSIF jsonb_typeof(here) <> 'array' THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a list, to append to',
+            json_kind(here));
+    END IF;
+    here := here || jsonb_build_array(item);
+    RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
+END
+$$;
+
+-- A JSON value with several items added to the list at a path, next to each other.
+CREATE OR REPLACE FUNCTION keeps.json_extend(document jsonb, path text[], items jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    roomy jsonb := json_room(document, path);
+    here jsonb := roomy #> path;
+BEGIN
+    IF here IS NULL OR here = 'null' THEN
+        here := '[]';
+    ELSIF jsonb_typeof(here) <> 'array' THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a list, to append to',
+            json_kind(here));
+    END IF;
+    here := here || items;
+    RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
+END
+$$;
+
+-- A JSON value with some entries of the object at a path set; its others stay.
+CREATE OR REPLACE FUNCTION keeps.json_merge(document jsonb, path text[], entries jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    roomy jsonb := json_room(document, path);
+    here jsonb := roomy #> path;
+BEGIN
+    IF here IS NULL OR here = 'null' THEN
+        here := '{}';
+    ELSIF jsonb_typeof(here) <> 'object' THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not an object, to set entries of',
+            json_kind(here));
+    END IF;
+    here := here || entries;
+    RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
+END
+$$;
+
+-- A JSON value with a number added to the number at a path.
+CREATE OR REPLACE FUNCTION keeps.json_add(document jsonb, path text[], delta numeric) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    roomy jsonb := json_room(document, path);
+    here jsonb := roomy #> path;
+BEGIN
+    IF here IS NULL OR here = 'null' THEN
+        here := '0';
+    ELSIF jsonb_typeof(here) <> 'number' THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = format('there is %s, not a number, to add to',
+            json_kind(here));
+    END IF;
+    here := to_jsonb((here #>> '{}')::numeric + delta);
+    IF length(here::text) > 300 THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001', MESSAGE = 'the number would have more than 300 digits';
+    END IF;
+    RETURN CASE cardinality(path) WHEN 0 THEN here ELSE jsonb_set(roomy, path, here) END;
+END
+$$;
+
+-- A JSON value after one operation of working memory.
+CREATE OR REPLACE FUNCTION keeps.json_change(document jsonb, path text[], operation text, given jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE operation WHEN 'append' THEN keeps.json_append(document, path, given)
+                          WHEN 'extend' THEN keeps.json_extend(document, path, given)
+                          WHEN 'merge' THEN keeps.json_merge(document, path, given)
+                          WHEN 'increment' THEN keeps.json_add(document, path, (given #>> '{}')::numeric) END;
+
+-- The log: append-only, redacted, retired.
+
+-- Make partitions for this month and the next three. Nobody is granted a partition: reads go by the parent.
+CREATE OR REPLACE FUNCTION keeps.make_event_partitions() RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+    month timestamptz := date_trunc('month', now());
+    name text;
+    made integer := 0;
+BEGIN
+    FOR ahead IN 0 .. 3 LOOP
+        name := to_char(month, '"events_"YYYY_MM');
+        IF to_regclass('keeps.' || name) IS NULL THEN
+            PERFORM pg_advisory_xact_lock(hashtext('keeps.partitions'));
+            BEGIN
+                EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF events FOR VALUES FROM (%L) TO (%L) WITH (autovacuum_vacuum_insert_scale_factor = 0.2)',
+                               name, month, month + interval '1 month');
+                EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+                EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
+                made := made + 1;
+            EXCEPTION WHEN check_violation THEN
+                NULL;  -- events_rest has rows of this month already: they and their like stay there
+            END;
+        END IF;
+        month := month + interval '1 month';
+    END LOOP;
+    RETURN made;
+END
+$$;
+
+-- Refuse every change of the log, also to the owner. Only the functions that redact, erase and retire set
+-- app.log_change.
+CREATE OR REPLACE FUNCTION keeps.refuse_log_change() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    IF COALESCE(current_setting('app.log_change', true), '') = '' OR current_user = 'keeps_app' THEN
+        RAISE EXCEPTION USING ERRCODE = 'KE001', MESSAGE = 'the log of events is append-only';
+    END IF;
+    RETURN COALESCE(NEW, OLD);
+END
+$$;
+CREATE OR REPLACE TRIGGER events_append_only BEFORE UPDATE OR DELETE
+    ON keeps.events FOR EACH ROW EXECUTE FUNCTION keeps.refuse_log_change();
+CREATE OR REPLACE TRIGGER events_never_truncated BEFORE TRUNCATE
+    ON keeps.events FOR EACH STATEMENT EXECUTE FUNCTION keeps.refuse_log_change();
+
+-- The kind of row that an event carries or removes; NULL for other events.
+CREATE OR REPLACE FUNCTION keeps.event_noun(type text, data jsonb) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN data ? 'entity' OR data ? 'entity_id' THEN 'entity'
+                WHEN data ? 'edge' OR data ? 'relation_id' THEN 'edge'
+                WHEN data ? 'mention' OR data ? 'mention_id' THEN 'mention'
+                WHEN data ? 'memory' OR type = 'memory.erased' THEN 'memory'
+                WHEN data ? 'document' OR type = 'document.erased' THEN 'document'
+                WHEN data ? 'session' OR type = 'session.deleted' THEN 'session'
+                WHEN data ? 'plan' OR type = 'plan.deleted' THEN 'plan'
+                WHEN data ? 'task_context' OR type = 'plan.task.deleted' THEN 'task_context'
+                WHEN type = 'transcript.written' AND data ? 'transcript' THEN 'transcript'
+                WHEN type = 'transcript.written' AND data ? 'transcript_entry' THEN 'transcript_entry'
+                WHEN type = 'transcript.written' AND data ? 'transcript_value' THEN 'transcript_value'
+                WHEN type = 'item.written' THEN 'item' END;
+
+-- Void the answers kept for retries that are about these things, so that a retry is told that they are gone. own:
+-- those of the current user only.
+CREATE OR REPLACE FUNCTION keeps.void_answers(wanted text[], own boolean) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    changed bigint;
+BEGIN
+    UPDATE idempotency_keys SET answer = '{"gone": true}', about = '{}'
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND about && wanted
+      AND (NOT own OR user_id = NULLIF(current_setting('app.current_user', true), ''));
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN changed;
+END
+$$;
+
+-- Take the data out of some events of the current tenant; their order stays. kept: data that may stay; anonymous:
+-- remove user and subject, too.
+CREATE OR REPLACE FUNCTION keeps.redact_events(sequences bigint[], kept jsonb, anonymous boolean) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    changed bigint;
+BEGIN
+    PERFORM set_config('app.log_change', 'redact', true);
+    UPDATE events SET data = jsonb_build_object('redacted', true) || kept,
+        agent_id = CASE WHEN anonymous OR type LIKE 'memory.%' THEN NULL ELSE agent_id END,
+        user_id = CASE WHEN anonymous THEN '' ELSE user_id END,
+        visibility = CASE WHEN anonymous THEN 'private' ELSE visibility END,
+        traceparent = CASE WHEN anonymous THEN NULL ELSE traceparent END,
+        -- The ids of memories and entities say nothing; other subjects are names.
+        subject = CASE WHEN anonymous AND subject !~ '^[0-9a-f-]{36}$' THEN '' ELSE subject END
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND sequence = ANY (sequences);
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    PERFORM set_config('app.log_change', '', true);
+    RETURN changed;
+END
+$$;
+
+-- Redact the events of one memory of the current user, or those with one content, and void the answers about it. The
+-- newest event stays where a content is given.
+CREATE OR REPLACE FUNCTION keeps.redact_memory_events(wanted_memory_id uuid, wanted_content text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    wanted text := NULLIF(current_setting('app.current_user', true), '');
+    found bigint[];
+BEGIN
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND (user_id = wanted) IS TRUE AND subject = wanted_memory_id::text
+      AND NOT (data ? 'entity' OR data ? 'edge' OR data ? 'entity_id' OR data ? 'relation_id')
+      AND (wanted_content IS NULL
+           OR (data -> 'memory' ->> 'content' = wanted_content
+               AND sequence < (SELECT max(newest.sequence) FROM events AS newest
+                               WHERE newest.tenant_id = tenant AND newest.subject = wanted_memory_id::text
+                                   AND newest.data ? 'memory')));
+    IF wanted_content IS NULL THEN
+        PERFORM void_answers(ARRAY[wanted_memory_id::text], true);
+    END IF;
+    RETURN redact_events(found, jsonb_build_object('memory_id', wanted_memory_id), false);
+END
+$$;
+
+-- Redact the working memory of a plan: one key, or all.
+CREATE OR REPLACE FUNCTION keeps.redact_plan_events(wanted_plan_id text, wanted_key text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    found bigint[];
+BEGIN
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND subject = wanted_plan_id AND type LIKE 'plan.state.%'
+      AND (wanted_key IS NULL OR data ->> 'key' = wanted_key) AND NOT data ? 'redacted';
+    PERFORM void_answers(ARRAY['state:' || wanted_plan_id || COALESCE(chr(31) || wanted_key, '')], false);
+    RETURN redact_events(found, jsonb_build_object('plan_id', wanted_plan_id), false);
+END
+$$;
+
+-- Redact the events of a task context, a plan or a session of the current user.
+CREATE OR REPLACE FUNCTION keeps.redact_own_events(wanted_subject text, wanted_types text[]) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    wanted text := NULLIF(current_setting('app.current_user', true), '');
+    found bigint[];
+BEGIN
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND user_id = wanted AND subject = wanted_subject AND type = ANY (wanted_types)
+        AND NOT data ? 'redacted';
+    PERFORM void_answers(ARRAY(SELECT DISTINCT CASE WHEN type LIKE 'plan.task.%' THEN 'task:'
+        ELSE split_part(type, '.', 1) || ':' END || wanted_subject
+                               FROM unnest(wanted_types) AS type), true);
+    RETURN redact_events(found, '{}', false);
+END
+$$;
+
+-- Redact the events about rows of transcripts or items of the current user, and void the answers about them.
+CREATE OR REPLACE FUNCTION keeps.redact_rows(about text[], wanted uuid[]) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    found bigint[];
+BEGIN
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+      AND user_id = NULLIF(current_setting('app.current_user', true), '')
+      AND subject = ANY (wanted::text[]) AND type IN ('transcript.written', 'item.written') AND NOT data ? 'redacted';
+    PERFORM void_answers(about, true);
+    RETURN redact_events(found, '{}', false);
+END
+$$;
+
+-- Redact the events of entities and relations of the current user, and their names in the events of entities that
+-- took them in.
+CREATE OR REPLACE FUNCTION keeps.redact_graph_events(wanted uuid[]) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    asking text := NULLIF(current_setting('app.current_user', true), '');
+    names text[];
+    found bigint[];
+BEGIN
+    SELECT COALESCE(array_agg(DISTINCT each), '{}') INTO names
+    FROM entities CROSS JOIN LATERAL unnest(entities.name || entities.aliases) AS each
+    WHERE entities.tenant_id = tenant AND entities.user_id = asking AND entities.entity_id = ANY (wanted);
+    SELECT array_agg(sequence) INTO found FROM events
+    WHERE tenant_id = tenant AND user_id = asking AND NOT data ? 'redacted'
+      AND ((subject = ANY (wanted::text[]) AND (data ? 'entity' OR data ? 'edge'))
+           OR (data ? 'entity' AND data #> '{entity,aliases}' ?| names
+               AND EXISTS (SELECT FROM events AS newer WHERE newer.tenant_id = tenant AND newer.subject = events.subject
+                             AND newer.sequence > events.sequence AND newer.data ? 'entity')));
+    PERFORM void_answers(wanted::text[], true);
+    RETURN redact_events(found, '{}', false);
+END
+$$;
+
+-- Append the events for others' edges and mentions that go by foreign key with entities and memories. Returns how
+-- many.
+CREATE OR REPLACE FUNCTION keeps.log_cascade(gone_entities uuid[], gone_memories uuid[]) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    asking text := NULLIF(current_setting('app.current_user', true), '');
+    told bigint;
+BEGIN
+    WITH going AS MATERIALIZED (
+        SELECT relation_id::text AS subject, relations.user_id, jsonb_build_object('relation_id', relation_id,
+            'provider_id', 'graph') AS data FROM relations
+        WHERE tenant_id = tenant AND relations.user_id <> asking AND (source_id = ANY (gone_entities)
+            OR target_id = ANY (gone_entities))
+        UNION ALL
+        SELECT memory_id || '/' || entity_id, mentions.user_id, jsonb_build_object('mention_id',
+            memory_id || '/' || entity_id, 'provider_id', 'graph')
+        FROM mentions WHERE tenant_id = tenant AND source = 'user' AND (entity_id = ANY (gone_entities)
+            OR memory_id = ANY (gone_memories))
+    ), counter AS (
+        UPDATE tenants SET last_sequence = last_sequence + (SELECT count(*) FROM going)
+        WHERE tenants.tenant_id = tenant AND EXISTS (SELECT FROM going)
+        RETURNING last_sequence - (SELECT count(*) FROM going) AS base
+    )
+    INSERT INTO events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)
+    SELECT tenant, counter.base + row_number() OVER (ORDER BY going.subject), gen_random_uuid(), 'memory.erased',
+        'keeps', going.subject, now(),
+           going.user_id, 'private', going.data
+    FROM going CROSS JOIN counter;
+    GET DIAGNOSTICS told = ROW_COUNT;
+    RETURN told;
+END
+$$;
+
+-- The number of the last event of some tenants, for subscribers.
+CREATE OR REPLACE FUNCTION keeps.last_sequences(wanted text[]) RETURNS TABLE (tenant_id text, last_sequence bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT tenants.tenant_id, tenants.last_sequence FROM tenants WHERE tenants.tenant_id = ANY (wanted);
+END
+$$;
+
+-- The owners of the events after a number, so that each event is read as its user.
+CREATE OR REPLACE FUNCTION keeps.event_owners(after bigint, at_most integer) RETURNS TABLE (sequence bigint, user_id
+    text, type text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT events.sequence, events.user_id, events.type FROM events
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND events.sequence > after
+    ORDER BY events.sequence LIMIT at_most;
+END
+$$;
+
+-- Remove events recorded before a time, of all tenants, except those that replay needs; these move to events_rest.
+CREATE OR REPLACE FUNCTION keeps.retire_events(before timestamptz) RETURNS TABLE (removed bigint, kept bigint)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+    part record;
+    month timestamptz;
+    here bigint;
+BEGIN
+    IF before > now() - interval '30 days' THEN
+        RAISE EXCEPTION USING ERRCODE = 'KT001',
+            MESSAGE = 'events of the last 30 days stay: forgotten memories can be restored so long';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('keeps.partitions')), set_config('app.log_change', 'retire', true);
+    CREATE TEMP TABLE needed ON COMMIT DROP AS
+    SELECT held.* FROM events AS held
+    WHERE held.recorded_at < before
+      AND ((event_noun(held.type, held.data) IS NOT NULL
+          AND held.type NOT IN ('memory.erased', 'session.deleted', 'plan.deleted', 'plan.task.deleted')
+            AND NOT EXISTS (SELECT FROM events AS later
+                            WHERE later.tenant_id = held.tenant_id AND later.subject = held.subject
+                                AND later.user_id = held.user_id
+                              AND later.sequence > held.sequence AND event_noun(later.type,
+                                  later.data) = event_noun(held.type, held.data)))
+           OR (held.type = 'plan.state.written' AND held.data ? 'key'
+               AND NOT EXISTS (SELECT FROM events AS later
+                               WHERE later.tenant_id = held.tenant_id AND later.subject = held.subject
+                                   AND later.sequence > held.sequence
+                                 AND later.data ->> 'key' = held.data ->> 'key'
+                                 AND (later.type = 'plan.state.deleted' OR later.data ->> 'operation' = 'set'))));
+    SELECT count(*) INTO kept FROM needed;
+    UPDATE tenants SET retired_sequence = GREATEST(retired_sequence, gone.sequence),
+        retired_until = GREATEST(retired_until, gone.until)
+    FROM (SELECT events.tenant_id, max(events.sequence) AS sequence, max(events.time) AS until FROM events
+          WHERE recorded_at < before AND NOT EXISTS (SELECT FROM needed WHERE needed.tenant_id = events.tenant_id
+              AND needed.sequence = events.sequence)
+          GROUP BY events.tenant_id) AS gone
+    WHERE tenants.tenant_id = gone.tenant_id;
+    removed := 0;
+    FOR part IN SELECT inhrelid::regclass::text AS name, relname FROM pg_inherits JOIN pg_class
+        ON pg_class.oid = inhrelid
+                WHERE inhparent = 'keeps.events'::regclass AND relname ~ '^events_\d{4}_\d{2}$'
+                  AND to_timestamp(substr(relname, 8), 'YYYY_MM') + interval '1 month' <= before LOOP
+        month := to_timestamp(substr(part.relname, 8), 'YYYY_MM');
+        SELECT count(*) INTO here FROM events WHERE recorded_at >= month AND recorded_at < month + interval '1 month';
+        removed := removed + here;
+        EXECUTE format('DROP TABLE %s', part.name);
+        INSERT INTO events SELECT needed.* FROM needed WHERE date_trunc('month', needed.recorded_at) = month;
+        GET DIAGNOSTICS here = ROW_COUNT;
+        removed := removed - here;
+    END LOOP;
+    DELETE FROM events WHERE recorded_at < before
+        AND NOT EXISTS (SELECT FROM needed WHERE needed.tenant_id = events.tenant_id
+            AND needed.sequence = events.sequence);
+    GET DIAGNOSTICS here = ROW_COUNT;
+    removed := removed + here;
+    PERFORM set_config('app.log_change', '', true);
+    DROP TABLE needed;
+    RETURN NEXT;
+END
+$$;
+
+-- Replay and verification.
+
+-- The rows of one kind in the current tenant as its events up to a time tell them.
+CREATE OR REPLACE FUNCTION keeps.replay_rows(noun text, until timestamptz) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT last.data -> noun
+    FROM (SELECT DISTINCT ON (user_id, subject) data FROM events
+          WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+              AND event_noun(type, data) = noun AND time <= until
+          ORDER BY user_id, subject, sequence DESC) AS last
+    WHERE last.data ? noun;
+END
+$$;
+
+-- A key of working memory after one more event.
+CREATE OR REPLACE FUNCTION keeps.working_step(held keeps.working_memory,
+    event keeps.events) RETURNS keeps.working_memory
+    LANGUAGE plpgsql IMMUTABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    over boolean := COALESCE(held.expires_at <= event.time, false);
+    path text[] := ARRAY(SELECT jsonb_array_elements_text(event.data -> 'path'));
+    given jsonb := COALESCE(event.data -> 'item', event.data -> 'items', event.data -> 'entries',
+        event.data -> 'delta');
+BEGIN
+    IF event.type = 'plan.state.deleted' THEN
+        RETURN NULL;
+    END IF;
+    held.created_at := COALESCE((event.data ->> 'created_at')::timestamptz, held.created_at, event.time);
+    held.tenant_id := event.tenant_id;
+    held.plan_id := event.subject;
+    held.key := event.data ->> 'key';
+    held.user_id := event.user_id;
+    held.version := (event.data ->> 'version')::integer;
+    held.updated_at := event.time;
+    held.workflow := COALESCE((event.data ->> 'workflow')::boolean, false);
+    IF event.data ->> 'operation' = 'set' THEN
+        held.value := event.data -> 'value';
+        held.expires_at := (event.data ->> 'expires_at')::timestamptz;
+    ELSE
+        held.value := json_change(CASE WHEN over THEN NULL
+            ELSE held.value END, path, event.data ->> 'operation', given);
+        held.expires_at := CASE WHEN over THEN NULL ELSE held.expires_at END;
+    END IF;
+    RETURN held;
+END
+$$;
+
+-- Fold the events of a key of working memory.
+CREATE OR REPLACE AGGREGATE keeps.working_after(keeps.events) (SFUNC = keeps.working_step, STYPE = keeps.working_memory);
+
+-- Working memory as the events up to a time tell it.
+CREATE OR REPLACE FUNCTION keeps.replay_working_memory(until timestamptz) RETURNS SETOF keeps.working_memory
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT (folded.held).*
+    FROM (SELECT working_after(events ORDER BY sequence) AS held FROM events
+          WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND type LIKE 'plan.state.%'
+              AND data ? 'key' AND time <= until
+          GROUP BY subject, data ->> 'key') AS folded
+    WHERE (folded.held).key IS NOT NULL;
+END
+$$;
+
+-- Relations as the events tell them, without those whose entity is erased.
+CREATE OR REPLACE FUNCTION keeps.replay_edges(until timestamptz) RETURNS SETOF keeps.relations
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN QUERY
+    WITH entity AS MATERIALIZED (SELECT image ->> 'entity_id' AS id FROM replay_rows('entity', until) AS image)
+    SELECT filled.* FROM replay_rows('edge', until) AS image CROSS
+        JOIN LATERAL jsonb_populate_record(NULL::relations, image) AS filled
+    WHERE image ->> 'source_id' IN (SELECT id FROM entity) AND image ->> 'target_id' IN (SELECT id FROM entity);
+END
+$$;
+
+-- Mentions that users made as the events tell them, without those whose entity or memory is erased.
+CREATE OR REPLACE FUNCTION keeps.replay_mentions(until timestamptz) RETURNS SETOF keeps.mentions
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT filled.* FROM replay_rows('mention', until) AS image CROSS
+        JOIN LATERAL jsonb_populate_record(NULL::mentions, image) AS filled
+    WHERE image ->> 'entity_id' IN (SELECT entity ->> 'entity_id' FROM replay_rows('entity', until) AS entity)
+      AND image ->> 'memory_id' IN (SELECT memory ->> 'memory_id' FROM replay_rows('memory', until) AS memory);
+END
+$$;
+
+-- Entities as the events tell them.
+CREATE OR REPLACE FUNCTION keeps.replay_entities(until timestamptz) RETURNS SETOF keeps.entities
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN QUERY WITH told AS MATERIALIZED (SELECT image FROM replay_rows('entity', until) AS image)
+    SELECT filled.* FROM told CROSS JOIN LATERAL jsonb_populate_record(NULL::entities,
+        -- An entity that was taken in by one that is gone for good stands alone again.
+        CASE WHEN image ->> 'merged_into' IS NULL OR image ->> 'merged_into' IN (SELECT other.image ->> 'entity_id'
+            FROM told AS other) THEN image
+             ELSE image || '{"merged_into": null}' END) AS filled;
+END
+$$;
+
+-- The passages of documents as the events tell them, without those whose memory is erased.
+CREATE OR REPLACE FUNCTION keeps.replay_passages(until timestamptz) RETURNS SETOF keeps.document_passages
+    LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT filled.* FROM replay_rows('document', until) AS image
+    CROSS JOIN LATERAL jsonb_array_elements(image -> 'passages') WITH ORDINALITY AS told(passage, number)
+    CROSS JOIN LATERAL jsonb_populate_record(NULL::document_passages, told.passage || jsonb_build_object(
+        'tenant_id', image -> 'tenant_id', 'document_id', image -> 'document_id', 'user_id', image -> 'user_id',
+        'visibility', image -> 'visibility', 'position', told.number - 1)) AS filled
+    WHERE told.passage ->> 'memory_id' IN (SELECT memory ->> 'memory_id' FROM replay_rows('memory', until) AS memory);
+END
+$$;
+
+-- The tables that replay rebuilds: their keys, the query that rebuilds them from events up to $1, and the condition
+-- of the live rows to compare.
+CREATE OR REPLACE FUNCTION keeps.replayed_tables() RETURNS TABLE (name text, key text[], source text, live text)
+    LANGUAGE sql STABLE AS $$
+    SELECT part.name, part.key,
+           format('SELECT filled.* FROM keeps.replay_rows(%L, $1) AS image CROSS JOIN LATERAL jsonb_populate_record(NULL::keeps.%I, image) AS filled',
+                  part.noun, part.name), 'true'
+    FROM (VALUES ('memories', '{memory_id}'::text[], 'memory'), ('sessions', '{user_id,session_id}', 'session'),
+                 ('plans', '{user_id,plan_id}', 'plan'), ('task_contexts', '{user_id,task_id}', 'task_context'),
+                 ('documents', '{document_id}', 'document'),
+                 ('transcripts', '{user_id,app,transcript_id}', 'transcript'),
+                 ('transcript_entries', '{user_id,app,transcript_id,position}', 'transcript_entry'),
+                 ('transcript_values', '{user_id,app,transcript_id,key}', 'transcript_value'),
+                 ('items', '{user_id,namespace,key}', 'item')) AS part(name, key, noun)
+    UNION ALL
+    VALUES ('working_memory', '{plan_id,key}'::text[], 'SELECT * FROM keeps.replay_working_memory($1)', 'true'),
+           ('entities', '{entity_id}', 'SELECT * FROM keeps.replay_entities($1)', 'true'),
+           ('relations', '{relation_id}', 'SELECT * FROM keeps.replay_edges($1)', 'true'),
+           ('mentions', '{memory_id,entity_id}', 'SELECT * FROM keeps.replay_mentions($1)', 'source = ''user'''),
+           ('document_passages', '{document_id,position}', 'SELECT * FROM keeps.replay_passages($1)', 'true')
+$$;
+
+-- Rows of the current tenant that differ from what its events tell: ids and column names only.
+CREATE OR REPLACE FUNCTION keeps.replay_differences(at_most integer) RETURNS TABLE (table_name text, compared bigint,
+    row_key jsonb, problem text, columns text[])
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    part record;
+    keys text;
+BEGIN
+    FOR part IN SELECT * FROM replayed_tables() LOOP
+        keys := (SELECT string_agg(format('live.%1$I = told.%1$I', each), ' AND ') FROM unnest(part.key) AS each);
+        RETURN QUERY EXECUTE format($query$
+            WITH both_sides AS MATERIALIZED (
+                SELECT live, told FROM (SELECT * FROM %1$I
+                    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND %7$s) AS live
+                FULL JOIN (%2$s) AS told ON %3$s
+            )
+            SELECT %4$L::text, (SELECT count(*) FROM both_sides), NULL::jsonb, NULL::text, NULL::text[]
+            UNION ALL
+            (SELECT %4$L, NULL, (SELECT jsonb_object_agg(each, to_jsonb(COALESCE(live, told)) -> each)
+                FROM unnest(%5$L::text[]) AS each),
+                    CASE WHEN live IS NULL THEN 'told by events, but not stored' WHEN told IS NULL
+                        THEN 'stored, but told by no event' ELSE 'differs' END,
+                    ARRAY(SELECT one.key FROM jsonb_each(to_jsonb(live)) AS one
+                        WHERE to_jsonb(told) -> one.key IS DISTINCT FROM one.value ORDER BY 1)
+             FROM both_sides WHERE (live IS NULL) OR (told IS NULL) OR live *<> told
+             LIMIT %6$s)$query$, part.name, part.source, keys, part.name, part.key, at_most, part.live)
+                 USING 'infinity'::timestamptz;
+    END LOOP;
+END
+$$;
+
+-- How many rows of each table the events of the current tenant tell.
+CREATE OR REPLACE FUNCTION keeps.replay_counts(until timestamptz) RETURNS TABLE (table_name text, told bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    part record;
+BEGIN
+    FOR part IN SELECT * FROM replayed_tables() LOOP
+        RETURN QUERY EXECUTE format('SELECT %L::text, count(*) FROM (%s) AS told', part.name, part.source) USING until;
+    END LOOP;
+END
+$$;
+
+-- Rebuild the tables of a tenant in a new schema from events alone. For PostgreSQL's administrator.
+CREATE OR REPLACE FUNCTION keeps.replay_into(target text, tenant text, until timestamptz) RETURNS TABLE (table_name text,
+    told bigint)
+    LANGUAGE plpgsql SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    part record;
+BEGIN
+    PERFORM set_config('app.current_tenant', tenant, true);
+    EXECUTE format('CREATE SCHEMA %I', target);
+    FOR part IN SELECT * FROM replayed_tables() LOOP
+        EXECUTE format('CREATE TABLE %I.%I (LIKE keeps.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)',
+            target, part.name, part.name);
+        EXECUTE format('INSERT INTO %I.%I %s', target, part.name, part.source) USING until;
+        GET DIAGNOSTICS told = ROW_COUNT;
+        table_name := part.name;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- The first 32 bytes of the hash of a memory, as keeps.memories.types computes it: without its moment, and with it;
+-- of its words as they are, as releases up to 0.2 did, and in the form by which they are known again.
+CREATE OR REPLACE FUNCTION keeps.words_hashes(held keeps.memories) RETURNS bytea[]
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = keeps, public, pg_temp AS $$
+    SELECT array_agg(sha256(convert_to('[' || array_to_string(CASE
+        WHEN held.layer = 'knowledge' THEN ARRAY['"passage"', to_json(held.visibility)::text,
+                                                 to_json(held.content)::text]
+        ELSE ARRAY[to_json(held.kind)::text, COALESCE(to_json(held.namespace)::text, 'null'),
+                   to_json(form.said)::text]
+          || CASE WHEN held.kind = 'semantic' THEN '{}'::text[]
+             ELSE ARRAY[COALESCE(to_json(held.agent_id)::text, 'null'), COALESCE(to_json(held.role)::text, 'null'),
+                        COALESCE(to_json(held.trigger_condition)::text, 'null'),
+                        COALESCE(to_json(held.procedure_type)::text, 'null')] END
+          || CASE WHEN held.kind <> 'episodic' THEN '{}'::text[]
+             ELSE ARRAY[COALESCE(to_json(held.session_id)::text, 'null'),
+                        COALESCE((held.metadata -> 'speaker')::text, 'null'), moment.said] END
+        END, ', ') || ']', 'UTF8')))
+    FROM (VALUES ('null'), ('"' || replace(to_char(held.valid_from AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'),
+        '.000000', '') || '+00:00"')) AS moment(said)
+    CROSS JOIN (VALUES (held.content), (btrim(regexp_replace(normalize(held.content, NFC),
+        E'[\t\u000b\u000c\r\u001c-\u001f \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+', ' ', 'g'),
+        E' \n'))) AS form(said)
+$$;
+
+-- Gaps in the log of the current tenant, and memories whose content does not give their hash: numbers and ids only.
+CREATE OR REPLACE FUNCTION keeps.log_differences(at_most integer) RETURNS TABLE (table_name text, row_key jsonb, problem text,
+    columns text[])
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN QUERY WITH tenant AS MATERIALIZED (
+        SELECT tenant_id, retired_sequence, last_sequence FROM tenants
+        WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+    ), numbered AS (
+        SELECT sequence, lag(sequence, 1, retired_sequence) OVER (ORDER BY sequence) AS previous
+        FROM (SELECT events.sequence, tenant.retired_sequence FROM events JOIN tenant USING (tenant_id)
+              WHERE events.sequence > tenant.retired_sequence
+              UNION ALL SELECT last_sequence + 1, retired_sequence FROM tenant
+              WHERE NOT EXISTS (SELECT FROM events WHERE events.tenant_id = tenant.tenant_id
+                                  AND events.sequence > tenant.last_sequence)) AS each
+    )
+    (SELECT 'events', jsonb_build_object('sequence', previous + 1, 'to', sequence - 1), 'missing from the log',
+            '{}'::text[]
+     FROM numbered WHERE sequence > previous + 1 ORDER BY sequence LIMIT at_most)
+    UNION ALL
+    (SELECT 'events', jsonb_build_object('sequence', events.sequence), 'numbered after the last of the log', '{}'
+     FROM events JOIN tenant USING (tenant_id) WHERE events.sequence > tenant.last_sequence
+     ORDER BY events.sequence LIMIT at_most)
+    UNION ALL
+    -- A memory keeps the hash of what was first said, while its speaker or its trigger may be corrected. So a hash is
+    -- right, too, if an event with the same words gives it. Where retention removed that event nothing can be said.
+    (SELECT 'memories', jsonb_build_object('memory_id', held.memory_id), 'the content does not give its hash',
+            '{content_hash}'
+     FROM memories AS held JOIN tenant USING (tenant_id)
+     WHERE substr(held.content_hash, 1, 32) <> ALL (words_hashes(held))
+       AND COALESCE(jsonb_typeof(held.metadata -> 'speaker'), 'null') IN ('null', 'string')
+       -- Earlier releases gave some of these the hash of another kind.
+       AND (held.key IS NULL OR held.kind = 'semantic' OR held.version = 1)
+       AND EXISTS (SELECT FROM events WHERE events.tenant_id = held.tenant_id AND subject = held.memory_id::text
+                     AND data #>> '{memory,version}' = '1')
+       AND NOT EXISTS (
+           SELECT FROM events CROSS JOIN LATERAL jsonb_populate_record(NULL::memories, data -> 'memory') AS said
+           WHERE events.tenant_id = held.tenant_id AND subject = held.memory_id::text AND data ? 'memory'
+             AND said.content = held.content AND substr(held.content_hash, 1, 32) = ANY (words_hashes(said)))
+     LIMIT at_most);
+END
+$$;
+
+-- Erasure and receipts.
+
+-- How many rows of each table the current tenant has, or one user of it: for receipts of erasure.
+CREATE OR REPLACE FUNCTION keeps.count_rows(wanted_user_id text) RETURNS TABLE (name text, held bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    FOREACH name IN ARRAY ARRAY['users', 'memories', 'memory_words', 'memory_vectors', 'sessions', 'plans',
+        'plan_correlations', 'task_contexts', 'task_subtasks', 'working_memory', 'entities', 'entity_names',
+        'relations', 'mentions', 'memory_readings', 'documents', 'document_passages', 'query_audit', 'transcripts',
+        'transcript_entries', 'transcript_values', 'items', 'item_refreshes', 'item_vectors', 'idempotency_keys', 'api_keys', 'events'] LOOP
+        EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR user_id = $2)', name)
+            INTO held USING tenant, wanted_user_id;
+        RETURN NEXT;
+    END LOOP;
+    FOREACH name IN ARRAY ARRAY['audience_words', 'postings', 'vector_bits'] LOOP
+        EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1 AND ($2::text IS NULL OR audience = $2)', name)
+            INTO held USING tenant, wanted_user_id;
+        RETURN NEXT;
+    END LOOP;
+    name := 'memory_access';
+    SELECT count(*) INTO held FROM memory_access JOIN memories USING (tenant_id, memory_id)
+    WHERE memory_access.tenant_id = tenant AND (wanted_user_id IS NULL OR memories.user_id = wanted_user_id);
+    RETURN NEXT;
+    IF wanted_user_id IS NULL THEN
+        FOREACH name IN ARRAY ARRAY['webhooks', 'databases'] LOOP
+            EXECUTE format('SELECT count(*) FROM %I WHERE tenant_id = $1', name) INTO held USING tenant;
+            RETURN NEXT;
+        END LOOP;
+    END IF;
+END
+$$;
+
+-- Hand the keys of working memory that the current user wrote last, and others wrote before, to the last of those
+-- others.
+CREATE OR REPLACE FUNCTION keeps.leave_shared_state() RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    wanted text := NULLIF(current_setting('app.current_user', true), '');
+BEGIN
+    -- The last writer that stays. Events of a key that was removed since do not name it any more.
+    UPDATE working_memory AS held SET user_id = other.user_id
+    FROM (SELECT DISTINCT ON (writing.subject, writing.data ->> 'key') writing.subject AS plan_id,
+                 writing.data ->> 'key' AS key, writing.user_id
+          FROM events AS writing
+          WHERE writing.tenant_id = tenant AND writing.type = 'plan.state.written' AND writing.data ? 'key'
+              AND writing.user_id <> wanted
+              AND EXISTS (SELECT FROM users WHERE users.tenant_id = tenant AND users.user_id = writing.user_id)
+          ORDER BY writing.subject, writing.data ->> 'key', writing.sequence DESC) AS other
+    WHERE held.tenant_id = tenant AND held.user_id = wanted AND held.plan_id = other.plan_id AND held.key = other.key;
+END
+$$;
+
+-- Erase the current user: rows, keys, and the data, owner and subject of every event.
+CREATE OR REPLACE FUNCTION keeps.erase_user() RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    wanted text := NULLIF(current_setting('app.current_user', true), '');
+    found bigint[];
+    shared working_memory;
+BEGIN
+    PERFORM leave_shared_state();
+    -- What they wrote alone into the working memory of plans goes from the log, too.
+    PERFORM redact_plan_events(plan_id, key) FROM working_memory WHERE tenant_id = tenant AND user_id = wanted;
+    -- A key that others wrote is theirs by now. It is said once more as a whole, so that the log without the erased
+    -- user's parts still gives it.
+    FOR shared IN
+        SELECT DISTINCT held.* FROM working_memory AS held
+        JOIN events ON events.tenant_id = tenant AND events.subject = held.plan_id
+            AND events.type = 'plan.state.written'
+                   AND events.data ->> 'key' = held.key AND events.user_id = wanted
+        WHERE held.tenant_id = tenant AND held.user_id <> wanted
+    LOOP
+        PERFORM redact_plan_events(shared.plan_id, shared.key);
+        WITH counter AS (
+            UPDATE tenants SET last_sequence = last_sequence + 1 WHERE tenant_id = tenant RETURNING last_sequence
+        )
+        INSERT INTO events (tenant_id, sequence, event_id, type, source, subject, time, user_id, visibility, data)
+        SELECT tenant, last_sequence, gen_random_uuid(), 'plan.state.written', 'keeps', shared.plan_id,
+            shared.updated_at, shared.user_id, 'private',
+               jsonb_build_object('operation', 'set', 'plan_id', shared.plan_id, 'key', shared.key, 'value',
+                   shared.value, 'version', shared.version,
+                                  'expires_at', shared.expires_at, 'created_at', shared.created_at)
+               || CASE WHEN shared.workflow THEN '{"workflow": true}'::jsonb ELSE '{}'::jsonb END
+        FROM counter;
+    END LOOP;
+    PERFORM log_cascade(ARRAY(SELECT entity_id FROM entities WHERE tenant_id = tenant AND user_id = wanted),
+                        ARRAY(SELECT memory_id FROM memories WHERE tenant_id = tenant AND user_id = wanted));
+    DELETE FROM api_keys WHERE tenant_id = tenant AND user_id = wanted;
+    UPDATE api_keys SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
+    UPDATE webhooks SET created_by = '' WHERE tenant_id = tenant AND created_by = wanted;
+    PERFORM set_config('app.erasing', 'user', true);
+    DELETE FROM users WHERE tenant_id = tenant AND user_id = wanted;
+    PERFORM set_config('app.erasing', '', true);
+    SELECT array_agg(sequence) INTO found FROM events WHERE tenant_id = tenant AND user_id = wanted;
+    RETURN redact_events(found, '{}', true);
+END
+$$;
+
+-- Erase the current tenant with its log.
+CREATE OR REPLACE FUNCTION keeps.erase_tenant() RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    PERFORM set_config('app.log_change', 'erase', true);
+    DELETE FROM tenants WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '');
+    PERFORM set_config('app.log_change', '', true);
+END
+$$;
+
+-- Forget who undid an operation when that user is erased.
+CREATE OR REPLACE FUNCTION keeps.forget_undoer() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    UPDATE operations SET undone_by = '' WHERE tenant_id = OLD.tenant_id AND undone_by = OLD.user_id;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER users_undone_follow AFTER DELETE ON keeps.users FOR EACH ROW EXECUTE FUNCTION keeps.forget_undoer();
+
+-- Rows that follow others.
+
+-- The stage of a memory's life, as MemoryRow.life computes it.
+CREATE OR REPLACE FUNCTION keeps.memory_life(deleted_at timestamptz, superseded_by uuid, archived_at timestamptz) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN deleted_at IS NOT NULL THEN 'deleted'
+                WHEN superseded_by IS NOT NULL THEN 'superseded'
+                WHEN archived_at IS NOT NULL THEN 'archived'
+                ELSE 'current' END;
+
+-- Keep the words and vectors of a memory in step with it. As the owner, since keeps_app reads words only by list.
+CREATE OR REPLACE FUNCTION keeps.follow_memory() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    new_life text := memory_life(NEW.deleted_at, NEW.superseded_by, NEW.archived_at);
+    new_audience text := CASE NEW.visibility WHEN 'tenant' THEN '' ELSE NEW.user_id END;
+    finder text := words_audience(NEW.visibility, NEW.deleted_at, NEW.user_id);
+    whose text := words_agent(NEW.kind, NEW.agent_id);
+BEGIN
+    UPDATE memory_words SET life = new_life, audience = finder, agent = whose
+    WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id
+      AND (life, audience, agent) <> (new_life, finder, whose);
+    IF (NEW.content, NEW.trigger_condition, NEW.metadata ->> 'speaker')
+        IS DISTINCT FROM (OLD.content, OLD.trigger_condition, OLD.metadata ->> 'speaker') THEN
+        -- The vector means the old text; the writer or the index brings the new one.
+        DELETE FROM memory_vectors WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id;
+        INSERT INTO memory_pending (tenant_id, memory_id, user_id) VALUES (NEW.tenant_id, NEW.memory_id, NEW.user_id)
+            ON CONFLICT DO NOTHING;
+        RETURN NULL;
+    END IF;
+    UPDATE memory_vectors SET life = new_life, audience = new_audience
+    WHERE tenant_id = NEW.tenant_id AND memory_id = NEW.memory_id AND (life, audience) <> (new_life, new_audience);
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER memories_derived_follow AFTER UPDATE ON keeps.memories FOR EACH ROW
+    WHEN (OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION keeps.follow_memory();
+
+-- Keep the correlation ids of a plan in step with it; writes only what changed.
+CREATE OR REPLACE FUNCTION keeps.follow_plan() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    DELETE FROM plan_correlations WHERE tenant_id = NEW.tenant_id AND user_id = NEW.user_id AND plan_id = NEW.plan_id
+        AND NOT correlation_id = ANY (NEW.correlation_ids);
+    INSERT INTO plan_correlations (tenant_id, user_id, correlation_id, plan_id)
+    SELECT DISTINCT NEW.tenant_id, NEW.user_id, wanted, NEW.plan_id FROM unnest(NEW.correlation_ids) AS wanted
+    WHERE TG_OP = 'INSERT' OR NOT wanted = ANY (OLD.correlation_ids);
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER plans_correlations_follow_insert AFTER INSERT ON keeps.plans FOR EACH ROW
+    WHEN (NEW.correlation_ids <> '{}') EXECUTE FUNCTION keeps.follow_plan();
+CREATE OR REPLACE TRIGGER plans_correlations_follow_update AFTER UPDATE ON keeps.plans FOR EACH ROW
+    WHEN (OLD.correlation_ids IS DISTINCT FROM NEW.correlation_ids) EXECUTE FUNCTION keeps.follow_plan();
+
+-- Keep the sub-tasks of a task context in step with it; writes only what changed.
+CREATE OR REPLACE FUNCTION keeps.follow_task() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    before text[] := '{}';
+    after text[] := ARRAY(SELECT DISTINCT COALESCE(item ->> 'sub_task_id', item #>> '{}')
+        FROM jsonb_array_elements(NEW.sub_tasks) AS item);
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        before := ARRAY(SELECT DISTINCT COALESCE(item ->> 'sub_task_id', item #>> '{}')
+            FROM jsonb_array_elements(OLD.sub_tasks) AS item);
+    END IF;
+    IF before <> after THEN
+        DELETE FROM task_subtasks WHERE tenant_id = NEW.tenant_id AND user_id = NEW.user_id AND task_id = NEW.task_id
+            AND sub_task_id IN (SELECT unnest(before) EXCEPT SELECT unnest(after));
+        INSERT INTO task_subtasks (tenant_id, user_id, sub_task_id, task_id)
+        SELECT NEW.tenant_id, NEW.user_id, wanted, NEW.task_id FROM (SELECT unnest(after) EXCEPT
+            SELECT unnest(before)) AS new_ones(wanted);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER task_contexts_subtasks_follow_insert AFTER INSERT ON keeps.task_contexts FOR EACH ROW
+    WHEN (NEW.sub_tasks <> '[]') EXECUTE FUNCTION keeps.follow_task();
+CREATE OR REPLACE TRIGGER task_contexts_subtasks_follow_update AFTER UPDATE ON keeps.task_contexts FOR EACH ROW
+    WHEN (OLD.sub_tasks IS DISTINCT FROM NEW.sub_tasks) EXECUTE FUNCTION keeps.follow_task();
+
+-- Remove the task contexts of a removed plan, and its working memory where nobody else has a plan of that id and no
+-- user is being erased.
+CREATE OR REPLACE FUNCTION keeps.clear_plan() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    DELETE FROM task_contexts WHERE tenant_id = OLD.tenant_id AND user_id = OLD.user_id AND plan_id = OLD.plan_id;
+    IF current_setting('app.erasing', true) IS DISTINCT FROM 'user' AND NOT EXISTS (SELECT FROM plans
+        WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id AND user_id <> OLD.user_id) THEN
+        DELETE FROM working_memory WHERE tenant_id = OLD.tenant_id AND plan_id = OLD.plan_id;
+        PERFORM redact_plan_events(OLD.plan_id, NULL);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER plans_contents_follow AFTER DELETE ON keeps.plans FOR EACH ROW EXECUTE FUNCTION keeps.clear_plan();
+
+-- Keep the names of an entity in step with it.
+CREATE OR REPLACE FUNCTION keeps.follow_entity() RETURNS trigger LANGUAGE plpgsql SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    DELETE FROM entity_names WHERE tenant_id = NEW.tenant_id AND entity_id = NEW.entity_id;
+    IF NEW.deleted_at IS NULL AND NEW.merged_into IS NULL THEN
+        INSERT INTO entity_names (tenant_id, user_id, name_key, entity_id, visibility)
+        SELECT DISTINCT NEW.tenant_id, NEW.user_id, name_key(each), NEW.entity_id, NEW.visibility
+        FROM unnest(NEW.name || NEW.aliases) AS each;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER entities_names_follow AFTER INSERT OR UPDATE
+    ON keeps.entities FOR EACH ROW EXECUTE FUNCTION keeps.follow_entity();
+
+-- All entities within some steps of one, nearest first, each once, as the asking user. One more than at_most shows
+-- that there are more.
+CREATE OR REPLACE FUNCTION keeps.graph_reach(start uuid, steps integer, way text, types text[], moment timestamptz,
+    at_most integer)
+    RETURNS TABLE (entity_id uuid, depth integer) LANGUAGE plpgsql STABLE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    seen uuid[] := ARRAY[start];
+    frontier uuid[] := ARRAY[start];
+BEGIN
+    entity_id := start;
+    depth := 0;
+    RETURN NEXT;
+    FOR level IN 1 .. steps LOOP
+        SELECT array_agg(found.id) INTO frontier FROM (
+            SELECT DISTINCT step.id FROM (
+                SELECT relations.target_id AS id FROM relations
+                WHERE way <> 'incoming' AND relations.tenant_id = tenant AND relations.source_id = ANY (frontier)
+                  AND (types IS NULL OR relations.relation_type = ANY (types))
+                  AND relations.deleted_at IS NULL AND relations.valid_from <= moment AND (relations.valid_to IS NULL
+                      OR relations.valid_to > moment)
+                UNION ALL
+                SELECT relations.source_id FROM relations
+                WHERE way <> 'outgoing' AND relations.tenant_id = tenant AND relations.target_id = ANY (frontier)
+                  AND (types IS NULL OR relations.relation_type = ANY (types))
+                  AND relations.deleted_at IS NULL AND relations.valid_from <= moment AND (relations.valid_to IS NULL
+                      OR relations.valid_to > moment)
+            ) AS step
+            WHERE step.id NOT IN (SELECT unnest(seen))
+              AND EXISTS (SELECT FROM entities WHERE entities.tenant_id = tenant AND entities.entity_id = step.id
+                  AND entities.deleted_at IS NULL)
+            LIMIT at_most + 1 - cardinality(seen) + 1
+        ) AS found;
+        EXIT WHEN frontier IS NULL;
+        depth := level;
+        FOREACH entity_id IN ARRAY frontier LOOP
+            RETURN NEXT;
+        END LOOP;
+        seen := seen || frontier;
+        EXIT WHEN cardinality(seen) > at_most;
+    END LOOP;
+END
+$$;
+
+-- Quotas and tenants.
+
+-- The bytes of a memory that count for its tenant's quota.
+CREATE OR REPLACE FUNCTION keeps.memory_size(content text, value jsonb, metadata jsonb, tags text[],
+    trigger_condition text) RETURNS integer
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN octet_length(content) + COALESCE(octet_length(value::text), 0) + octet_length(metadata::text)
+           + octet_length(array_to_string(tags, '')) + COALESCE(octet_length(trigger_condition), 0);
+
+-- Count memories and their bytes for the tenant, and refuse what exceeds its quota.
+CREATE OR REPLACE FUNCTION keeps.count_memories() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    change record;
+    held record;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        SELECT min(tenant_id) AS tenant_id, count(*) AS memories, COALESCE(sum(memory_size(content, value, metadata,
+            tags, trigger_condition)), 0) AS bytes INTO change FROM arrived;
+    ELSIF TG_OP = 'DELETE' THEN
+        SELECT min(tenant_id) AS tenant_id, -count(*) AS memories, -COALESCE(sum(memory_size(content, value, metadata,
+            tags, trigger_condition)), 0) AS bytes INTO change FROM departed;
+    ELSE
+        SELECT (SELECT min(tenant_id) FROM arrived) AS tenant_id, 0 AS memories,
+               COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition)) FROM arrived), 0)
+                   - COALESCE((SELECT sum(memory_size(content, value, metadata, tags, trigger_condition))
+                       FROM departed), 0) AS bytes INTO change;
+    END IF;
+    IF change.tenant_id IS NULL OR (change.memories = 0 AND change.bytes = 0) THEN
+        RETURN NULL;
+    END IF;
+    UPDATE tenants SET memory_count = memory_count + change.memories, memory_bytes = memory_bytes + change.bytes
+    WHERE tenant_id = change.tenant_id
+    RETURNING memory_count, memory_bytes + state_bytes AS memory_bytes, max_memories, max_bytes INTO held;
+    IF change.memories > 0 AND held.memory_count > held.max_memories THEN
+        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s memories',
+            held.max_memories);
+    ELSIF change.bytes > 0 AND held.memory_bytes > held.max_bytes THEN
+        RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s bytes', held.max_bytes);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER memories_count_insert AFTER INSERT ON keeps.memories REFERENCING NEW TABLE AS arrived
+    FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_memories();
+CREATE OR REPLACE TRIGGER memories_count_update AFTER UPDATE
+    ON keeps.memories REFERENCING OLD TABLE AS departed NEW TABLE AS arrived
+    FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_memories();
+CREATE OR REPLACE TRIGGER memories_count_delete AFTER DELETE ON keeps.memories REFERENCING OLD TABLE AS departed
+    FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_memories();
+
+-- Count the bytes of other rows for the tenant, and refuse what exceeds its quota. workflow counts only where true,
+-- so that older rows weigh the same when removed.
+CREATE OR REPLACE FUNCTION keeps.count_state() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    weight text := $bytes$octet_length(replace(row_to_json(each)::text, ',"workflow":false', ''))$bytes$;
+    change record;
+    held record;
+BEGIN
+    FOR change IN EXECUTE CASE TG_OP
+        WHEN 'INSERT' THEN format('SELECT tenant_id, sum(%s) AS bytes FROM arrived AS each GROUP BY tenant_id', weight)
+        WHEN 'DELETE' THEN format('SELECT tenant_id, -sum(%s) AS bytes FROM departed AS each GROUP BY tenant_id',
+            weight)
+        ELSE format('SELECT tenant_id, sum(bytes) AS bytes FROM (SELECT tenant_id, %1$s AS bytes FROM arrived AS each
+              UNION ALL SELECT tenant_id, -%1$s FROM departed AS each) AS both_sides GROUP BY tenant_id', weight) END
+    LOOP
+        UPDATE tenants SET state_bytes = state_bytes + change.bytes WHERE tenants.tenant_id = change.tenant_id
+            AND change.bytes <> 0
+        RETURNING memory_bytes + state_bytes AS bytes, max_bytes INTO held;
+        IF change.bytes > 0 AND held.bytes > held.max_bytes THEN
+            RAISE EXCEPTION USING ERRCODE = 'KQ001', MESSAGE = format('this tenant may hold %s bytes', held.max_bytes);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['working_memory', 'plans', 'task_contexts', 'sessions', 'entities', 'relations', 'documents',
+                                'document_passages', 'transcripts', 'transcript_entries', 'transcript_values',
+                                'items'] LOOP
+        EXECUTE format('CREATE OR REPLACE TRIGGER %1$s_state_insert AFTER INSERT ON keeps.%1$I REFERENCING NEW TABLE AS'
+            ' arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
+        EXECUTE format('CREATE OR REPLACE TRIGGER %1$s_state_update AFTER UPDATE ON keeps.%1$I REFERENCING OLD TABLE AS'
+            ' departed NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
+        EXECUTE format('CREATE OR REPLACE TRIGGER %1$s_state_delete AFTER DELETE ON keeps.%1$I REFERENCING OLD TABLE AS'
+            ' departed FOR EACH STATEMENT EXECUTE FUNCTION keeps.count_state()', name);
+    END LOOP;
+END
+$$;
+
+-- The ids of the users of the current tenant, for its export.
+CREATE OR REPLACE FUNCTION keeps.users_of_tenant() RETURNS TABLE (user_id text, created_at timestamptz)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    SELECT users.user_id, users.created_at FROM users
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') ORDER BY users.user_id
+$$;
+
+-- All tenants with counts and quotas, without those in other cells: for the operator.
+CREATE OR REPLACE FUNCTION keeps.list_tenants(after_tenant_id text, at_most integer) RETURNS TABLE (tenant_id text,
+    users bigint, memories bigint, bytes bigint, max_memories bigint, max_bytes bigint, created_at timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT tenants.tenant_id, (SELECT count(*) FROM users
+        WHERE users.tenant_id = tenants.tenant_id), tenants.memory_count,
+           tenants.memory_bytes + tenants.state_bytes, tenants.max_memories, tenants.max_bytes, tenants.created_at
+    FROM tenants WHERE tenants.tenant_id > after_tenant_id AND elsewhere(tenants.tenant_id) IS NULL
+    ORDER BY tenants.tenant_id LIMIT at_most;
+END
+$$;
+
+-- The owner and rights of a key, by its hash: the one question before a tenant is known.
+CREATE OR REPLACE FUNCTION keeps.find_api_key(wanted_hash bytea)
+    RETURNS TABLE (tenant_id text, key_id uuid, user_id text, agent_id text, roles text[], expires_at timestamptz,
+        revoked_at timestamptz)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE api_keys SET last_used_at = now()
+    WHERE key_hash = wanted_hash AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+      AND elsewhere(tenant_id) IS NULL;
+    RETURN QUERY SELECT api_keys.tenant_id, api_keys.key_id, api_keys.user_id, api_keys.agent_id, api_keys.roles,
+                        api_keys.expires_at, api_keys.revoked_at
+                 FROM api_keys WHERE key_hash = wanted_hash AND elsewhere(api_keys.tenant_id) IS NULL;
+END
+$$;
+
+-- When the rows of some users were made, side by side, of tenants that live here. For streams, which end with their
+-- user: one question for all of a server.
+CREATE OR REPLACE FUNCTION keeps.users_since(wanted_tenant_ids text[], wanted_user_ids text[]) RETURNS TABLE (tenant_id text,
+    user_id text, since timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT held.tenant_id, held.user_id, held.created_at
+    FROM unnest(wanted_tenant_ids, wanted_user_ids) AS wanted(tenant_id, user_id)
+    JOIN users AS held ON held.tenant_id = wanted.tenant_id AND held.user_id = wanted.user_id
+    WHERE elsewhere(held.tenant_id) IS NULL;
+END
+$$;
+
+-- Counts over all tenants, for keeps status.
+CREATE OR REPLACE FUNCTION keeps.installation_counts() RETURNS TABLE (tenants bigint, users bigint, memories bigint, events bigint,
+    vectors jsonb)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    SELECT (SELECT count(*) FROM tenants), (SELECT count(*) FROM users), (SELECT count(*) FROM memories
+        WHERE deleted_at IS NULL),
+           (SELECT count(*) FROM events),
+           (SELECT COALESCE(jsonb_object_agg(model, found), '{}') FROM (SELECT model, count(*) AS found
+               FROM memory_vectors GROUP BY model) AS counted)
+$$;
+
+-- The owners of some memories of the current tenant, for callers who may act for any user.
+CREATE OR REPLACE FUNCTION keeps.memory_owners(wanted uuid[]) RETURNS TABLE (memory_id uuid, user_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT memories.memory_id, memories.user_id FROM memories
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND memories.memory_id = ANY (wanted);
+END
+$$;
+
+-- The users, agents, apps and sessions that have memories in the current tenant, with counts.
+CREATE OR REPLACE FUNCTION keeps.memory_subjects(at_most integer) RETURNS TABLE (type text, name text, total bigint,
+    first_at timestamptz, last_at timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT told.type, told.name, count(*), min(created_at), max(updated_at)
+    FROM memories, LATERAL (VALUES ('user', user_id), ('agent', agent_id), ('app', metadata ->> 'app_id'),
+                                ('run', session_id)) AS told(type, name)
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '')
+      AND deleted_at IS NULL AND superseded_by IS NULL AND told.name IS NOT NULL
+    GROUP BY told.type, told.name
+    ORDER BY max(updated_at) DESC LIMIT at_most;
+END
+$$;
+
+-- The users of the current tenant who have transcripts in an app.
+CREATE OR REPLACE FUNCTION keeps.transcript_owners(wanted_app text, after_user_id text, at_most integer) RETURNS
+    TABLE(user_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT DISTINCT transcripts.user_id FROM transcripts
+    WHERE tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND app = wanted_app
+      AND transcripts.user_id >= after_user_id
+    ORDER BY transcripts.user_id LIMIT at_most;
+END
+$$;
+
+-- The users of the current tenant who have items.
+CREATE OR REPLACE FUNCTION keeps.item_owners(after_user_id text, at_most integer) RETURNS TABLE (user_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT users.user_id FROM users
+    WHERE users.tenant_id = NULLIF(current_setting('app.current_tenant', true), '') AND users.user_id > after_user_id
+      AND EXISTS (SELECT FROM items WHERE items.tenant_id = users.tenant_id AND items.user_id = users.user_id)
+    ORDER BY users.user_id LIMIT at_most;
+END
+$$;
+
+-- Jobs and webhooks.
+
+-- Schedule the jobs of a new tenant.
+CREATE OR REPLACE FUNCTION keeps.schedule_tenant() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    INSERT INTO tenant_jobs (tenant_id, job, due_at)
+    SELECT NEW.tenant_id, job, NEW.created_at + period
+    FROM (VALUES ('sessions', interval '1 hour'), ('promotion', '1 hour'), ('decay', '1 hour'), ('expiry', '1 day'),
+                 ('storage', '1 hour'), ('consolidation', '7 days')) AS part(job, period)
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER tenants_jobs_follow AFTER INSERT ON keeps.tenants FOR EACH ROW EXECUTE FUNCTION keeps.schedule_tenant();
+
+-- Take the jobs that are due, the longest overdue first: ids and names. A job that is taken is due again in ten
+-- minutes, unless it says otherwise when it is done.
+CREATE OR REPLACE FUNCTION keeps.take_due_jobs(moment timestamptz, at_most integer) RETURNS TABLE (tenant_id text,
+    job text)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY WITH due AS (
+        SELECT held.tenant_id, held.job FROM tenant_jobs AS held WHERE held.due_at <= moment
+        ORDER BY held.due_at LIMIT at_most FOR UPDATE SKIP LOCKED
+    ), taken AS (
+        UPDATE tenant_jobs SET due_at = LEAST(moment, now()) + interval '10 minutes' FROM due
+        WHERE tenant_jobs.tenant_id = due.tenant_id AND tenant_jobs.job = due.job
+        RETURNING tenant_jobs.tenant_id, tenant_jobs.job
+    )
+    SELECT taken.tenant_id, taken.job FROM taken
+    UNION ALL
+    SELECT DISTINCT waiting.tenant_id, 'index'
+    FROM ((SELECT memory_pending.tenant_id FROM memory_pending
+           WHERE memory_pending.noticed_at <= now() - interval '1 minute'
+           ORDER BY memory_pending.noticed_at LIMIT 10 * at_most)
+          UNION ALL
+          (SELECT item_pending.tenant_id FROM item_pending
+           WHERE item_pending.noticed_at <= now() - interval '1 minute'
+           ORDER BY item_pending.noticed_at LIMIT 10 * at_most)) AS waiting;
+END
+$$;
+
+-- The users of the current tenant with work for a job, after a given one; one index probe a user.
+CREATE OR REPLACE FUNCTION keeps.users_due(wanted_job text, moment timestamptz, after text,
+    at_most integer) RETURNS TABLE (user_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+BEGIN
+    RETURN QUERY SELECT users.user_id FROM users
+    WHERE users.tenant_id = tenant AND users.user_id > after
+      AND CASE wanted_job
+          WHEN 'decay' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
+              AND memories.user_id = users.user_id AND layer = 'short_term'
+              AND archived_at IS NULL AND deleted_at IS NULL AND superseded_by IS NULL
+              AND fades_at(importance, 0, updated_at) <= moment)
+          WHEN 'promotion' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
+              AND memories.user_id = users.user_id
+              AND layer = 'short_term' AND deleted_at IS NULL AND superseded_by IS NULL)
+          WHEN 'expiry' THEN EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant
+              AND memories.user_id = users.user_id
+              AND expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at <= moment)
+              OR EXISTS (SELECT FROM memories WHERE memories.tenant_id = tenant AND memories.user_id = users.user_id
+                  AND deleted_at IS NOT NULL AND deleted_at < moment - interval '30 days')
+              OR EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant
+                  AND session_notes.user_id = users.user_id
+                  AND session_notes.expires_at <= moment AND consolidate_at IS NULL)
+              OR EXISTS (SELECT FROM items WHERE items.tenant_id = tenant AND items.user_id = users.user_id
+                  AND ttl_minutes IS NOT NULL AND updated_at + ttl_minutes * interval '1 minute' <= moment)
+          WHEN 'sessions' THEN EXISTS (SELECT FROM session_notes WHERE session_notes.tenant_id = tenant
+              AND session_notes.user_id = users.user_id
+              AND consolidate_at IS NOT NULL AND consolidate_at <= moment)
+          WHEN 'index' THEN EXISTS (SELECT FROM memory_pending WHERE memory_pending.tenant_id = tenant
+              AND memory_pending.user_id = users.user_id)
+              OR EXISTS (SELECT FROM item_pending WHERE item_pending.tenant_id = tenant
+                  AND item_pending.user_id = users.user_id)
+          ELSE true END
+    ORDER BY users.user_id LIMIT at_most;
+END
+$$;
+
+-- Whether a job's change of a memory was undone within a window: it is not repeated.
+CREATE OR REPLACE FUNCTION keeps.was_undone(wanted_tenant text, wanted_memory_id uuid, wanted_job text) RETURNS
+    boolean
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM operation_changes JOIN operations USING (tenant_id, operation_id)
+                   WHERE operation_changes.tenant_id = wanted_tenant AND operation_changes.memory_id = wanted_memory_id
+                     AND operations.job = wanted_job AND operations.status = 'undone');
+END
+$$;
+
+-- The webhooks that have something to send: the first few of each tenant, so that one tenant's slow ones delay
+-- nobody else's.
+CREATE OR REPLACE FUNCTION keeps.webhooks_due(moment timestamptz, at_most integer) RETURNS TABLE (tenant_id text,
+    webhook_id uuid)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT due.tenant_id, due.webhook_id
+    FROM (SELECT webhooks.tenant_id, webhooks.webhook_id, webhooks.next_attempt_at,
+                 row_number() OVER (PARTITION BY webhooks.tenant_id
+                     ORDER BY webhooks.next_attempt_at, webhooks.webhook_id) AS place
+          FROM webhooks JOIN tenants USING (tenant_id)
+          WHERE webhooks.active AND webhooks.next_attempt_at <= moment AND webhooks.position < tenants.last_sequence
+            AND (webhooks.leased_until IS NULL OR webhooks.leased_until < moment)
+            AND elsewhere(webhooks.tenant_id) IS NULL) AS due
+    WHERE due.place <= 4
+    ORDER BY due.place, due.next_attempt_at LIMIT at_most;
+END
+$$;
+
+-- How many webhooks have something to send, and since when the oldest waits: for metrics.
+CREATE OR REPLACE FUNCTION keeps.webhooks_behind() RETURNS TABLE (behind bigint, since timestamptz)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+    SELECT count(*), min((SELECT events.recorded_at FROM events WHERE events.tenant_id = webhooks.tenant_id
+        AND events.sequence > webhooks.position
+                          ORDER BY events.sequence LIMIT 1))
+    FROM webhooks JOIN tenants USING (tenant_id) WHERE webhooks.active AND webhooks.position < tenants.last_sequence
+$$;
+
+-- The users with memories or items that have no vector of a model: ids and counts.
+CREATE OR REPLACE FUNCTION keeps.users_to_index(wanted_model text, at_most integer) RETURNS TABLE (tenant_id text,
+    user_id text, pending bigint, oldest timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT waiting.tenant_id, waiting.user_id, count(*), min(waiting.updated_at) FROM (
+        SELECT memories.tenant_id, memories.user_id, memories.updated_at FROM memories
+        WHERE memories.deleted_at IS NULL
+          AND NOT EXISTS (SELECT FROM memory_vectors WHERE memory_vectors.tenant_id = memories.tenant_id
+                            AND memory_vectors.memory_id = memories.memory_id AND memory_vectors.model = wanted_model)
+        UNION ALL
+        SELECT items.tenant_id, items.user_id, items.updated_at FROM items
+        WHERE items.texts IS NOT NULL
+          AND NOT EXISTS (SELECT FROM item_vectors WHERE item_vectors.tenant_id = items.tenant_id
+                            AND item_vectors.row_id = items.row_id AND item_vectors.model = wanted_model)) AS waiting
+    GROUP BY waiting.tenant_id, waiting.user_id
+    ORDER BY min(waiting.updated_at)
+    LIMIT at_most;
+END
+$$;
+
+-- The users with vectors of other models than one, for the clean-up after a change of model.
+CREATE OR REPLACE FUNCTION keeps.users_with_other_models(kept_model text) RETURNS TABLE (tenant_id text, user_id text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY WITH RECURSIVE places AS (
+        (SELECT memory_vectors.tenant_id, audience, life, model FROM memory_vectors
+         ORDER BY memory_vectors.tenant_id, audience, life, model LIMIT 1)
+        UNION ALL
+        SELECT following.* FROM places CROSS JOIN LATERAL (
+            SELECT vectors.tenant_id, vectors.audience, vectors.life, vectors.model FROM memory_vectors AS vectors
+            WHERE (vectors.tenant_id, vectors.audience, vectors.life, vectors.model)
+                > (places.tenant_id, places.audience, places.life, places.model)
+            ORDER BY vectors.tenant_id, vectors.audience, vectors.life, vectors.model LIMIT 1) AS following
+    ), items_places AS (
+        (SELECT item_vectors.tenant_id, item_vectors.user_id, model FROM item_vectors
+         ORDER BY item_vectors.tenant_id, item_vectors.user_id, model LIMIT 1)
+        UNION ALL
+        SELECT following.* FROM items_places CROSS JOIN LATERAL (
+            SELECT vectors.tenant_id, vectors.user_id, vectors.model FROM item_vectors AS vectors
+            WHERE (vectors.tenant_id, vectors.user_id, vectors.model)
+                > (items_places.tenant_id, items_places.user_id, items_places.model)
+            ORDER BY vectors.tenant_id, vectors.user_id, vectors.model LIMIT 1) AS following
+    )
+    SELECT others.tenant_id, others.user_id FROM places CROSS JOIN LATERAL (
+        SELECT DISTINCT vectors.tenant_id, vectors.user_id FROM memory_vectors AS vectors
+        WHERE vectors.tenant_id = places.tenant_id AND vectors.audience = places.audience
+          AND vectors.life = places.life AND vectors.model = places.model) AS others
+    WHERE places.model <> kept_model
+    UNION
+    SELECT items_places.tenant_id, items_places.user_id FROM items_places WHERE model <> kept_model;
+END
+$$;
+
+-- How many memories and items wait for a vector, and since when: for metrics.
+CREATE OR REPLACE FUNCTION keeps.index_waiting() RETURNS TABLE (waiting bigint, since timestamptz)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN QUERY SELECT count(*), min(noticed_at) FROM (
+        SELECT noticed_at FROM memory_pending UNION ALL SELECT noticed_at FROM item_pending) AS either;
+END
+$$;
+
+-- Lists of words and vectors by audience.
+
+-- The audience that finds a memory by its words: its owner, or the empty text for the whole tenant; for a deleted
+-- one its owner.
+CREATE OR REPLACE FUNCTION keeps.words_audience(visibility text, deleted_at timestamptz, user_id text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN visibility = 'tenant' AND deleted_at IS NULL THEN '' ELSE user_id END;
+
+-- The agent that a memory's words belong to; facts belong to all.
+CREATE OR REPLACE FUNCTION keeps.words_agent(kind text, agent_id text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN kind = 'semantic' THEN '' ELSE COALESCE(agent_id, chr(1)) END;
+
+-- The position in a list of fixed-size entries at which that of a place begins, from 1; 0 where there is none.
+CREATE OR REPLACE FUNCTION keeps.entry_at(packed bytea, place integer, size integer) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    wanted bytea := int4send(place);
+    found integer := position(wanted IN packed);
+BEGIN
+    IF found > 0 AND (found - 1) % size <> 0 THEN
+        -- The same bytes lie inside another entry before it, or across two.
+        found := COALESCE((SELECT start FROM generate_series(1, octet_length(packed), size) AS start
+                           WHERE start > found AND substring(packed FROM start FOR 4) = wanted LIMIT 1), 0);
+    END IF;
+    RETURN found;
+END
+$$;
+
+-- A list of fixed-size entries without those of some places. An entry begins with its place.
+CREATE OR REPLACE FUNCTION keeps.without(packed bytea, places integer[], size integer) RETURNS bytea
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    RETURN COALESCE((
+        SELECT string_agg(entry.said, '' ORDER BY entry.start)
+        FROM (SELECT start, substring(packed FROM start FOR size) AS said
+              FROM generate_series(1, octet_length(packed), size) AS start) AS entry
+        WHERE substring(entry.said FROM 1 FOR 4) NOT IN (
+            SELECT int4send(place) FROM unnest(places) AS gone(place))), '');
+END
+$$;
+
+-- Take a memory out of the counts and lists of its audience.
+CREATE OR REPLACE FUNCTION keeps.forget_words(gone keeps.memory_words) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    held audience_words;
+BEGIN
+    UPDATE audience_words SET memories = memories - 1, words = audience_words.words - gone.word_count
+    WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
+    RETURNING * INTO held;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF held.memories = 0 THEN
+        DELETE FROM audience_words
+        WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life;
+        RETURN;
+    END IF;
+    IF gone.place >= held.folded_to OR current_setting('app.lists_left', true) = 'yes' THEN
+        RETURN;
+    END IF;
+    WITH list AS (
+        SELECT chunk.word, chunk.first, octet_length(chunk.packed) AS size,
+            entry_at(chunk.packed, gone.place, 11) AS found
+        FROM unnest(string_to_array(gone.words, ' ')) AS said(word) CROSS JOIN LATERAL (
+            SELECT postings.word, first, packed FROM postings
+            WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
+              AND postings.word = said.word AND agent = gone.agent AND first <= gone.place
+            ORDER BY first DESC LIMIT 1) AS chunk
+    ), emptied AS (
+        DELETE FROM postings USING list
+        WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
+          AND postings.word = list.word AND agent = gone.agent AND postings.first = list.first
+          AND list.size = 11 AND list.found > 0
+    )
+    UPDATE postings SET packed = overlay(packed PLACING '' FROM list.found FOR 11) FROM list
+    WHERE tenant_id = gone.tenant_id AND audience = gone.audience AND life = gone.life
+      AND postings.word = list.word AND agent = gone.agent AND postings.first = list.first
+      AND list.size > 11 AND list.found > 0;
+END
+$$;
+
+-- Take many memories of the current user out of their audiences, each list rewritten once.
+CREATE OR REPLACE FUNCTION keeps.leave_lists(wanted uuid[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    tenant text := NULLIF(current_setting('app.current_tenant', true), '');
+    owner text := NULLIF(current_setting('app.current_user', true), '');
+    each record;
+BEGIN
+    FOR each IN
+        SELECT held.audience, held.life, held.agent, said.word COLLATE "C" AS word, chunk.first,
+            array_agg(held.place) AS places
+        FROM unnest(wanted) AS asked(memory_id) CROSS JOIN LATERAL (
+            SELECT audience, life, agent, place, words FROM memory_words
+            WHERE tenant_id = tenant AND memory_id = asked.memory_id AND user_id = owner LIMIT 1) AS held
+        CROSS JOIN LATERAL unnest(string_to_array(held.words, ' ')) AS said(word)
+        CROSS JOIN LATERAL (
+            SELECT first FROM postings
+            WHERE tenant_id = tenant AND audience = held.audience AND life = held.life
+              AND postings.word = said.word AND agent = held.agent AND first <= held.place
+            ORDER BY first DESC LIMIT 1) AS chunk
+        GROUP BY held.audience, held.life, held.agent, said.word COLLATE "C", chunk.first
+    LOOP
+        UPDATE postings SET packed = without(packed, each.places, 11)
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND word = each.word
+          AND agent = each.agent AND first = each.first;
+        DELETE FROM postings
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND word = each.word
+          AND agent = each.agent AND first = each.first AND packed = '';
+    END LOOP;
+    FOR each IN
+        SELECT held.audience, held.life, held.place / 1024 * 1024 AS first, array_agg(held.place) AS places
+        FROM unnest(wanted) AS asked(memory_id) CROSS JOIN LATERAL (
+            SELECT audience, life, place FROM memory_words
+            WHERE tenant_id = tenant AND memory_id = asked.memory_id AND user_id = owner LIMIT 1) AS held
+        GROUP BY held.audience, held.life, held.place / 1024 * 1024
+    LOOP
+        DELETE FROM vector_bits
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND NOT folded
+          AND first = ANY (each.places);
+        UPDATE vector_bits SET packed = without(packed, each.places, size)
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND folded AND first = each.first;
+        DELETE FROM vector_bits
+        WHERE tenant_id = tenant AND audience = each.audience AND life = each.life AND folded AND first = each.first
+          AND packed = '';
+    END LOOP;
+    PERFORM set_config('app.lists_left', 'yes', true);
+END
+$$;
+
+-- Reserve the next places in an audience of the current user; NULL for another user's.
+CREATE OR REPLACE FUNCTION keeps.take_places(wanted_audience text, wanted_life text, more integer, more_words
+    bigint) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    place integer;
+BEGIN
+    INSERT INTO audience_words AS held (tenant_id, audience, life, memories, words, next_place, folded_to)
+    SELECT NULLIF(current_setting('app.current_tenant', true), ''), wanted_audience, wanted_life, more, more_words,
+        more, 0
+    WHERE wanted_audience IN ('', NULLIF(current_setting('app.current_user', true), ''))
+    ON CONFLICT (tenant_id, audience, life) DO UPDATE
+    SET memories = held.memories + more, words = held.words + more_words, next_place = held.next_place + more
+    RETURNING next_place - more INTO place;
+    RETURN place;
+END
+$$;
+
+-- Add the sign bits of some memories' vectors at their places.
+CREATE OR REPLACE FUNCTION keeps.add_bits(wanted_tenant text, wanted_audience text, wanted_life text, places
+    integer[], memory_ids uuid[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    INSERT INTO vector_bits (tenant_id, audience, life, folded, first, model, size, packed)
+    SELECT wanted_tenant, wanted_audience, wanted_life, false, held.place, model, 4 + octet_length(signs),
+        int4send(held.place) || signs
+    FROM unnest(places, memory_ids) AS held(place, memory_id) CROSS JOIN LATERAL (
+        SELECT model, substring(varbit_send(binary_quantize(embedding)::bit varying) FROM 5) AS signs
+        FROM memory_vectors WHERE tenant_id = wanted_tenant AND memory_vectors.memory_id = held.memory_id
+        OFFSET 0) AS meant
+    ON CONFLICT DO NOTHING;
+END
+$$;
+
+-- Remove the sign bits of one place: of one model, or of all (NULL).
+CREATE OR REPLACE FUNCTION keeps.forget_bits(wanted_tenant text, wanted_audience text, wanted_life text, place
+    integer, wanted_model text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    IF current_setting('app.lists_left', true) = 'yes' THEN
+        RETURN;
+    END IF;
+    DELETE FROM vector_bits
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND NOT folded
+      AND first = place AND (wanted_model IS NULL OR model = wanted_model);
+    DELETE FROM vector_bits
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND folded
+      AND first = place / 1024 * 1024 AND (wanted_model IS NULL OR model = wanted_model)
+      AND octet_length(packed) = size AND entry_at(packed, place, size) > 0;
+    UPDATE vector_bits SET packed = overlay(packed PLACING '' FROM entry_at(packed, place, size) FOR size)
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND folded
+      AND first = place / 1024 * 1024 AND (wanted_model IS NULL OR model = wanted_model)
+      AND entry_at(packed, place, size) > 0;
+END
+$$;
+
+-- Fold single sign bits into blocks.
+CREATE OR REPLACE FUNCTION keeps.fold_bits(wanted_tenant text, wanted_audience text, wanted_life text, wanted_model
+    text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    WITH moved AS (
+        DELETE FROM vector_bits
+        WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life AND NOT folded
+          AND model = wanted_model
+          -- Others are of another model of the same name: what is folded, or came first, says of which.
+          AND size = (SELECT known.size FROM vector_bits AS known
+                      WHERE known.tenant_id = wanted_tenant AND known.audience = wanted_audience
+                        AND known.life = wanted_life AND known.model = wanted_model
+                      ORDER BY known.folded DESC, known.first LIMIT 1)
+        RETURNING first, size, packed
+    )
+    INSERT INTO vector_bits AS held (tenant_id, audience, life, folded, first, model, size, packed)
+    SELECT wanted_tenant, wanted_audience, wanted_life, true, first / 1024 * 1024, wanted_model, size,
+        string_agg(packed, '' ORDER BY first)
+    FROM moved GROUP BY first / 1024, size
+    ON CONFLICT (tenant_id, audience, life, folded, first, model) DO UPDATE SET packed = held.packed || EXCLUDED.packed;
+END
+$$;
+
+-- Keep the sign bits in step with the vectors. It looks only now and then how many are not folded. The query for a
+-- place is written so that only the index by memory can answer it, whatever the table's size was when it was
+-- planned.
+CREATE OR REPLACE FUNCTION keeps.follow_vectors() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    each record;
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        PERFORM forget_bits(OLD.tenant_id, audience, life, place, OLD.model) FROM memory_words
+        WHERE tenant_id = OLD.tenant_id AND memory_id = OLD.memory_id;
+        RETURN NULL;
+    END IF;
+    FOR each IN
+        SELECT arrived.tenant_id, held.audience, held.life, arrived.model, array_agg(held.place) AS places,
+            array_agg(arrived.memory_id) AS memory_ids, bool_or(held.place % 64 = 0) AS due
+        FROM arrived CROSS JOIN LATERAL (
+            SELECT memory_words.memory_id, audience, life, place FROM memory_words
+            WHERE memory_words.tenant_id = arrived.tenant_id AND memory_words.memory_id >= arrived.memory_id
+            ORDER BY memory_words.memory_id LIMIT 1) AS held
+        WHERE held.memory_id = arrived.memory_id
+        GROUP BY arrived.tenant_id, held.audience, held.life, arrived.model
+    LOOP
+        PERFORM add_bits(each.tenant_id, each.audience, each.life, each.places, each.memory_ids);
+        IF each.due AND (
+            SELECT count(*) FROM vector_bits
+            WHERE tenant_id = each.tenant_id AND audience = each.audience AND life = each.life AND NOT folded
+              AND model = each.model) >= 512 THEN
+            PERFORM fold_bits(each.tenant_id, each.audience, each.life, each.model);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER memory_vectors_arrived AFTER INSERT ON keeps.memory_vectors
+    REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.follow_vectors();
+CREATE OR REPLACE TRIGGER memory_vectors_gone AFTER DELETE ON keeps.memory_vectors
+    FOR EACH ROW EXECUTE FUNCTION keeps.follow_vectors();
+
+-- Fold the words of the newest memories of an audience into its lists, 512 memories at a time (8,192 where so many
+-- wait); until then they are few enough to be scanned.
+CREATE OR REPLACE FUNCTION keeps.fold_words(wanted_tenant text, wanted_audience text, wanted_life text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+DECLARE
+    held audience_words;
+    many integer;
+BEGIN
+    SELECT * INTO held FROM audience_words
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
+    IF held.next_place > 1000000 AND held.next_place > 16 * held.memories THEN
+        DELETE FROM postings
+        WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
+        UPDATE audience_words SET next_place = held.memories, folded_to = held.memories
+        WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
+        UPDATE memory_words SET place = numbered.place
+        FROM (SELECT memory_id, row_number() OVER (ORDER BY place) - 1 AS place FROM memory_words
+              WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life) AS numbered
+        WHERE memory_words.tenant_id = wanted_tenant AND memory_words.memory_id = numbered.memory_id;
+        DELETE FROM vector_bits
+        WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
+        PERFORM add_bits(wanted_tenant, wanted_audience, wanted_life, array_agg(place), array_agg(memory_id))
+        FROM memory_words
+        WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
+        PERFORM fold_bits(wanted_tenant, wanted_audience, wanted_life, model)
+        FROM (SELECT DISTINCT model FROM vector_bits
+              WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life) AS held;
+        held.next_place := held.memories;
+        held.folded_to := 0;
+    END IF;
+    WHILE held.next_place - held.folded_to >= 512 LOOP
+        many := CASE WHEN held.next_place - held.folded_to >= 8192 THEN 8192 ELSE 512 END;
+        WITH said AS (
+            SELECT said.word COLLATE "C" AS word, agent, min(place) AS first,
+                string_agg(int4send(place) || int4send(session) || int2send(LEAST(word_count, 32767)::smallint)
+                    || substring(counts FROM said.number::integer FOR 1), '' ORDER BY place) AS packed
+            FROM memory_words, unnest(string_to_array(words, ' ')) WITH ORDINALITY AS said(word, number)
+            WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life
+              AND place >= held.folded_to AND place < held.folded_to + many
+            GROUP BY said.word COLLATE "C", agent
+        )
+        INSERT INTO postings AS list (tenant_id, audience, life, word, agent, first, packed)
+        SELECT wanted_tenant, wanted_audience, wanted_life, said.word, said.agent,
+            CASE WHEN last.size < 2000 THEN last.first ELSE said.first END, said.packed
+        FROM said LEFT JOIN LATERAL (
+            SELECT first, octet_length(postings.packed) AS size FROM postings
+            WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life
+              AND postings.word = said.word AND postings.agent = said.agent
+            ORDER BY first DESC LIMIT 1) AS last ON true
+        ON CONFLICT (tenant_id, audience, life, word, agent, first) DO UPDATE SET packed = list.packed || EXCLUDED.packed;
+        held.folded_to := held.folded_to + many;
+    END LOOP;
+    UPDATE audience_words SET next_place = held.next_place, folded_to = held.folded_to
+    WHERE tenant_id = wanted_tenant AND audience = wanted_audience AND life = wanted_life;
+END
+$$;
+
+-- Keep the lists in step with the words of a memory.
+CREATE OR REPLACE FUNCTION keeps.follow_words() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    PERFORM forget_bits(OLD.tenant_id, OLD.audience, OLD.life, OLD.place, NULL);
+    PERFORM forget_words(OLD);
+    IF TG_OP = 'DELETE' THEN
+        RETURN NULL;
+    END IF;
+    NEW.place := take_places(NEW.audience, NEW.life, 1, NEW.word_count);
+    PERFORM add_bits(NEW.tenant_id, NEW.audience, NEW.life, ARRAY[NEW.place], ARRAY[NEW.memory_id]);
+    RETURN NEW;
+END
+$$;
+CREATE OR REPLACE TRIGGER memory_words_gone AFTER DELETE ON keeps.memory_words FOR EACH ROW EXECUTE FUNCTION keeps.follow_words();
+CREATE OR REPLACE TRIGGER memory_words_moved BEFORE UPDATE OF audience, life, agent, words, counts ON keeps.memory_words
+    FOR EACH ROW WHEN ((OLD.audience, OLD.life, OLD.agent, OLD.words, OLD.counts)
+        <> (NEW.audience, NEW.life, NEW.agent, NEW.words, NEW.counts)) EXECUTE FUNCTION keeps.follow_words();
+
+-- Fold words where enough have arrived.
+CREATE OR REPLACE FUNCTION keeps.fold_arrived() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    IF current_setting('app.fold_later', true) = 'yes' THEN
+        RETURN NULL;
+    END IF;
+    PERFORM fold_words(held.tenant_id, held.audience, held.life)
+    FROM audience_words AS held
+    WHERE (held.tenant_id, held.audience, held.life) IN (SELECT tenant_id, audience, life FROM arrived)
+      AND held.next_place - held.folded_to >= 512;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER memory_words_arrived AFTER INSERT ON keeps.memory_words
+    REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.fold_arrived();
+CREATE OR REPLACE TRIGGER memory_words_changed AFTER UPDATE ON keeps.memory_words
+    REFERENCING NEW TABLE AS arrived FOR EACH STATEMENT EXECUTE FUNCTION keeps.fold_arrived();
+
+-- Remove the lists of a removed audience.
+CREATE OR REPLACE FUNCTION keeps.drop_postings() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    DELETE FROM postings WHERE tenant_id = OLD.tenant_id AND audience = OLD.audience AND life = OLD.life;
+    DELETE FROM vector_bits WHERE tenant_id = OLD.tenant_id AND audience = OLD.audience AND life = OLD.life;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER audience_words_gone AFTER DELETE ON keeps.audience_words FOR EACH ROW
+    EXECUTE FUNCTION keeps.drop_postings();
+
+-- Remove the audience of a removed user or tenant before the words of each memory would be removed one by one.
+CREATE OR REPLACE FUNCTION keeps.drop_audience() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps, public, pg_temp AS $$
+BEGIN
+    IF TG_TABLE_NAME = 'tenants' THEN
+        DELETE FROM audience_words WHERE tenant_id = OLD.tenant_id;
+    ELSE
+        DELETE FROM audience_words WHERE tenant_id = OLD.tenant_id AND audience = OLD.user_id;
+    END IF;
+    RETURN OLD;
+END
+$$;
+CREATE OR REPLACE TRIGGER users_words_gone BEFORE DELETE ON keeps.users FOR EACH ROW EXECUTE FUNCTION keeps.drop_audience();
+CREATE OR REPLACE TRIGGER tenants_words_gone BEFORE DELETE ON keeps.tenants FOR EACH ROW EXECUTE FUNCTION keeps.drop_audience();
+
+-- Cells.
+
+-- The tables with rows of tenants, which a move takes along. For administrators.
+CREATE OR REPLACE FUNCTION keeps_cells.tenant_tables() RETURNS SETOF text
+    LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+    SELECT relname::text FROM pg_class
+    WHERE relnamespace = 'keeps'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+      AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'tenant_id')
+    ORDER BY relname
+$$;
+
+-- The number that a tenant's id hashes to.
+CREATE OR REPLACE FUNCTION keeps.tenant_hash(wanted text) RETURNS bytea
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN sha256(convert_to(wanted, 'UTF8'));
+
+-- The cell of a tenant, where it is not this one.
+CREATE OR REPLACE FUNCTION keeps.elsewhere(wanted text) RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps_cells, pg_temp AS $$
+BEGIN
+    RETURN (SELECT cell FROM placements WHERE tenant_hash = sha256(convert_to(wanted, 'UTF8'))
+            AND NOT (cell = 'main' AND EXISTS (SELECT FROM cells)));
+END
+$$;
+
+-- Take a writer's turn of the tenant until commit, then return its cell. Volatile, so that a move that committed
+-- while it waited is seen.
+CREATE OR REPLACE FUNCTION keeps.take_turn(wanted text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, pg_temp AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('keeps.write.' || wanted, 0));
+    RETURN (SELECT cell FROM placements WHERE tenant_hash = sha256(convert_to(wanted, 'UTF8'))
+            AND NOT (cell = 'main' AND EXISTS (SELECT FROM cells)));
+END
+$$;
+
+-- The cell of a tenant, or of a new one the cell that it shall have; NULL for this one. Asked in main, before a
+-- tenant is made.
+CREATE OR REPLACE FUNCTION keeps.place_tenant(wanted text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+DECLARE
+    found text;
+BEGIN
+    -- One that is known is not waited for.
+    IF NOT EXISTS (SELECT FROM cells) OR EXISTS (SELECT FROM tenants WHERE tenant_id = wanted)
+        OR EXISTS (SELECT FROM placements WHERE tenant_hash = tenant_hash(wanted)) THEN
+        RETURN elsewhere(wanted);
+    END IF;
+    PERFORM take_turn(wanted);
+    IF EXISTS (SELECT FROM tenants WHERE tenant_id = wanted)
+        OR EXISTS (SELECT FROM placements WHERE tenant_hash = tenant_hash(wanted)) THEN
+        RETURN (SELECT cell FROM placements WHERE tenant_hash = tenant_hash(wanted) AND cell <> 'main');
+    END IF;
+    SELECT name INTO found FROM cells WHERE weight > 0 ORDER BY -ln(1 - random()) / weight LIMIT 1 FOR SHARE;
+    IF found IS NULL OR found = 'main' THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO placements (tenant_hash, cell) VALUES (tenant_hash(wanted), found);
+    RETURN found;
+END
+$$;
+
+-- Whether this database is or was a cell.
+CREATE OR REPLACE FUNCTION keeps.has_placements() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps_cells, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM placements)
+$$;
+
+-- The cells and their weights.
+CREATE OR REPLACE FUNCTION keeps.list_cells() RETURNS TABLE (name text, address bytea, key_id text, weight integer)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps_cells, pg_temp AS $$
+    SELECT cells.name, cells.address, cells.key_id, cells.weight FROM cells ORDER BY added_at, cells.name
+$$;
+
+-- Tenants that have rows here but live in another cell: left by a move, or a copy under way.
+CREATE OR REPLACE FUNCTION keeps.tenants_elsewhere() RETURNS TABLE (tenant_id text, cell text, arriving boolean)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = keeps_cells, keeps, pg_temp AS $$
+    SELECT tenants.tenant_id, placements.cell, placements.arriving
+    FROM tenants JOIN placements ON placements.tenant_hash = tenant_hash(tenants.tenant_id)
+    WHERE NOT (placements.cell = 'main' AND EXISTS (SELECT FROM cells))
+    ORDER BY tenants.tenant_id
+$$;
+
+-- How far a tenant has come: its last event, what it holds and when it was made. For standbys, which answer only
+-- where they have caught up.
+CREATE OR REPLACE FUNCTION keeps.reached(wanted text) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = keeps, pg_temp AS $$
+BEGIN
+    RETURN (SELECT ARRAY[last_sequence, memory_count, memory_bytes, state_bytes,
+                         (extract(epoch FROM created_at) * 1000000)::bigint]
+            FROM tenants WHERE tenant_id = wanted);
+END
+$$;
+
+-- The oldest release that can serve on this schema, by its newest revision. A revision that the release before
+-- cannot live with changes it.
+CREATE OR REPLACE FUNCTION keeps.serves_from() RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN '0013';
+
+-- Nobody calls a function without a grant; policies.sql grants those that keeps_app needs.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keeps FROM PUBLIC;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA keeps_cells FROM PUBLIC;
