@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from keeps.access.roles import require
-from keeps.documents.vector_stores import search_vector_store
 from keeps.engine import Handler, Keeps
 from keeps.scope import Scope
 from keeps_client.endpoint import Endpoint
@@ -41,7 +40,6 @@ from keeps_client.models import (
     tasks,
     tools,
     transcripts,
-    vector_stores,
     working,
 )
 from keeps_client.validation import event_types, memory_kinds
@@ -236,7 +234,6 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         documents.GET_DOCUMENT: lambda s, p, _: k.documents.get(s, p.document_id),
         documents.READ_DOCUMENT: lambda s, p, _: k.documents.text(s, p.document_id, p.start, p.length),
         documents.DELETE_DOCUMENT: lambda s, p, _: k.documents.delete(s, p.document_id, hard=p.hard),
-        vector_stores.SEARCH_VECTOR_STORE: lambda s, p, b: search_vector_store(k.documents, s, p.vector_store_id, b),
         documents.SEARCH_DOCUMENTS: lambda s, _, b: k.documents.search(s, b),
         databases.ADD_DATABASE: lambda s, _, b: k.databases.add(s, b),
         databases.LIST_DATABASES: lambda s, _, __: k.databases.list(s),

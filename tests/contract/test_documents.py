@@ -332,41 +332,6 @@ async def test_context_looks_documents_up_only_when_asked_to(memory: Any, tenant
     assert (await memory.context("hello!", sections=["documents"])).sections == ()
 
 
-async def test_the_shape_of_vector_stores(memory: Any, tenant: str) -> None:
-    for year in (2025, 2026):
-        await memory.add_document(
-            f"# Leave {year}\n\nEverybody has {year - 1997} days of leave.\n",
-            source=f"hr/leave-{year}.md",
-            tags=["hr", f"y{year}"],
-            metadata={"year": year, "draft": False, "by": {"name": "Bo"}},
-        )
-    found = await memory.search_vector_store("hr", "How many days of leave?")
-    assert found.object == "vector_store.search_results.page"
-    assert found.search_query == ("How many days of leave?",)
-    assert {each.filename for each in found.data} == {"leave-2025.md", "leave-2026.md"}
-    first = found.data[0]
-    assert first.content[0].text.startswith("Everybody has")
-    assert first.attributes in ({"year": 2025, "draft": False}, {"year": 2026, "draft": False})
-    assert 0 < first.score <= 1
-    assert (await memory.get_document(first.file_id)).source == f"hr/{first.filename}"
-
-    newer = {"type": "and", "filters": [{"type": "gte", "key": "year", "value": 2026}]}
-    kept = await memory.search_vector_store("all", ["days", "leave"], filters=newer)
-    assert [each.filename for each in kept.data] == ["leave-2026.md"]
-    assert (await memory.search_vector_store("y2025", "leave")).data[0].filename == "leave-2025.md"
-    assert (await memory.search_vector_store("other", "leave")).data == ()
-    assert (await memory.search_vector_store("all", "quarks", ranking_options={"score_threshold": 1})).data == ()
-    assert len((await memory.search_vector_store("all", "leave", max_num_results=1)).data) == 1
-    for wrong in ({"type": "like", "key": "a", "value": 1}, {"type": "and", "filters": []}, {"key": "a"}):
-        with pytest.raises(ValidationFailedError, match="a filter is"):
-            await memory.search_vector_store("all", "leave", filters=wrong)
-    deep: dict[str, Any] = newer
-    for _ in range(12):
-        deep = {"type": "or", "filters": [deep]}
-    with pytest.raises(ValidationFailedError, match="nested"):
-        await memory.search_vector_store("all", "leave", filters=deep)
-
-
 async def test_what_is_measured_of_documents(keeps: Keeps, tenant: str) -> None:
     memory = keeps.memory(Scope(tenant, "alice"))
     labels = {"format": "markdown", "outcome": "created"}

@@ -178,7 +178,6 @@ ROUTES: dict[str, tuple[dict[str, Any], set[int], bool]] = {
     "get /v1/documents/{document_id}/text": ({}, HIDDEN, False),
     "delete /v1/documents/{document_id}": ({}, HIDDEN, False),
     "post /v1/documents/search": ({"json": {"query": "Alice's document"}}, OWN, False),
-    "post /v1/vector_stores/{vector_store_id}/search": ({"json": {"query": "a document"}}, OWN, False),
     "post /v1/databases": (
         {"json": {"name": "shop", "url": "sqlite:////nowhere/shop.db", "tables": {"a": "*"}, "purpose": "mine"}},
         {403, 501},
@@ -321,7 +320,6 @@ async def alices(keeps: Keeps, tenant: str) -> dict[str, str]:
         "operation_id": str(operation),
         "name": "the-source",
         "document_id": str(document.document.document_id),
-        "vector_store_id": "all",
         "entity_id": str(anna.entity_id),
         "relation_id": str(relation.relation_id),
         "tenant_id": tenant,
@@ -471,7 +469,6 @@ async def test_others_rows_and_absent_rows_look_the_same(secured_url: str, alice
         "entity_id": "01a20000-0000-7000-8000-000000000000",
         "relation_id": "01a20000-0000-7000-8000-000000000000",
         "document_id": "01a20000-0000-7000-8000-000000000000",
-        "vector_store_id": "all",
     }
     headers = {"Authorization": f"Bearer {token('somebody-else', 'alice-the-owner', 'admin')}"}
     async with aiohttp.ClientSession(headers=headers) as http:

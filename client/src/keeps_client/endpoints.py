@@ -25,7 +25,6 @@ from keeps_client.models import (
     tasks,
     tools,
     transcripts,
-    vector_stores,
     working,
 )
 
@@ -44,7 +43,6 @@ _NOUNS = (
     transcripts,
     graph,
     documents,
-    vector_stores,
     databases,
     tools,
     providers,

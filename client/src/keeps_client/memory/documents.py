@@ -16,10 +16,8 @@ from keeps_client.models import (
     DocumentHits,
     DocumentReceipt,
     DocumentText,
-    Filters,
     NewDocument,
     Page,
-    VectorStoreHits,
 )
 from keeps_client.models.documents import (
     DELETE_DOCUMENT,
@@ -29,7 +27,6 @@ from keeps_client.models.documents import (
     SEARCH_DOCUMENTS,
 )
 from keeps_client.models.memories import Visibility
-from keeps_client.models.vector_stores import SEARCH_VECTOR_STORE
 from keeps_client.uploads import opened, whole_path
 from keeps_client.validation import as_uuid, given, listed
 
@@ -102,25 +99,6 @@ class Documents(Doing):
     async def search_documents(self, query: str, *, limit: int = 10, tags: Sequence[str] | None = None) -> DocumentHits:
         """The passages that answer best, each with where it stands and what is around it."""
         return await self._do(SEARCH_DOCUMENTS, query=query, limit=limit, tags=listed(tags))
-
-    async def search_vector_store(
-        self,
-        vector_store_id: str,
-        query: str | Sequence[str],
-        *,
-        filters: Filters | None = None,
-        max_num_results: int = 10,
-        ranking_options: Mapping[str, object] | None = None,
-    ) -> VectorStoreHits:
-        """The same in the shape of OpenAI's vector stores: `all` is every document, any other id a tag."""
-        return await self._do(
-            SEARCH_VECTOR_STORE,
-            vector_store_id=vector_store_id,
-            query=query,
-            filters=filters,
-            max_num_results=max_num_results,
-            ranking_options=ranking_options,
-        )
 
     @abstractmethod
     async def _upload(self, file: BinaryIO, name: str, new: NewDocument, media_type: str | None) -> DocumentReceipt:

@@ -130,7 +130,6 @@ from keeps_client.models.transcripts import (
     TranscriptEntry,
     TranscriptInfo,
 )
-from keeps_client.models.vector_stores import VectorStoreHits
 from keeps_client.models.working import (
     AtomicAppend,
     AtomicChange,
@@ -286,7 +285,6 @@ __all__ = [
     "TraverseRequest",
     "Upserted",
     "UserNamespaces",
-    "VectorStoreHits",
     "Verification",
     "Webhook",
     "WebhookFailure",

@@ -86,7 +86,6 @@ from keeps_client.models.transcripts import (
     TranscriptChange,
     TranscriptInfo,
 )
-from keeps_client.models.vector_stores import VectorStoreHits, VectorStoreSearch
 from keeps_client.models.working import (
     AtomicAppend,
     AtomicExtend,
@@ -724,27 +723,6 @@ EXAMPLES: dict[type[BaseModel], Any] = {
         "text": "Everybody has 30 days of leave.",
         "characters": 31,
         "passages": [{"memory_id": _ID, "start": 0, "end": 31}],
-    },
-    VectorStoreSearch: {
-        "query": "How many days of leave have I?",
-        "filters": {"type": "eq", "key": "year", "value": 2026},
-        "max_num_results": 10,
-        "ranking_options": {"score_threshold": 0.2},
-    },
-    VectorStoreHits: {
-        "object": "vector_store.search_results.page",
-        "search_query": ["How many days of leave have I?"],
-        "data": [
-            {
-                "file_id": _ID,
-                "filename": "handbook.docx",
-                "score": 0.7,
-                "attributes": {"year": 2026},
-                "content": [{"type": "text", "text": "Everybody has 30 days of leave."}],
-            }
-        ],
-        "has_more": False,
-        "next_page": None,
     },
     DocumentSearch: {"query": "How many days of leave have I?", "limit": 10},
     DocumentHits: {
