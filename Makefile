@@ -87,6 +87,7 @@ lint: $(VENV)/.installed-dev  ## style, generated files, types, imports: side by
 lint-style:
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/python tools/check_style.py
 
 lint-generated:
 	$(BIN)/python tools/make_sync.py --check
