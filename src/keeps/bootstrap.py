@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeVar
@@ -28,6 +29,7 @@ from keeps.databases.runner import Runner
 from keeps.databases.sealing import KeyRing
 from keeps.databases.service import DatabaseService
 from keeps.databases.targets import Reach
+from keeps.db.embedded import EmbeddedPostgres
 from keeps.db.pool import lazy_pool, open_pool
 from keeps.db.probe import probe
 from keeps.db.session import Database
@@ -84,6 +86,33 @@ class _Closing(Protocol):
 PartT = TypeVar("PartT", bound=_Closing)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Core:
+    """What most services stand on."""
+
+    settings: Settings
+    stack: AsyncExitStack
+    clock: Clock
+    database: Database
+    server: EmbeddedPostgres | None
+    metrics: Metrics
+    cache: RedisCache | None
+    embedder: CountedEmbedder | None
+    reranker: CountedReranker | None
+    chat: ChatModel | None
+    introducer: Introducer
+    usage: LlmUsage
+
+    def opened(self, part: PartT) -> PartT:
+        """Return a part that is closed with the rest, before those that were opened before it."""
+        self.stack.push_async_callback(part.close)
+        return part
+
+    def asking(self, job: str) -> CountedChat | None:
+        """Return the LLM, its tokens counted for a job; None without one."""
+        return None if self.chat is None else CountedChat(self.chat, self.metrics, job, self.usage.note)
+
+
 async def open_keeps(
     settings: Settings,
     *,
@@ -100,73 +129,41 @@ async def open_keeps(
     packages; each answers a recall within `provider_timeout_seconds`, or is left out.
     """
     async with AsyncExitStack() as stack:
-
-        def opened(part: PartT) -> PartT:
-            """A part that is closed with the rest, before those that were opened before it."""
-            stack.push_async_callback(part.close)
-            return part
-
-        url = settings.database_url
-        server = opened(await ShippedServer.open(settings.home)).server if url is None else None
-        if server is not None:
-            url = server.app_url
-        pool = await open_pool(str(url), size=settings.pool_size)
-        direct = lazy_pool(settings.worker_database_url, size=1) if settings.worker_database_url else None
-        standbys = [lazy_pool(each, size=settings.pool_size) for each in settings.read_database_url]
-        database = opened(Database(pool, server, opened(CellOpener(settings)), direct=direct, standbys=standbys))
-        await probe(database.main)
-        metrics = Metrics()
-        cache = opened(RedisCache(settings.redis_url, metrics)) if settings.redis_url else None
+        core = await _open_core(settings, stack, clock, embedder, reranker, chat)
+        opened, asking = core.opened, core.asking
+        database, introducer, metrics, model = core.database, core.introducer, core.metrics, core.embedder
         zone = zone_of(settings.timezone)
-        model = embedder or choose_embedder(settings)
-        chosen = None if model is None else opened(CountedEmbedder(model, metrics))
-        second = reranker or choose_reranker(settings)
-        reading = None if second is None else opened(CountedReranker(second, metrics))
-        chat = chat or choose_chat(settings)
-        if chat is not None:
-            opened(chat)
+        await probe(database.main)
         access = opened(AccessBuffer(database))
-        indexer = opened(Indexer(database, chosen, clock))
-        introducer = Introducer(database)
-        usage = LlmUsage(introducer, clock)
-
-        def asking(job: str) -> CountedChat | None:
-            return None if chat is None else CountedChat(chat, metrics, job, usage.note)
-
+        indexer = opened(Indexer(database, model, clock))
         memories = opened(
             MemoryService(
                 database,
                 introducer,
-                chosen,
+                model,
                 clock,
                 notice=indexer.notice,
                 max_content_characters=settings.max_content_characters,
                 default_ttl_days=settings.default_ttl_days,
             )
         )
-        recall = RecallService(database, chosen, access, clock, reading, settled=indexer.settled, zone=zone)
+        recall = RecallService(database, model, access, clock, core.reranker, settled=indexer.settled, zone=zone)
         graph = GraphService(database, introducer, clock)
         builtin: dict[str, BuiltIn] = {
             "postgres": lambda scope: PostgresProvider(scope, memories, recall, indexer),
             "vector": lambda scope: VectorProvider(scope, memories, recall, indexer),
             "graph": lambda scope: GraphProvider(scope, graph),
         }
-        factories = {**installed_factories(), **(providers or {})}
-        if taken := set(factories) & {*LOCAL, *builtin}:
-            raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
-        folder = settings.markdown_folder or settings.home / "markdown"
-        markdown = MarkdownFolders(folder, introducer, asking("markdown"), clock, chosen)
-        shelves = WorkingShelves(clock)
-        registry = Registry(database, introducer, clock, shelves, markdown, builtin, factories, settings.home)
+        registry = _registry(core, builtin, {**installed_factories(), **(providers or {})})
         asked = ProviderService(registry, introducer, recall, clock, provider_timeout_seconds)
         operations = OperationService(database, clock)
         sessions = SessionService(database, introducer, clock)
         kept = timedelta(hours=settings.session_hours)
-        conversations = ConversationService(database, introducer, memories, sessions, cache, clock, kept)
+        conversations = ConversationService(database, introducer, memories, sessions, core.cache, clock, kept)
         summing = SessionConsolidation(
             database, conversations, memories, asking("sessions"), settings.llm_tokens_per_day
         )
-        items = ItemService(database, introducer, chosen, clock, indexer.notice)
+        items = ItemService(database, introducer, model, clock, indexer.notice)
         jobs: dict[str, UserJob] = {"index": partial(_index, indexer), "sessions": summing.consolidate_user}
         cleanup_hours = settings.cleanup_interval_hours
         lifecycle = Lifecycle(database, operations, clock, jobs, metrics, items.sweep_user, cleanup_hours)
@@ -179,22 +176,7 @@ async def open_keeps(
         worker = opened(Worker(database, lifecycle, clock))
         await events.make_partitions()
         documents = opened(DocumentService(database, introducer, recall, indexer, clock, metrics, model=memories.model))
-        reach = Reach(settings.databases_allow)
-        databases = opened(
-            DatabaseService(
-                database,
-                introducer,
-                memories,
-                Runner(database, reach),
-                KeyRing(settings.secret_keys),
-                asking("queries"),
-                chosen,
-                clock,
-                metrics,
-                sources.add,
-                sources.remove,
-            )
-        )
+        databases = opened(_database_service(core, memories, sources))
 
         def erased(tenant_id: str) -> None:
             recall.forget(tenant_id)
@@ -203,8 +185,8 @@ async def open_keeps(
         keeps = Keeps(
             database=database,
             metrics=metrics,
-            cache=cache,
-            admin_url=server.url("postgres") if server else None,
+            cache=core.cache,
+            admin_url=core.server.url("postgres") if core.server else None,
             access=access,
             memories=memories,
             memory_keys=MemoryKeys(database, clock),
@@ -229,13 +211,7 @@ async def open_keeps(
             events=events,
             webhooks=webhooks,
             keys=KeyService(database, clock),
-            tenants=TenantService(
-                database,
-                asked,
-                cache,
-                clock,
-                erased,
-            ),
+            tenants=TenantService(database, asked, core.cache, clock, erased),
             transfer=TransferService(database, introducer, indexer),
             conversations=conversations,
             sources=sources,
@@ -250,6 +226,74 @@ async def open_keeps(
         )
         keeps.handlers = handlers_of(keeps)
         return keeps
+
+
+async def _open_core(
+    settings: Settings,
+    stack: AsyncExitStack,
+    clock: Clock,
+    embedder: Embedder | None,
+    reranker: Reranker | None,
+    chat: ChatModel | None,
+) -> _Core:
+    """Open the database, the cache and the models."""
+
+    def opened(part: PartT) -> PartT:
+        stack.push_async_callback(part.close)
+        return part
+
+    url = settings.database_url
+    server = opened(await ShippedServer.open(settings.home)).server if url is None else None
+    pool = await open_pool(str(url) if server is None else server.app_url, size=settings.pool_size)
+    direct = lazy_pool(settings.worker_database_url, size=1) if settings.worker_database_url else None
+    standbys = [lazy_pool(each, size=settings.pool_size) for each in settings.read_database_url]
+    database = opened(Database(pool, server, opened(CellOpener(settings)), direct=direct, standbys=standbys))
+    metrics = Metrics()
+    model = embedder or choose_embedder(settings)
+    second = reranker or choose_reranker(settings)
+    language_model = chat or choose_chat(settings)
+    introducer = Introducer(database)
+    return _Core(
+        settings=settings,
+        stack=stack,
+        clock=clock,
+        database=database,
+        server=server,
+        metrics=metrics,
+        cache=opened(RedisCache(settings.redis_url, metrics)) if settings.redis_url else None,
+        embedder=None if model is None else opened(CountedEmbedder(model, metrics)),
+        reranker=None if second is None else opened(CountedReranker(second, metrics)),
+        chat=None if language_model is None else opened(language_model),
+        introducer=introducer,
+        usage=LlmUsage(introducer, clock),
+    )
+
+
+def _registry(core: _Core, builtin: Mapping[str, BuiltIn], factories: Mapping[str, ProviderFactory]) -> Registry:
+    """Return the registry of providers. Raises ValidationFailedError for a name that Keeps has itself."""
+    if taken := set(factories) & {*LOCAL, *builtin}:
+        raise ValidationFailedError(f"a provider cannot be called {sorted(taken)[0]!r}: Keeps has one of that name")
+    home = core.settings.home
+    folder = core.settings.markdown_folder or home / "markdown"
+    markdown = MarkdownFolders(folder, core.introducer, core.asking("markdown"), core.clock, core.embedder)
+    shelves = WorkingShelves(core.clock)
+    return Registry(core.database, core.introducer, core.clock, shelves, markdown, dict(builtin), dict(factories), home)
+
+
+def _database_service(core: _Core, memories: MemoryService, sources: SourceService) -> DatabaseService:
+    return DatabaseService(
+        core.database,
+        core.introducer,
+        memories,
+        Runner(core.database, Reach(core.settings.databases_allow)),
+        KeyRing(core.settings.secret_keys),
+        core.asking("queries"),
+        core.embedder,
+        core.clock,
+        core.metrics,
+        sources.add,
+        sources.remove,
+    )
 
 
 async def _index(indexer: Indexer, scope: Scope, run: Run) -> None:

@@ -1,7 +1,8 @@
-"""Who does what: for each operation, the service that does it."""
+"""Maps each endpoint to the service method that handles it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -44,9 +45,27 @@ from keeps_client.models import (
 )
 from keeps_client.validation import event_types, memory_kinds
 
+Handlers = Mapping[Endpoint[Any], Handler]
+
 
 def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
-    """A handler for each endpoint, over the services of an engine."""
+    """Return a handler for each endpoint, over the services of an engine."""
+    parts = (
+        _memory_handlers,
+        _context_handlers,
+        _knowledge_handlers,
+        _state_handlers,
+        _framework_handlers,
+        _graph_handlers,
+        _source_handlers,
+        _log_handlers,
+        _access_handlers,
+    )
+    return {endpoint: handler for part in parts for endpoint, handler in part(k).items()}
+
+
+def _memory_handlers(k: Keeps) -> Handlers:
+    """Remember, recall and forget."""
 
     async def listed(s: Scope, p: memories.MemoryQuery, _: object) -> Page[Memory]:
         if (p.namespace is None) != (p.key is None):
@@ -86,45 +105,6 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
                 raise  # entries have no versions
             return await k.shown.forget(s, memory_id, namespace, key)
 
-    async def put(s: Scope, p: working.PlanKey, b: working.WorkingValue) -> WorkingItem:
-        new = NewWorkingItem.model_construct(
-            key=p.key,
-            value=b.value,
-            expected_version=b.expected_version,
-            ttl_seconds=b.ttl_seconds,
-            workflow=b.workflow,
-        )
-        return await k.working.put(s, p.plan_id, new)
-
-    async def logged(s: Scope, p: events.EventQuery, _: object) -> list[Event]:
-        types, kinds = event_types(split_names(p.types)), memory_kinds(split_names(p.kinds))
-        return await k.events.page(s, after=p.after, types=types, kinds=kinds, limit=p.limit)
-
-    async def queried(s: Scope, p: databases.DatabaseName, b: databases.DatabaseQuery) -> QueryResult:
-        if b.sql is not None:
-            return await k.databases.query_sql(s, p.name, b.sql)
-        # A name in an address may be one that no database can have; then there is none of it.
-        asked = databases.DataQuestion.model_construct(question=b.question, database=p.name, remember=b.remember)
-        return await k.databases.query_data(s, asked)
-
-    async def revoked(s: Scope, p: access.KeyId, _: object) -> KeyInfo:
-        try:
-            return await k.keys.revoke(s, p.key_id)
-        finally:
-            k.keys.changed()
-
-    async def user_erased(s: Scope, p: access.UserId, _: object) -> ErasureReceipt:
-        try:
-            return await k.tenants.erase_user(s, p.user_id)
-        finally:
-            k.keys.changed()
-
-    async def tenant_erased(s: Scope, p: access.TenantId, _: object) -> ErasureReceipt:
-        try:
-            return await k.tenants.erase_tenant(_reachable(s, p.tenant_id))
-        finally:
-            k.keys.changed()
-
     return {
         memories.REMEMBER: lambda s, p, b: k.memories.remember(s, b, index_now=p.index == "now"),
         memories.REMEMBER_MANY: lambda s, _, b: k.memories.remember_many(s, b.items, index_now=b.index == "now"),
@@ -138,6 +118,12 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         memories.RESTORE_MEMORY: lambda s, p, _: k.memories.restore(s, p.memory_id),
         memories.GET_HISTORY: history,
         recall.RECALL: lambda s, _, b: k.providers.recall(s, b),
+    }
+
+
+def _context_handlers(k: Keeps) -> Handlers:
+    """Build contexts and store conversations."""
+    return {
         context.BUILD_CONTEXT: lambda s, _, b: k.router.context(s, b),
         context.ADD_SOURCE: lambda s, _, b: k.sources.add(s, b),
         context.LIST_SOURCES: lambda s, _, __: k.sources.list(s),
@@ -146,6 +132,12 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         conversations.LOG_ACTIVITY: lambda s, _, b: k.conversations.log_activity(s, b),
         conversations.SESSION_NOTES: lambda s, p, _: k.conversations.notes(s, p.session_id),
         conversations.END_SESSION: lambda s, p, _: k.conversations.end(s, p.session_id),
+    }
+
+
+def _knowledge_handlers(k: Keeps) -> Handlers:
+    """Answer the CoALA names."""
+    return {
         knowledge.STORE_KNOWLEDGE: lambda s, _, b: k.knowledge.store(s, b),
         knowledge.UPSERT_KNOWLEDGE: lambda s, _, b: k.knowledge.upsert(s, b),
         knowledge.QUERY_KNOWLEDGE: lambda s, p, _: k.knowledge.query(
@@ -157,6 +149,23 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         knowledge.SEARCH_INTERACTIONS: lambda s, p, _: k.knowledge.search_log(s, p.q, p.agent_id, p.limit),
         knowledge.STORE_SKILL: lambda s, _, b: k.knowledge.store_skill(s, b),
         knowledge.GET_RELEVANT_SKILLS: lambda s, p, _: k.knowledge.skills(s, p.q, p.agent_id, p.limit),
+    }
+
+
+def _state_handlers(k: Keeps) -> Handlers:
+    """Keep what agents share: working memory, tasks, plans, sessions."""
+
+    async def put(s: Scope, p: working.PlanKey, b: working.WorkingValue) -> WorkingItem:
+        new = NewWorkingItem.model_construct(
+            key=p.key,
+            value=b.value,
+            expected_version=b.expected_version,
+            ttl_seconds=b.ttl_seconds,
+            workflow=b.workflow,
+        )
+        return await k.working.put(s, p.plan_id, new)
+
+    return {
         working.GET_PLAN_STATE: lambda s, p, _: k.working.get(s, p.plan_id, p.key),
         working.SET_PLAN_STATE: put,
         working.ADD_PLAN_STATE: lambda s, p, b: k.working.put(s, p.plan_id, b),
@@ -195,6 +204,12 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         sessions.UPDATE_SESSION: lambda s, p, b: k.sessions.update(s, p.session_id, b),
         sessions.DELETE_SESSION: lambda s, p, _: k.conversations.delete_session(s, p.session_id),
         sessions.LIST_SESSIONS: lambda s, p, _: k.sessions.page(s, p.ended, p.limit, p.cursor),
+    }
+
+
+def _framework_handlers(k: Keeps) -> Handlers:
+    """Keep what frameworks store: transcripts and items."""
+    return {
         transcripts.CREATE_TRANSCRIPT: lambda s, p, b: k.transcripts.create(s, p.app, b),
         transcripts.LIST_TRANSCRIPTS: lambda s, p, _: k.transcripts.page(s, p.app, p.limit, p.cursor),
         transcripts.GET_TRANSCRIPT: lambda s, p, _: k.transcripts.get(s, p),
@@ -207,6 +222,12 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         items.BATCH_ITEMS: lambda s, _, b: k.items.batch(s, b),
         items.READ_ITEMS: lambda s, _, b: k.items.read(s, b),
         items.LIST_ALL_NAMESPACES: lambda s, p, _: k.items.all_namespaces(s, p.limit, p.after),
+    }
+
+
+def _graph_handlers(k: Keeps) -> Handlers:
+    """Keep entities and their relations."""
+    return {
         graph.ADD_ENTITY: lambda s, _, b: k.graph.add_entity(s, b),
         graph.GET_ENTITY: lambda s, p, _: k.graph.get_entity(s, p.entity_id, as_of=p.as_of),
         graph.LIST_ENTITIES: lambda s, p, _: k.graph.page(
@@ -230,6 +251,20 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
             s, NewMention(memory_id=p.memory_id, entity_id=p.entity_id), rejected=True
         ),
         graph.READ_ENTITIES: lambda s, p, _: k.reader.read(s, again=p.again),
+    }
+
+
+def _source_handlers(k: Keeps) -> Handlers:
+    """Look up documents, databases, tools and providers."""
+
+    async def queried(s: Scope, p: databases.DatabaseName, b: databases.DatabaseQuery) -> QueryResult:
+        if b.sql is not None:
+            return await k.databases.query_sql(s, p.name, b.sql)
+        # A name in an address may be one that no database can have; then there is none of it.
+        asked = databases.DataQuestion.model_construct(question=b.question, database=p.name, remember=b.remember)
+        return await k.databases.query_data(s, asked)
+
+    return {
         documents.LIST_DOCUMENTS: lambda s, p, _: k.documents.list(s, p),
         documents.GET_DOCUMENT: lambda s, p, _: k.documents.get(s, p.document_id),
         documents.READ_DOCUMENT: lambda s, p, _: k.documents.text(s, p.document_id, p.start, p.length),
@@ -252,6 +287,17 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         providers.DELETE_ENTRY: lambda s, p, _: k.providers.delete(s, p.provider_id, p.entry_key, p.session_id),
         providers.APPEND_MARKDOWN: lambda s, _, b: k.providers.append(s, b.text),
         providers.REBUILD_PROVIDER: lambda s, p, _: k.providers.rebuild(s, p.provider_id),
+    }
+
+
+def _log_handlers(k: Keeps) -> Handlers:
+    """Read the log and what jobs did."""
+
+    async def logged(s: Scope, p: events.EventQuery, _: object) -> list[Event]:
+        types, kinds = event_types(split_names(p.types)), memory_kinds(split_names(p.kinds))
+        return await k.events.page(s, after=p.after, types=types, kinds=kinds, limit=p.limit)
+
+    return {
         events.LIST_EVENTS: logged,
         events.VERIFY_EVENTS: lambda s, _, __: k.events.verify(s),
         events.REPLAY_EVENTS: lambda s, p, _: k.events.replay(s, p.until),
@@ -271,6 +317,31 @@ def handlers_of(k: Keeps) -> dict[Endpoint[Any], Handler]:
         operations.RETRY_JOBS: lambda _, p, __: k.queue.retry(p.job_id),
         insights.GET_INSIGHTS: lambda s, _, __: k.insights.insights(s),
         insights.AUDIT_JUNK: lambda s, _, __: k.insights.audit_junk(s),
+    }
+
+
+def _access_handlers(k: Keeps) -> Handlers:
+    """Administer keys, tenants and users."""
+
+    async def revoked(s: Scope, p: access.KeyId, _: object) -> KeyInfo:
+        try:
+            return await k.keys.revoke(s, p.key_id)
+        finally:
+            k.keys.changed()
+
+    async def user_erased(s: Scope, p: access.UserId, _: object) -> ErasureReceipt:
+        try:
+            return await k.tenants.erase_user(s, p.user_id)
+        finally:
+            k.keys.changed()
+
+    async def tenant_erased(s: Scope, p: access.TenantId, _: object) -> ErasureReceipt:
+        try:
+            return await k.tenants.erase_tenant(_reachable(s, p.tenant_id))
+        finally:
+            k.keys.changed()
+
+    return {
         access.MAKE_KEY: lambda s, _, b: k.keys.make(s, b),
         access.MAKE_TENANT_KEY: lambda s, p, b: k.keys.make(_reachable(s, p.tenant_id), b),
         access.LIST_KEYS: lambda s, _, __: k.keys.list(s),
