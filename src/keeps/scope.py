@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from keeps_client.errors import NotFoundError, ValidationFailedError
+from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import ContextRequest, RecallRequest
 from keeps_client.models.memories import Visibility
 from keeps_client.validation import named_id
@@ -48,6 +48,8 @@ class Scope:
     agent_bound: bool = False
     any_user: bool = False
     timezone: str | None = field(default=None, compare=False)
+    acting_user: str | None = field(default=None, compare=False, repr=False)
+    """Who acts, where what is done belongs to the whole tenant."""
 
     def __post_init__(self) -> None:
         check_id("tenant_id", self.tenant_id)
@@ -69,7 +71,15 @@ class Scope:
 
 def shared(scope: Scope) -> Scope:
     """Return the scope of what the tenant shares. The user becomes the agent, so that rows and events say who acted."""
-    return replace(scope, user_id=SHARED_USER_ID, agent_id=scope.agent_id or scope.user_id)
+    agent_id = scope.agent_id or scope.user_id
+    return replace(scope, user_id=SHARED_USER_ID, agent_id=agent_id, acting_user=scope.user_id)
+
+
+def check_actor(scope: Scope) -> Scope:
+    """Return the scope of a caller. Raises ForbiddenError for the user who owns what the tenant shares."""
+    if scope.user_id == SHARED_USER_ID:
+        raise ForbiddenError(f"the user {SHARED_USER_ID!r} owns what the tenant shares; nobody acts as it")
+    return scope
 
 
 def visibility_of(user_id: str) -> Visibility:

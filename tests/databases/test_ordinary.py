@@ -230,3 +230,35 @@ def test_functions_that_make_much_of_little_are_bounded(dialect: Dialect, sql: s
 def test_widths_of_format_are_bounded(template: str) -> None:
     with pytest.raises(RefusedSQLError, match="FORMAT"):
         passed(f"SELECT FORMAT({template}, note) FROM sale", "postgresql", tables("postgresql"))
+
+
+def test_a_json_arrow_needs_no_name(shop: Asked) -> None:
+    sql = (
+        "SELECT meta -> 'a', meta ->> 'a' FROM sale"
+        if shop.dialect == "postgresql"
+        else "SELECT '{}' -> '$.a' FROM sale"
+    )
+    assert passed(sql, shop.dialect, tables(shop.dialect)).sql
+
+
+def test_a_negative_limit_is_no_limit_or_is_refused(shop: Asked) -> None:
+    sql = "SELECT id FROM sale LIMIT -1"
+    if shop.dialect == "sqlite":
+        assert passed(sql, "sqlite", tables("sqlite"), rows=50).sql.endswith("LIMIT 51")
+    else:
+        with pytest.raises(RefusedSQLError, match="LIMIT"):
+            passed(sql, shop.dialect, tables(shop.dialect))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT DISTINCT ON (id) id FROM sale",
+        "SELECT CAST('2026-01-01' AT TIME ZONE '+00:00' AS DATETIME) FROM sale",
+        "SELECT 1 /*! + 1 */ FROM sale",
+    ],
+)
+def test_what_another_server_reads_otherwise_is_refused(shop: Asked, sql: str) -> None:
+    if shop.dialect == "mysql":
+        with pytest.raises(RefusedSQLError):
+            passed(sql, shop.dialect, tables(shop.dialect))

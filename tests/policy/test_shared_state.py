@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
 import asyncpg
 import pytest
 
@@ -13,7 +14,7 @@ from keeps.engine import Keeps, LocalMemory
 from keeps.scope import SHARED_USER_ID, Scope
 from keeps.settings import load_settings
 from keeps_client import MemoryClient
-from keeps_client.errors import ConflictError, ForbiddenError, NotFoundError
+from keeps_client.errors import ConflictError, ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.workflow import PlanContext, ResultContext, TaskContext
 from tests.serving import JWT_SECRET, serving, token
 
@@ -193,3 +194,27 @@ async def test_shared_rows_are_exported_and_replayed_like_others(alice: LocalMem
     assert summary.failed == 0, summary.errors
     assert len(await seen_by(copy)) == 6
     assert (await copy.get_task_context("t")).data == {"secret": 1}
+
+
+async def test_nobody_acts_as_the_user_who_owns_what_is_shared(keeps: Keeps, tenant: str) -> None:
+    async with serving(keeps) as url, MemoryClient(url, tenant_id=tenant, user_id=SHARED_USER_ID) as client:
+        with pytest.raises(ForbiddenError, match="nobody acts as it"):
+            await client.list_plans()
+    async with serving(keeps, auth="jwt", jwt_secret=JWT_SECRET) as url:
+        async with MemoryClient(url, token=token(tenant, SHARED_USER_ID)) as client:
+            with pytest.raises(ForbiddenError):
+                await client.create_plan("g")
+        async with MemoryClient(url, token=token(tenant, "root", "admin")) as root:
+            with pytest.raises(ValidationFailedError):
+                await root.admin.make_key("k", user_id=SHARED_USER_ID)
+
+
+async def test_two_users_may_give_shared_writes_the_same_key(keeps: Keeps, tenant: str, server_url: str) -> None:
+    made = []
+    async with aiohttp.ClientSession() as http:
+        for user, plan in (("alice", "pa"), ("bob", "pb"), ("alice", "pa"), ("bob", "pb")):
+            headers = {"X-Tenant-ID": tenant, "X-User-ID": user, "Idempotency-Key": "message-77"}
+            new = {"goal_event": "g", "plan_id": plan, "visibility": "tenant"}
+            async with http.post(f"{server_url}/v1/memory/plans", json=new, headers=headers) as answer:
+                made.append((answer.status, (await answer.json())["plan_id"]))
+    assert made == [(201, "pa"), (201, "pb"), (201, "pa"), (201, "pb")]

@@ -16,7 +16,7 @@ from keeps.access.roles import known_roles
 from keeps.access.tokens import EndedCredentialError, Tokens
 from keeps.clock import Clock
 from keeps.db.session import Database, Row
-from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope
+from keeps.scope import DEFAULT_TENANT_ID, DEFAULT_USER_ID, Scope, check_actor
 from keeps.settings import AuthMode
 from keeps_client.errors import ForbiddenError, UnauthenticatedError, ValidationFailedError
 
@@ -62,6 +62,11 @@ class Authenticator:
             ForbiddenError: they are for another tenant, user or agent than a header names.
             ValidationFailedError: a header is no id.
         """
+        return check_actor(await self._scope_of(headers, some_user, lookup, leeway_seconds))
+
+    async def _scope_of(
+        self, headers: Mapping[str, str], some_user: str | None, lookup: Lookup, leeway_seconds: int | None
+    ) -> Scope:
         if self.mode == "none":
             _check_no_token(headers)
             return _believed(headers.get("x-tenant-id"), headers.get("x-user-id"), headers.get("x-agent-id"))

@@ -11,7 +11,7 @@ from keeps.access import store
 from keeps.access.roles import allows
 from keeps.clock import Clock, new_id
 from keeps.db.session import Database, Tx
-from keeps.scope import Scope, check_id
+from keeps.scope import SHARED_USER_ID, Scope, check_id
 from keeps.tenants.store import ensure_tenant
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import KeyInfo, MadeKey, NewKey
@@ -45,6 +45,8 @@ class KeyService:
                 raise ForbiddenError(f"you cannot grant the role {role}, which you do not have")
         if new.user_id is not None:
             check_id("user_id", new.user_id)
+            if new.user_id == SHARED_USER_ID:
+                raise ValidationFailedError(f"user_id: {SHARED_USER_ID!r} owns what the tenant shares, and has no key")
         if new.agent_id is not None:
             check_id("agent_id", new.agent_id)
         if new.expires_at is not None and new.expires_at <= self._clock():

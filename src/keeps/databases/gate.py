@@ -113,7 +113,7 @@ def passed(sql: str, dialect: Dialect, tables: Sequence[Table], *, rows: int = M
         check_growth(tree, dialect)
         resolver = Resolver(tables, dialect)
         resolver.query(tree, None, {})
-        _limit(tree, rows)
+        _limit(tree, rows, dialect)
         written = _written(tree, dialect)
         if _written(_parsed(written, dialect), dialect) != written:
             raise RefusedSQLError("ambiguous", "it does not read the same when it is written again; put it simply")
@@ -133,6 +133,8 @@ def _parsed(sql: str, dialect: Dialect) -> exp.Expr:
         plain = plain_literals(sql, tokens, dialect)
         if plain != sql:
             sql, tokens = plain, chosen.tokenize(plain)
+        if dialect == "mysql" and any(text.startswith("!") for each in tokens for text in each.comments):
+            raise RefusedSQLError("syntax", "a comment that MySQL runs (/*! …) is not allowed")
         if any(each.token_type is TokenType.TABLE for each in tokens):
             raise RefusedSQLError("statement", "only a SELECT may be asked; TABLE is none")
         found = chosen.parser(error_level=sqlglot.ErrorLevel.RAISE).parse(tokens, sql)
@@ -163,6 +165,10 @@ def _check(tree: exp.Expr, dialect: Dialect) -> None:
                 raise RefusedSQLError("clause", f"{name.upper()} with {', '.join(sorted(extra))} is not allowed")
         elif name not in _EXPRESSIONS and not isinstance(node, exp.Func):
             raise RefusedSQLError("clause", f"{name} is not allowed")
+        if dialect != "postgresql" and (
+            isinstance(node, exp.AtTimeZone) or (isinstance(node, exp.Distinct) and node.args.get("on"))
+        ):
+            raise RefusedSQLError("clause", f"{name.upper()} is PostgreSQL's, and not allowed here")
         if _is_ambiguous(node, dialect):
             raise RefusedSQLError("ambiguous", "put brackets around what belongs together, as in (a = b) = c")
         if isinstance(node, exp.DataType) and str(getattr(node.this, "value", node.this)) not in TYPES[dialect]:
@@ -192,7 +198,7 @@ def _check_recursion(tree: exp.Query) -> None:
             raise RefusedSQLError("recursion", "WITH RECURSIVE needs a LIMIT")
 
 
-def _limit(tree: exp.Query, rows: int) -> None:
+def _limit(tree: exp.Query, rows: int, dialect: Dialect) -> None:
     """At most so many rows, and one more to say that there are."""
     said = tree.args.get("limit")
     count: exp.Expr | None = None
@@ -205,5 +211,9 @@ def _limit(tree: exp.Query, rows: int) -> None:
         count = said.expression
     if count is not None and not count.is_int:
         raise RefusedSQLError("limit", "LIMIT takes a number")
+    if isinstance(count, exp.Neg):
+        if dialect != "sqlite":
+            raise RefusedSQLError("limit", "LIMIT takes a number from 0 on")
+        count = None  # SQLite's way to say that there is none
     least = min(rows + 1, int(count.name)) if count is not None else rows + 1
     tree.set("limit", exp.Limit(expression=exp.Literal.number(max(0, least))))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from keeps.databases.dialects import DIALECTS
 from keeps.databases.rules import Dialect, RefusedSQLError, Table
 from keeps.databases.words import TABLE_FUNCTIONS
 
@@ -363,7 +364,7 @@ class Resolver:
         if isinstance(node, exp.Column):
             return str(node.this.this)
         if self.dialect != "postgresql":
-            return node.sql(dialect=self.dialect)
+            return node.sql(dialect=DIALECTS[self.dialect])
         while isinstance(node, exp.Cast | exp.Window | exp.Filter | exp.Paren):
             node = node.this
         if isinstance(node, exp.Column):

@@ -41,6 +41,12 @@ class Request:
     written: Counter[str] = field(default_factory=Counter[str])
     """How often each write of such a call was begun."""
 
+    def by(self, acting_user: str | None) -> Request:
+        """Return the request as it is known among those of several users, or itself where it is one user's."""
+        if acting_user is None:
+            return self
+        return Request(hashlib.sha256(f"{acting_user}\0{self.key}".encode()).hexdigest(), self.hash)
+
     def check(self) -> None:
         """Raise AssertionError where it has had its one write."""
         if self.answered:

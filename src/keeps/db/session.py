@@ -148,7 +148,7 @@ class Database:
                     if request is None or answer is None:
                         result = await work(tx)
                     else:
-                        result = await once(tx, request, work, answer)
+                        result = await once(tx, request.by(scope.acting_user), work, answer)
                 if request is not None:
                     request.answered = True
                 if self._standbys is not None:
@@ -174,7 +174,7 @@ class Database:
         if request is None:
             return None
         async with self.scoped(scope) as tx:
-            return await known_answer(tx, request, answer)
+            return await known_answer(tx, request.by(scope.acting_user), answer)
 
     @asynccontextmanager
     async def _transaction(self, scope: Scope, enter: Statement) -> AsyncGenerator[Tx]:

@@ -11,7 +11,7 @@ from keeps.access.rates import Allowance, Rates
 from keeps.access.roles import require
 from keeps.engine import Keeps, LocalAdmin, LocalMemory
 from keeps.providers.contract import MemoryProvider
-from keeps.scope import Scope
+from keeps.scope import Scope, check_actor
 from keeps.server.turns import Turns
 from keeps_client.endpoint import Endpoint
 from keeps_client.errors import ForbiddenError
@@ -49,7 +49,7 @@ class ServedMemory(LocalMemory):
         """
         if user_id != self.scope.user_id and not self.scope.any_user:
             raise ForbiddenError("this credential is one user's; it cannot act for another")
-        return ServedMemory(self.keeps, replace(self.scope, user_id=user_id), self._rates, self._turns)
+        return ServedMemory(self.keeps, check_actor(replace(self.scope, user_id=user_id)), self._rates, self._turns)
 
     async def subscribe(
         self, *, after: int | None = None, types: Sequence[str] | None = None, kinds: Sequence[str] | None = None

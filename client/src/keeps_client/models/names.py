@@ -12,11 +12,13 @@ from keeps_client.models.common import NAME_PATTERN, Text
 
 MAX_NAME_CHARACTERS = 100
 _NAMESPACE_SIGNS = frozenset("_.:/-")
-_CONTROLS = ("Cc", "Zl", "Zp")
+_CONTROLS = {"Cc", "Cf", "Zl", "Zp"}
 NAMESPACE_RULE = (
     f"a namespace has 1 to {MAX_NAME_CHARACTERS} letters, digits and marks of any script, and _ . : / - but no spaces"
 )
-TAG_RULE = f"a tag is a text of 1 to {MAX_NAME_CHARACTERS} characters, without line breaks and other control characters"
+TAG_RULE = f"a tag is a text of 1 to {MAX_NAME_CHARACTERS} characters, none of them a line break or invisible"
+_JOINERS = "\u200c\u200d"
+"""Invisible, but letters of Persian and parts of emoji are written with them."""
 
 
 def is_namespace(text: str) -> bool:
@@ -36,7 +38,8 @@ def namespace_of(text: str) -> str:
 def tag_of(text: str) -> str:
     """Return a tag in the one form in which it is stored: NFC, without space around it. Raises ValueError."""
     tag = unicodedata.normalize("NFC", text).strip()
-    if not 0 < len(tag) <= MAX_NAME_CHARACTERS or any(unicodedata.category(each) in _CONTROLS for each in tag):
+    categories = {unicodedata.category(character) for character in tag if character not in _JOINERS}
+    if not 0 < len(tag) <= MAX_NAME_CHARACTERS or categories & _CONTROLS:
         raise ValueError(f"{tag[:40]!r} cannot be one: {TAG_RULE}")
     return tag
 

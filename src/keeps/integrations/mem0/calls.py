@@ -32,7 +32,7 @@ from keeps.integrations.mem0.shapes import (
     past,
     shown,
 )
-from keeps.scope import Scope
+from keeps.scope import Scope, check_actor
 from keeps_client.checked import validated
 from keeps_client.errors import ForbiddenError, NotFoundError, ValidationFailedError
 from keeps_client.models import Filters, Memory, NewMemory, Receipt
@@ -283,7 +283,7 @@ class Calls:
             return self._caller
         if not self._caller.any_user:
             raise ForbiddenError("your credentials are for another user than the one that you name")
-        return replace(self._caller, user_id=user_id)
+        return check_actor(replace(self._caller, user_id=user_id))
 
     def _memory(self, user_id: str | None) -> LocalMemory:
         return self._keeps.memory(self._scope(user_id))

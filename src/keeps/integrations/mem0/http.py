@@ -19,7 +19,7 @@ from keeps.db.repeats import repeatable
 from keeps.integrations.mem0.calls import Calls
 from keeps.integrations.mem0.filters import users_named
 from keeps.integrations.mem0.shapes import NAMES, Adding, Asking, Batch, Changing, NotSupportedError, Searching, added
-from keeps.scope import Scope
+from keeps.scope import Scope, check_actor
 from keeps.server.bodies import held_body
 from keeps.server.keyed import keyed
 from keeps.server.lean import check_json
@@ -93,7 +93,7 @@ def _payer(caller: Scope, request: Request, path: list[str], given: bytes) -> Sc
         users = users_named(body.conditions()) or [request.query_params.get("user_id", caller.user_id)]
     except (ValidationError, ValidationFailedError):
         return caller
-    return replace(caller, user_id=users[0]) if len(users) == 1 else caller
+    return check_actor(replace(caller, user_id=users[0])) if len(users) == 1 else caller
 
 
 async def _done(calls: Calls, request: Request, method: str, path: list[str], given: bytes) -> object:
