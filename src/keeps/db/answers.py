@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pydantic import JsonValue, TypeAdapter
 
 if TYPE_CHECKING:
-    from keeps.db.session import Tx
+    from keeps.db.transaction import Tx
 
 ResultT = TypeVar("ResultT")
 

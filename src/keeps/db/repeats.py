@@ -17,7 +17,7 @@ from keeps.db.statements import Statements
 from keeps_client.errors import ConflictError, KeepsError, NotFoundError
 
 if TYPE_CHECKING:
-    from keeps.db.session import Row, Tx
+    from keeps.db.transaction import Row, Tx
     from keeps.scope import Scope
 
 ResultT = TypeVar("ResultT")
