@@ -66,7 +66,7 @@ def fill(url: str, key: str, chooser: random.Random) -> None:
             ids |= chooser.choice(({}, {"agent_id": "chef"}, {"app_id": "web", "run_id": "r"}))
             metadata = chooser.choice((None, {"n": number, "deep": {"a": [None, 0.1, "é"]}}))
             told = [{"role": "user", "content": f"{chooser.choice(TEXTS)} {number}"}]
-            given = {} if metadata is None else {"metadata": metadata}
+            given: dict[str, Any] = {} if metadata is None else {"metadata": metadata}
             client.add(told, infer=False, **ids, **given)
 
 

@@ -97,7 +97,7 @@ def graph_server(memory_of: Callable[[], Memory], *, name: str = "keeps", **more
         description="A knowledge graph, isolated by the database.",
         instructions=INSTRUCTIONS,
         version=__version__,
-        tools=_tools(memory_of),
+        tools=_Tools(memory_of).all(),
         log_level="WARNING",
         subscriptions=Changes(memory_of),
         **more,
@@ -112,18 +112,23 @@ def graph_server(memory_of: Callable[[], Memory], *, name: str = "keeps", **more
     return server
 
 
-def _tools(memory_of: Callable[[], Memory]) -> list[Tool]:
-    async def create_entities(entities: list[NewEntity]) -> Annotated[CallToolResult, Created]:
+class _Tools:
+    """The reference memory server's tools over the memory of whoever asks."""
+
+    def __init__(self, memory_of: Callable[[], Memory]) -> None:
+        self._memory_of = memory_of
+
+    async def create_entities(self, entities: list[NewEntity]) -> Annotated[CallToolResult, Created]:
         """Create entities, each with its observations. One that is there stays, and gets new observations."""
-        return answer(Created(entities=await _create(memory_of(), entities)))
+        return answer(Created(entities=await _create(self._memory_of(), entities)))
 
-    async def create_relations(relations: list[NewRelation]) -> Annotated[CallToolResult, Related]:
+    async def create_relations(self, relations: list[NewRelation]) -> Annotated[CallToolResult, Related]:
         """Create relations in active voice; those that are there already stay as they are."""
-        return answer(Related(relations=await _relate(memory_of(), relations)))
+        return answer(Related(relations=await _relate(self._memory_of(), relations)))
 
-    async def add_observations(observations: list[NewObservations]) -> Annotated[CallToolResult, Results]:
+    async def add_observations(self, observations: list[NewObservations]) -> Annotated[CallToolResult, Results]:
         """Add observations to entities that are there."""
-        memory = memory_of()
+        memory = self._memory_of()
         known = await find_nodes(memory, [each["entityName"] for each in observations])
         for each in observations:
             if each["entityName"] not in known:
@@ -143,15 +148,15 @@ def _tools(memory_of: Callable[[], Memory]) -> list[Tool]:
             Results(results=[Added(entityName=name, addedObservations=added.get(name, [])) for name in names])
         )
 
-    async def delete_entities(entityNames: list[str]) -> Annotated[CallToolResult, Success]:  # noqa: N803
+    async def delete_entities(self, entityNames: list[str]) -> Annotated[CallToolResult, Success]:  # noqa: N803
         """Delete entities with their relations and observations. They can be restored for 30 days."""
-        memory = memory_of()
+        memory = self._memory_of()
         missing = [name for name in dict.fromkeys(entityNames) if not await delete_node(memory, name)]
         return answer(_deleted("Entities", missing))
 
-    async def delete_observations(deletions: list[Deletion]) -> Annotated[CallToolResult, Success]:
+    async def delete_observations(self, deletions: list[Deletion]) -> Annotated[CallToolResult, Success]:
         """Delete observations of entities, by their exact texts."""
-        memory = memory_of()
+        memory = self._memory_of()
         known = await find_nodes(memory, [each["entityName"] for each in deletions])
         missing = [
             f"{each['entityName']}: {text}"
@@ -161,9 +166,9 @@ def _tools(memory_of: Callable[[], Memory]) -> list[Tool]:
         ]
         return answer(_deleted("Observations", missing))
 
-    async def delete_relations(relations: list[NewRelation]) -> Annotated[CallToolResult, Success]:
+    async def delete_relations(self, relations: list[NewRelation]) -> Annotated[CallToolResult, Success]:
         """Delete relations."""
-        memory = memory_of()
+        memory = self._memory_of()
         ends = await find_nodes(memory, [each[side] for each in relations for side in ("from", "to")])
         known = Edges(memory)
         missing: list[str] = []
@@ -177,15 +182,17 @@ def _tools(memory_of: Callable[[], Memory]) -> list[Tool]:
                 missing.append(f"{each['from']} {kind} {each['to']}")
         return answer(_deleted("Relations", missing))
 
-    async def read_graph(cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS) -> Annotated[CallToolResult, Graph]:
+    async def read_graph(
+        self, cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS
+    ) -> Annotated[CallToolResult, Graph]:
         """The graph, in parts, newest entities first, with the relations that begin at them."""
-        return answer(await _page(memory_of(), cursor, max_tokens))
+        return answer(await _page(self._memory_of(), cursor, max_tokens))
 
     async def search_nodes(
-        query: Text, cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS
+        self, query: Text, cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS
     ) -> Annotated[CallToolResult, Graph]:
         """Entities whose name or type shares words with a query, or whose observations fit it by words or meaning."""
-        memory = memory_of()
+        memory = self._memory_of()
         entities, weak = await _search(memory, query)
         graph = await _some(memory, entities, cursor, max_tokens)
         if weak:
@@ -193,27 +200,29 @@ def _tools(memory_of: Callable[[], Memory]) -> list[Tool]:
         return answer(graph)
 
     async def open_nodes(
-        names: list[str], cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS
+        self, names: list[str], cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS
     ) -> Annotated[CallToolResult, Graph]:
         """Entities by their names, with their relations."""
-        memory = memory_of()
+        memory = self._memory_of()
         known = await find_nodes(memory, names)
         graph = await _some(memory, _each_once(known.values()), cursor, max_tokens)
         if missing := [name for name in dict.fromkeys(names) if name not in known]:
             graph.note = graph.note or f"No entity is named {_listed(missing)}; search_nodes finds others."
         return answer(graph)
 
-    return [
-        tool(create_entities, "Create entities", repeats=True),
-        tool(create_relations, "Create relations", repeats=True),
-        tool(add_observations, "Add observations", repeats=True),
-        tool(delete_entities, "Delete entities", destroys=True, repeats=True),
-        tool(delete_observations, "Delete observations", destroys=True, repeats=True),
-        tool(delete_relations, "Delete relations", destroys=True, repeats=True),
-        tool(read_graph, "Read the graph", reads=True),
-        tool(search_nodes, "Search nodes", reads=True),
-        tool(open_nodes, "Open nodes", reads=True),
-    ]
+    def all(self) -> list[Tool]:
+        """Return the tools in the order in which they are listed."""
+        return [
+            tool(self.create_entities, "Create entities", repeats=True),
+            tool(self.create_relations, "Create relations", repeats=True),
+            tool(self.add_observations, "Add observations", repeats=True),
+            tool(self.delete_entities, "Delete entities", destroys=True, repeats=True),
+            tool(self.delete_observations, "Delete observations", destroys=True, repeats=True),
+            tool(self.delete_relations, "Delete relations", destroys=True, repeats=True),
+            tool(self.read_graph, "Read the graph", reads=True),
+            tool(self.search_nodes, "Search nodes", reads=True),
+            tool(self.open_nodes, "Open nodes", reads=True),
+        ]
 
 
 async def _create(memory: Memory, entities: Sequence[NewEntity]) -> list[NewEntity]:

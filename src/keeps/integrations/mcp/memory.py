@@ -92,7 +92,7 @@ def memory_server(
         description="Long-term memory, isolated by the database.",
         instructions=INSTRUCTIONS,
         version=__version__,
-        tools=_tools(memory_of),
+        tools=_Tools(memory_of).all(),
         log_level="WARNING",
         subscriptions=Changes(memory_of),
         request_state_security=RequestStateSecurity(
@@ -105,8 +105,14 @@ def memory_server(
     return server
 
 
-def _tools(memory_of: MemoryOf) -> list[Tool]:
+class _Tools:
+    """Tools over the memory of whoever asks."""
+
+    def __init__(self, memory_of: MemoryOf) -> None:
+        self._memory_of = memory_of
+
     async def remember(
+        self,
         content: Annotated[Text, Field(description="A self-contained sentence")],
         kind: Annotated[Kind, Field(description="fact, event or skill")] = "semantic",
         tags: list[str] | None = None,
@@ -116,7 +122,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         ttl_days: Annotated[float | None, Field(gt=0, description="Forget it after so long")] = None,
     ) -> Annotated[CallToolResult, Done]:
         """Store something for later conversations. The same namespace and key again replace it."""
-        done = await memory_of().remember(
+        done = await self._memory_of().remember(
             content,
             kind=kind,
             tags=tags or (),
@@ -129,6 +135,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         return answer(Done(status=done.status, id=str(done.memory_id), version=version))
 
     async def recall(
+        self,
         query: Annotated[Text, Field(description="A question or words")],
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
         tags: Tags = None,
@@ -141,7 +148,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         start = offset_of(cursor)
         if start >= MAX_LIMIT:
             return answer(Memories(memories=[], note="There is no more. Ask a narrower question."))
-        result = await memory_of().recall(
+        result = await self._memory_of().recall(
             query, limit=min(start + limit + 1, MAX_LIMIT), tags=tags, kinds=kinds, min_relevance=min_relevance
         )
         told = [found(hit.memory, hit.relevance) for hit in result.hits[start : start + limit]]
@@ -156,10 +163,10 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         return answer(Memories(memories=told[:count], note=note, next_cursor=next_cursor))
 
     async def get_memory(
-        memory_id: MemoryId, cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS
+        self, memory_id: MemoryId, cursor: Cursor = None, max_tokens: Budget = MOST_TOKENS
     ) -> Annotated[CallToolResult, Whole]:
         """One memory, whole; a long one in parts."""
-        memory = memory_of()
+        memory = self._memory_of()
         held = await memory.get(await find_id(memory, memory_id))
         start = offset_of(cursor)
         text = start_of(held.content[start:], max_tokens)
@@ -180,6 +187,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         return answer(whole)
 
     async def list_memories(
+        self,
         tags: Tags = None,
         kind: Kind | None = None,
         namespace: str | None = None,
@@ -196,7 +204,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         if namespace:
             conditions.append({"namespace": {"eq": namespace}})
         filters: Any = {"AND": conditions} if conditions else None
-        memory = memory_of()
+        memory = self._memory_of()
         page = await memory.list(filters=filters, limit=limit, cursor=cursor)
         told = [found(each) for each in page.items]
         count = fitting([each.model_dump(exclude_none=True) for each in told], max_tokens) if told else 0
@@ -206,6 +214,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         return answer(Memories(memories=told[:count], note=note, next_cursor=page.next_cursor))
 
     async def update_memory(
+        self,
         memory_id: MemoryId,
         content: Annotated[str | None, Field(min_length=1)] = None,
         tags: list[str] | None = None,
@@ -222,59 +231,69 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
             given["expires_at"] = datetime.now(UTC) + timedelta(days=ttl_days) if ttl_days else None
         if not given:
             raise ToolError("Nothing to change: give content, tags, importance or ttl_days.")
-        memory = memory_of()
+        memory = self._memory_of()
         done = await memory.update(await find_id(memory, memory_id), if_version=if_version, **given)
         version = done.memory.version if done.memory else None
         return answer(Done(status=done.status, id=str(done.memory_id), version=version))
 
-    async def confirmed(ctx: Context[Any, Any], memory_id: str, hard: bool, confirm: str | None) -> Any:
-        if not hard:
-            return Confirmed(remove_for_good=True)
-        can = ctx.client_capabilities
-        if can is None or can.elicitation is None:
-            same = confirm is not None and (memory_id_in(confirm) or confirm) == (memory_id_in(memory_id) or memory_id)
-            return Repeated(remove_for_good=same)
-        with contextlib.suppress(KeepsError):
-            memory = memory_of()
-            held = await memory.get(await find_id(memory, memory_id))
-            return Elicit(f"Remove this memory for good? “{held.content[:300]}”", Confirmed)
-        return Confirmed(remove_for_good=True)  # there is none: forget says so
+    def forget(self) -> Tool:
+        """Return the tool that forgets, which asks a person first."""
 
-    async def forget(
-        memory_id: MemoryId,
-        may: Confirmed,
-        hard: Annotated[bool, Field(description="For good; else restorable for 30 days")] = False,
-        confirm: Annotated[str | None, Field(description="With hard: memory_id again")] = None,  # noqa: ARG001  confirmed has it
-    ) -> Annotated[CallToolResult, Done]:
-        """Forget one memory. A person is asked first where hard."""
-        if not may.remove_for_good:
-            if isinstance(may, Repeated):
-                raise ToolError(
-                    "Nothing was removed. To remove it for good, ask the user, and call again with confirm set to the"
-                    " memory_id; or leave hard out, then it can be restored for 30 days."
+        async def confirmed(ctx: Context[Any, Any], memory_id: str, hard: bool, confirm: str | None) -> Any:
+            if not hard:
+                return Confirmed(remove_for_good=True)
+            can = ctx.client_capabilities
+            if can is None or can.elicitation is None:
+                same = confirm is not None and (memory_id_in(confirm) or confirm) == (
+                    memory_id_in(memory_id) or memory_id
                 )
-            raise ToolError("Nothing was removed: the user said no.")
-        memory = memory_of()
-        done = await memory.forget(await find_id(memory, memory_id), hard=hard)
-        note = "Removed for good." if hard else "It can be restored for 30 days."
-        return answer(Done(status=done.status, id=str(done.memory_id), note=note))
+                return Repeated(remove_for_good=same)
+            with contextlib.suppress(KeepsError):
+                memory = self._memory_of()
+                held = await memory.get(await find_id(memory, memory_id))
+                return Elicit(f"Remove this memory for good? “{held.content[:300]}”", Confirmed)
+            return Confirmed(remove_for_good=True)  # there is none: forget says so
 
-    # What a person says is asked for here, of this memory; the name cannot be read from an annotation in quotes.
-    forget.__annotations__["may"] = Annotated[Confirmed, Resolve(confirmed)]
+        async def forget(
+            memory_id: MemoryId,
+            may: Confirmed,
+            hard: Annotated[bool, Field(description="For good; else restorable for 30 days")] = False,
+            confirm: Annotated[str | None, Field(description="With hard: memory_id again")] = None,  # noqa: ARG001  confirmed has it
+        ) -> Annotated[CallToolResult, Done]:
+            """Forget one memory. A person is asked first where hard."""
+            if not may.remove_for_good:
+                if isinstance(may, Repeated):
+                    raise ToolError(
+                        "Nothing was removed. To remove it for good, ask the user, and call again with confirm set to"
+                        " the memory_id; or leave hard out, then it can be restored for 30 days."
+                    )
+                raise ToolError("Nothing was removed: the user said no.")
+            memory = self._memory_of()
+            done = await memory.forget(await find_id(memory, memory_id), hard=hard)
+            note = "Removed for good." if hard else "It can be restored for 30 days."
+            return answer(Done(status=done.status, id=str(done.memory_id), note=note))
+
+        # What a person says is asked for here, of this memory; the name cannot be read from an annotation in quotes.
+        forget.__annotations__["may"] = Annotated[Confirmed, Resolve(confirmed)]
+        return tool(forget, "Forget a memory", destroys=True, repeats=True)
 
     async def context(
+        self,
         query: Annotated[Text, Field(description="What the user asks")],
         session_id: str | None = None,
         budget_tokens: Annotated[int, Field(ge=100, le=8_000)] = MOST_TOKENS - 200,
         timezone: Annotated[str | None, Field(description="Such as Europe/Rome")] = None,
     ) -> Annotated[CallToolResult, Built]:
         """What an answer needs to know, from all layers, as text for a prompt."""
-        built = await memory_of().context(query, session_id=session_id, budget_tokens=budget_tokens, timezone=timezone)
+        built = await self._memory_of().context(
+            query, session_id=session_id, budget_tokens=budget_tokens, timezone=timezone
+        )
         # Who the user is and how to answer, too: an MCP client has no other place to read it.
         text = "\n".join(filter(None, (built.stable, built.volatile)))
         return answer(Built(text=start_of(text, budget_tokens + 100), tokens=built.tokens))
 
     async def add_entity(
+        self,
         name: Text,
         entity_type: Text = "custom",
         properties: dict[str, Any] | None = None,
@@ -283,7 +302,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         ] = None,
     ) -> Annotated[CallToolResult, Done]:
         """Add a person, place or thing, with relations to others, made if missing."""
-        memory = memory_of()
+        memory = self._memory_of()
         wanted = [_relation_of(each, f"relations.{position}") for position, each in enumerate(relations or [])]
         entity = await memory.add_entity(name, entity_type=entity_type, properties=properties)
         for each in wanted:
@@ -294,6 +313,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         return answer(Done(status="stored", id=str(entity.entity_id), version=entity.version))
 
     async def traverse(
+        self,
         start: Annotated[Text, Field(description="Name or id of an entity")],
         depth: Annotated[int, Field(ge=1, le=5)] = 2,
         direction: Literal["outgoing", "incoming", "both"] = "both",
@@ -303,7 +323,7 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
     ) -> Annotated[CallToolResult, Entities]:
         """What an entity is related to, nearest first."""
         try:
-            reached = await memory_of().traverse(
+            reached = await self._memory_of().traverse(
                 start, depth=depth, direction=direction, relation_types=relation_types, limit=MAX_REACHED
             )
         except (NotFoundError, ConflictError) as error:  # of an entity, not of a memory
@@ -327,13 +347,14 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         return answer(entities)
 
     async def query_data(
+        self,
         question: Annotated[Text, Field(description="In plain words")],
         database: str | None = None,
         cursor: Cursor = None,
         max_tokens: Budget = MOST_TOKENS,
     ) -> Annotated[CallToolResult, Rows]:
         """Ask the organisation's databases; read only."""
-        result = await memory_of().query_data(question, database=database)
+        result = await self._memory_of().query_data(question, database=database)
         rows = [list(each) for each in result.rows]
         first = offset_of(cursor)
         count = fitting([{"": each} for each in rows[first:]], max_tokens - len(result.sql) // 3) if rows[first:] else 0
@@ -347,18 +368,20 @@ def _tools(memory_of: MemoryOf) -> list[Tool]:
         )
         return answer(told)
 
-    return [
-        tool(remember, "Remember", repeats=True),
-        tool(recall, "Recall", reads=True),
-        tool(get_memory, "Get a memory", reads=True),
-        tool(list_memories, "List memories", reads=True),
-        tool(update_memory, "Correct a memory", repeats=True),
-        tool(forget, "Forget a memory", destroys=True, repeats=True),
-        tool(context, "Build context", reads=True),
-        tool(add_entity, "Add an entity", repeats=True),
-        tool(traverse, "Follow relations", reads=True),
-        tool(query_data, "Query data", reads=True),
-    ]
+    def all(self) -> list[Tool]:
+        """Return the tools in the order in which they are listed."""
+        return [
+            tool(self.remember, "Remember", repeats=True),
+            tool(self.recall, "Recall", reads=True),
+            tool(self.get_memory, "Get a memory", reads=True),
+            tool(self.list_memories, "List memories", reads=True),
+            tool(self.update_memory, "Correct a memory", repeats=True),
+            self.forget(),
+            tool(self.context, "Build context", reads=True),
+            tool(self.add_entity, "Add an entity", repeats=True),
+            tool(self.traverse, "Follow relations", reads=True),
+            tool(self.query_data, "Query data", reads=True),
+        ]
 
 
 def _relation_of(given: Mapping[str, str], place: str) -> NewRelation:
