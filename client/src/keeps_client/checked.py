@@ -10,6 +10,25 @@ from pydantic import BaseModel, ValidationError
 from keeps_client.errors import ValidationFailedError
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here; is it misspelt?",
+    "string_type": "must be a text",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "uuid_type": "is not a UUID",
+    "uuid_parsing": "is not a UUID",
+}
+"""What is wrong with a field, by pydantic's name for it."""
 
 
 def validated(model: type[ModelT], arguments: object, *, where: str = "") -> ModelT:
@@ -46,6 +65,9 @@ def message_of(finding: Mapping[str, Any]) -> str:
     if finding["type"] == "too_short":
         least = finding["ctx"]["min_length"]
         return "must not be empty" if least == 1 else f"at least {least:,} items are needed"
-    if finding["type"] == "uuid_parsing":
-        return "is not a UUID"
+    kind = str(finding["type"])
+    if kind.startswith(("date_", "datetime_")):
+        return "must be a time, such as 2026-11-27 or 2026-11-27T09:30:00Z"
+    if kind in _WORDS:
+        return _WORDS[kind]
     return finding["msg"].removeprefix("Value error, ")
