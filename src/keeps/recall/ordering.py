@@ -79,8 +79,10 @@ class Trees:
         return points
 
     def shares(self, features: Scores) -> dict[str, float]:
-        """Return how much each feature adds to the correction of one row: the change of the mean at each comparison
-        (Saabas, 2014). The shares add up to the correction."""
+        """Return the contribution of each feature to the correction of one row.
+
+        Adds up the change of the mean at each comparison (Saabas, 2014); the shares sum to the correction.
+        """
         names, values = list(FEATURES), features.astype(np.float32)
         shares: dict[str, float] = {}
         for node in self.nodes:
@@ -159,12 +161,11 @@ def features_of(candidates: Candidates, parts: Sequence[Part], *, memories: int,
 
 
 def applies(candidates: Candidates) -> bool:
-    """Return whether the trees can judge: they were fitted to late interaction."""
+    """Return whether the trees apply: they were fitted to late interaction."""
     return bool((~np.isnan(candidates.tokens)).any())
 
 
 def correction(candidates: Candidates, features: Scores) -> Part:
-    """Return what the trees add to each candidate, as a part like the others. What has no token vectors keeps its
-    sum."""
+    """Return the correction of each candidate as a part like the others; 0 for candidates without token vectors."""
     points = np.where(np.isnan(candidates.tokens), 0.0, fitted().corrections(features))
     return Part(LEARNED, points, points, np.ones(len(points)), points)
