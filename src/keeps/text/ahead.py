@@ -1,4 +1,4 @@
-"""Read the date ahead that a statement names, so that it can be told until then. Pure.
+"""Read the future date that a statement names, so that it can be shown until then. Pure.
 
 English, German, Spanish and French. A weekday is the next one after the statement was made; a day and month without a
 year are the next occurrence, if that is at most half a year away.
