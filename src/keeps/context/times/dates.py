@@ -1,4 +1,4 @@
-"""Reads dates and named periods from tokens: "5 May 2025", "2026-10-12", "Q3", "summer 2024", "Christmas"."""
+"""Read dates and named periods from tokens: "5 May 2025", "2026-10-12", "Q3", "summer 2024", "Christmas"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keeps.context.times.tokens import END, Token, Tokens
 
 _ENDS = frozenset(("end", "stop", "comma", "dash", "to", "and", "until", "apostrophe"))
 DAY_ARTICLES = ("el", "le", "día", "el día")
-"""Before a number alone, as in "le 13", they make it a day of the month."""
+"""Words that make a following number a day of the month, as in "le 13"."""
 QUARTER_LETTERS = {"q": "quarter", "t": "quarter", "h": "half_year"}
 
 
