@@ -75,8 +75,7 @@ class ContextRouter:
         started = time.perf_counter()
         request = in_zone(scope, request)
         zone = zone_of(request.timezone) if request.timezone else self._zone
-        # The session determines whose scratchpad is recalled.
-        scope = replace(scope, session_id=request.session_id or scope.session_id)
+        scope = replace(scope, session_id=request.session_id or scope.session_id)  # Selects the scratchpad.
         asking = Asking(scope, request, self._clock(), zone)
         read = signals.read_signals(request.query, asking.now, zone)
         read_ms = (time.perf_counter() - started) * 1e3
@@ -86,7 +85,7 @@ class ContextRouter:
         await self._asker.warm()
         await self._filler.warm()
         waited = time.perf_counter()
-        (notes, last, answers, temporal, facts, knowledge), (documents, lasting) = await asyncio.gather(
+        (notes, last, answers, temporal, facts, sources), (documents, lasting) = await asyncio.gather(
             asyncio.gather(
                 self._source(
                     asking,
@@ -135,29 +134,23 @@ class ContextRouter:
             bool(answers)
             and "identity" not in read
             and not (temporal and temporal.hits)
-            and all(recalled.nothing_known for recalled in answers)
+            and all(answer.nothing_known for answer in answers)
         )
-        shown_answers = (
-            [recalled.model_copy(update={"hits": recalled.hits[:NEAREST]}) for recalled in answers]
-            if unknown
-            else answers
-        )
+        best = [answer.model_copy(update={"hits": answer.hits[:NEAREST]}) for answer in answers] if unknown else answers
         opening = ""
         if temporal is not None and not temporal.hits and read.since is not None and read.until is not None:
             opening = f"{span_name(read.since, read.until, asking.zone)} nothing was said that is remembered."
         if unknown:
-            opening = NOT_SURE if any(recalled.hits for recalled in shown_answers) else NOTHING_STORED
+            opening = NOT_SURE if any(answer.hits for answer in best) else NOTHING_STORED
 
         def told(_: None) -> ContextResult:
-            gathered = gather(
-                asking, read, notes, last, shown_answers, temporal, facts or [], knowledge.best if knowledge else []
-            )
+            gathered = gather(asking, read, notes, last, best, temporal, facts or [], sources.best if sources else [])
             gathered.items += [] if documents is None else sections.of_documents(documents.hits)
-            offered = standing.told(lasting or [], knowledge.first if knowledge else (), request.sections)
+            offered = standing.told(lasting or [], sources.first if sources else (), request.sections)
             return self._filler.tell(asking, read, gathered, offered, opening)
 
-        other_answers = (recalled for recalled in (temporal, documents) if recalled is not None)
-        hits = [hit for answer in (*shown_answers, *other_answers) for hit in answer.hits]
+        others = (answer for answer in (temporal, documents) if answer is not None)
+        hits = [hit for answer in (*best, *others) for hit in answer.hits]
         if sum(len(hit.memory.content) for hit in hits) <= CHARACTERS_ON_LOOP:
             result = told(None)
         else:  # Long texts are processed in a thread, so that other callers are not blocked.
