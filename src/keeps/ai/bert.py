@@ -27,7 +27,7 @@ class Bert:
         self._heads = int(config["num_attention_heads"])
         self._layers = int(config["num_hidden_layers"])
         self._epsilon = float(config.get("layer_norm_eps", 1e-12))
-        # RoBERTa's positions begin after the number of its padding.
+        # RoBERTa's positions begin after its padding id.
         self._first = 0 if config.get("model_type") == "bert" else int(config.get("pad_token_id", 1)) + 1
         if config.get("hidden_act", "gelu") != "gelu":
             raise NotConfiguredError(f"{path}: {config.get('hidden_act')!r} is not read, only gelu; export it to ONNX")

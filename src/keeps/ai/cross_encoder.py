@@ -46,8 +46,9 @@ CHARACTERS_AT_ONCE = 4_000
 """Maximum characters of pairs that are read together: about a tenth of a second."""
 
 PATIENCE_SECONDS, FIRST_RATE, RATE_OVER = 2.0, 15_000.0, 10
-"""Time limit beyond which work is not started; initial estimate of characters per second; and number of readings
-over which the rate is averaged.
+"""Admission limits: seconds of waiting, initial characters per second, readings in the average.
+
+Work that could not be read within the waiting time is not started.
 """
 Pair = tuple[str, str]
 

@@ -128,7 +128,7 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
                 answers = await loop.run_in_executor(self._thread, self._compute, [asked for asked, _ in batch])
             except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
                 raise
-            except BaseException as error:  # noqa: BLE001  whoever asked gets it, a panic of Rust's, too
+            except BaseException as error:  # noqa: BLE001  callers get any error, even a panic in Rust
                 if len(batch) > 1 and not isinstance(error, KeepsError):
                     self._alone += batch  # A request that cannot be read must not fail the others.
                     continue

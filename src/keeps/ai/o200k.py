@@ -21,9 +21,7 @@ from keeps_client.errors import NotConfiguredError
 
 VOCABULARY_SHA256 = "a36de27bd918bc63dcfd89b0b2e0eba09294115c986c0f7c0a4d2ea50fc6a0ee"
 PREFIX_BYTES = 3
-"""Number of bytes by which token lengths are looked up: one character of most scripts but Latin, Greek and
-Cyrillic.
-"""
+"""Bytes by which token lengths are looked up: a character of most scripts but Latin, Greek and Cyrillic."""
 _SHORT = (2, 1)
 """Lengths of tokens below PREFIX_BYTES. Each single byte is a token."""
 CACHED_WORDS, CACHED_CHARACTERS = 50_000, 40
@@ -134,9 +132,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def _classes() -> list[str]:
-    """Return the ranges of upper case, lower case, other letters, marks and numbers, in the format of a character
-    class.
-    """
+    """Return the ranges of upper case, lower case, other letters, marks and numbers, as in a character class."""
     ranges = [list[str]() for _ in _CATEGORIES]
     categories = map(unicodedata.category, map(chr, range(FIRST_IDEOGRAPH)))
     code = 0

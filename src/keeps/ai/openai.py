@@ -18,9 +18,7 @@ BATCH = 128
 CONCURRENT_BATCHES = 4
 TIMEOUT_SECONDS = 30.0
 TEXTS_SECONDS, QUESTION_SECONDS = 60.0, 10.0
-"""Time limits of a batch of texts, and of a question, including retries. After it, the caller continues without
-vectors.
-"""
+"""Time limits of a batch of texts and of a question, with retries; callers then continue without vectors."""
 RETRIES = 3
 PASSING = (408, 409, 429)
 """HTTP statuses below 500 after which the request can be retried."""
@@ -45,8 +43,9 @@ class OpenAIEmbedder:
     def __init__(
         self, model: str, *, base_url: str | None = None, api_key: str | None = None, dimensions: int | None = None
     ) -> None:
-        """Connect to a server. `dimensions`: request shorter vectors, if the model supports them; part of the
-        model's tag.
+        """Connect to a server.
+
+        `dimensions`: request shorter vectors, if the model supports them; part of the model's tag.
         """
         try:
             import openai

@@ -1,4 +1,4 @@
-"""Count tokens: by an estimate that ships with Keeps, by tiktoken if its ranks are on disk, or by the embedder's
+"""Count tokens: by an estimate that ships with Keeps, by tiktoken with ranks on disk, or by the embedder's
 tokenizer.
 """
 

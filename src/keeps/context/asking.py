@@ -43,9 +43,7 @@ class Asking:
     """Passages of documents about the question: the context names the documents without quoting them."""
 
     def wants(self, *names: SectionName) -> bool:
-        """Return whether one of these sections is wanted. Documents are searched only if they are explicitly
-        requested.
-        """
+        """Return whether one of these sections is wanted. Documents are searched only on request."""
         asked = self.request.sections
         return names != ("documents",) if asked is None else bool(set(names) & set(asked))
 
@@ -152,9 +150,7 @@ class Asker:
         return sections.of_facts(rows, [json.loads(row["metadata"]) for row in rows], asking.zone)
 
     async def _recalled(self, asking: Asking, requests: Sequence[RecallRequest]) -> list[RecallResult]:
-        """Recall, with answers from the cache if nothing was written since and all their memories are still
-        visible.
-        """
+        """Recall, with cached answers if nothing was written since and all their memories are still visible."""
         scope = asking.scope
         who = (scope.tenant_id, scope.user_id, scope.agent_id if scope.agent_bound else None)
         keys: list[Key] = [(*who, request.model_dump_json(), "") for request in requests]

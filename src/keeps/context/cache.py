@@ -13,8 +13,9 @@ from keeps_client.models import RecallResult
 
 KEPT_SECONDS = 300.0
 MOST_BYTES, MOST_OF_ONE = 64 << 20, 1 << 20
-"""Maximum size of the cache and of one answer: it is faster to recall two hundred long texts again than to cache
-them.
+"""Maximum size of the cache and of one answer.
+
+Recalling two hundred long texts again is faster than caching them.
 """
 HIT_BYTES = 3_000
 """Approximate size of a hit besides its text."""

@@ -197,8 +197,11 @@ class Filler:
     def tell(
         self, asking: Asking, read: Signals, gathered: Gathered, offered: Sequence[Item], said: str
     ) -> ContextResult:
-        """Return the context as a whole, and in two parts within the same budget: `stable`, which stays the same until
-        something is written, and `volatile`, which adds what this question found. `offered`: items for `stable`."""
+        """Return the context as a whole, and in two parts within the same budget.
+
+        `stable` stays the same until something is written; `volatile` adds what this question found.
+        `offered`: items for `stable`.
+        """
         result, items = self.fill(asking, read, gathered, said)
         budget = asking.request.budget_tokens
         self._count(offered)
@@ -299,7 +302,7 @@ def _by_rank(items: Sequence[Item], most_tokens: int, *, wide: bool) -> tuple[li
 
 
 def _may_change(item: Item, best: Item) -> bool:
-    """Return whether a memory may change what a better hit says: it is no older, and has a word that tells of it."""
+    """Return whether a memory may change what a better hit says: it is no older, and has a word of change."""
     older = item.at is not None and best.at is not None and item.at < best.at
     return not older and may_change_something(item.text)
 

@@ -40,7 +40,7 @@ CHARACTERS_ON_LOOP = 50_000
 
 
 class ContextRouter:
-    """Decides what an LLM is told.
+    """Chooses the context of an LLM.
 
     `seconds`: time limit of each source.
     `zone`: time zone of users that give none.
@@ -188,7 +188,7 @@ class ContextRouter:
         try:
             async with asyncio.timeout(self._seconds):
                 return await work
-        except Exception as error:  # noqa: BLE001  whatever happens to one source, the prompt must not wait for it
+        except Exception as error:  # noqa: BLE001  no failure of one source may delay the prompt
             log().warning("context source failed", source=name, error=type(error).__name__)
             asking.failed.append(name)
             return None
@@ -204,7 +204,7 @@ class ContextRouter:
                     (span,) = await self._dates.map(
                         lambda query: signals.foreign_span(query, asking.now, asking.zone), [asking.request.query]
                     )
-        except Exception as error:  # noqa: BLE001  what a parser cannot read of people's texts names no time
+        except Exception as error:  # noqa: BLE001  a text that the parser cannot read names no time
             log().debug("no time was read", error=type(error).__name__)
             span = None
         asking.sources_ms["dates"] = (time.perf_counter() - started) * 1e3

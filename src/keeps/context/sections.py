@@ -231,7 +231,7 @@ def as_item(
 
 
 def of_documents(hits: Sequence[Hit]) -> list[Item]:
-    """Return passages, each after its title and headings. All are treated as data, whoever wrote them."""
+    """Return passages, each after its title and headings. All are treated as data, regardless of their author."""
     top = max((hit.score for hit in hits), default=0.0) or 1e-9
     return [
         Item(
@@ -296,8 +296,7 @@ def of_titles(passages: Sequence[Hit]) -> list[Item]:
 
 
 def newest_first(items: Sequence[Item]) -> list[Item]:
-    """Put newer statements before older ones on the same subject, and link each older one to what may have changed
-    it.
+    """Put newer statements before older ones on the same subject, and link the older to the newer.
 
     Both are shown: it is not certain that the newer one changed the older.
     """
@@ -357,8 +356,7 @@ def without_doubles(gathered: Gathered) -> None:
 
 
 def without_quotations(items: Sequence[Item], told: Sequence[Item]) -> list[Item]:
-    """Remove from longer statements the parts that shorter ones of `told` quote, and drop statements with nothing
-    left.
+    """Remove from longer statements what shorter ones of `told` quote, and drop empty statements.
 
     Messages of the running conversation stay whole; their content is removed from the rest.
     """

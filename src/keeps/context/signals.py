@@ -15,11 +15,9 @@ from keeps.context.times import Span, speaks_of_last_time, time_span
 
 __all__ = ["Signals", "foreign_span", "looks_foreign", "read_signals", "time_span"]
 MOST_READ = 2_000
-"""Maximum number of characters that are read: what a message asks for is in its beginning."""
+"""Maximum number of characters that are read: a message states its request at its beginning."""
 MOST_FOREIGN = 300
-"""Maximum characters of a message in another language: dates are not read in longer ones, as that takes tenths of
-a second.
-"""
+"""Maximum characters of a message in another language in which dates are read: it takes tenths of a second."""
 
 _IDENTITY = re.compile(
     r"\b(?:who (?:am i|i am)|what(?:'?s| is) my name|my name\?|what do you (?:know|remember) (?:about|of)"

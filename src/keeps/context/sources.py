@@ -1,4 +1,4 @@
-"""Manage sources: places to look things up that agents are told about. Each is a memory under a key."""
+"""Manage sources: places to look things up, which agents see. Each is a memory under a key."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SourceService:
         self._shelves.forget(tenant_id)
 
     async def add(self, scope: Scope, new: NewSource) -> Source:
-        """Add a source that agents are told about."""
+        """Add a source, which agents see."""
         memory = validated(
             NewMemory,
             {

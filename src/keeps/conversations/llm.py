@@ -103,9 +103,7 @@ def checked(answer: Answer, messages: Sequence[Note], known: Sequence[Fact]) -> 
 
 
 def quotation(text: str, value: str) -> str | None:
-    """Return the sentence of a message that contains a value as whole words; None if the message does not contain
-    it.
-    """
+    """Return the sentence of a message that contains a value as whole words; None if there is none."""
     whole = re.compile(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", re.IGNORECASE)
     if (at := whole.search(text)) is None:
         return None

@@ -33,14 +33,14 @@ _DOUBTFUL = re.compile(
     r"|next"
     r" (?:week|month|year|spring|summer|autumn|winter)|will|['’]ll|won['’]t|offered|interview(?:ed|ing)?|appl(?:y|ied"
     r"|ying))\b"
-    # said by others, or not meant
+    # reported, or not meant
     r"|\b(?:said|says?|saying|tell(?:s|ing)?|told|swears?|swore|introduc\w{1,4}"
     r" me|claim\w{0,4}|believ\w{1,4}|thinks?|thought|assum\w{1,4}|insist\w{0,4}|rumou?r\w{0,3}|apparently|supposedly"
     r"|allegedly|hear[sd]?|heard|according"
     r" to|wrote|writes"
     r"|convinced|was sure|were sure|mistook|mistaken\w{0,2}|jok(?:e|es|ed|ing)|kidding|sarcas\w{1,4}|as if|yeah,?"
     r" right|(?:oh|yeah|yep|haha?),? sure|sure,? and|calls? me|called me|put down|lists? me|listed|autocorrect)\b"
-    # told, not lived
+    # narrated, not experienced
     r"|\b(?:novel|story|stories|book|film|movie|play|poem|song|lyrics?|game|quest|level|character|role-?play\w{0,3}"
     r"|scene|chapter|script|actor|actress|avatar|sims?|minecraft|monopoly|fiction\w{0,2}"
     r"|example|e\.g\.|for instance|sample|template|placeholder|dummy|test"
@@ -348,8 +348,7 @@ def read_facts(text: str, most: int | None = None, *, said_at: datetime | None =
 
 
 def _statement(sentence: str, said_at: datetime) -> list[Fact]:
-    """Return a sentence of a short message as a fact if it states how to answer, the user's health, or a future
-    appointment.
+    """Return a sentence of a short message as a fact if it states how to answer, health, or an appointment.
 
     Secrets, addresses and text that resembles an attack are excluded.
     """

@@ -86,19 +86,17 @@ class ConversationService:
         self._answer: Answer[ExchangeReceipt] = Answer(_kept, self._given)
 
     async def store(self, scope: Scope, new: NewExchange) -> ExchangeReceipt:
-        """Store messages as short-term memories, extract facts from them, and update the notes; all of it, or
-        nothing.
-        """
+        """Store messages as short-term memories, extract their facts, update the notes: all of it, or nothing."""
         now = self._clock()
         for message in new.messages:
             self._memory.check_length(message.content)
         heard = [self._heard(message, new, now, position) for position, message in enumerate(new.messages)]
         writes = await self._memory.prepare(scope, [item.memory for item in heard if item.memory], index_now=False)
 
-        facts_of: list[list[Fact]] = []
+        facts_by_message: list[list[Fact]] = []
         for item in heard:
             own = item.memory and item.message.role == "user" and _own(item.memory)
-            facts_of.append(
+            facts_by_message.append(
                 rules.read_facts(
                     item.memory.content,
                     FACTS_OF_A_MESSAGE,
@@ -120,7 +118,7 @@ class ConversationService:
                 for item, (write, old) in zip(heard, wanted, strict=True)
             ]
             facts: list[Receipt] = []
-            for item, receipt, old, read in zip(heard, receipts, repeats, facts_of, strict=True):
+            for item, receipt, old, read in zip(heard, receipts, repeats, facts_by_message, strict=True):
                 if item.memory and not old and read and len(facts) < FACTS_OF_AN_EXCHANGE:
                     facts += await self.learn(
                         tx,
@@ -399,10 +397,10 @@ def summary_memory(
 
     Args:
         notes: The notes of the conversation.
-        name: How the session is called.
+        name: The name of the session.
         now: The time of writing; no summary is later.
-        agent_id: Whose notes they are, where they are an agent's own.
-        trusted: False where an LLM wrote the summary and had read what a tool brought.
+        agent_id: The owner of the notes, if they are an agent's own.
+        trusted: False if an LLM wrote the summary and had read text from a tool.
     """
     held_at = min(now, max((note.at for note in notes.items), default=notes.updated_at))
     called = " ".join((name or notes.session_id).split())

@@ -54,8 +54,9 @@ class Reader:
                 progress(done[0])
 
     async def _ask(self, scope: Scope) -> Mapping[UUID, Told]:
-        """Return what the LLM finds in the next texts; empty if there is none or it is unreachable: the rules
-        continue alone.
+        """Return what the LLM finds in the next texts.
+
+        Empty if there is none or it is unreachable: the rules continue alone.
         """
         if self._chat is None:
             return {}
@@ -70,22 +71,20 @@ class Reader:
             return {}
 
     async def _batch(self, tx: Tx, told: Mapping[UUID, Told]) -> tuple[int, int, int] | None:
-        """Read one batch. Return the numbers of memories, new entities and mentions; None if nothing is left to
-        read.
-        """
+        """Read one batch. Return the numbers of memories, new entities and mentions; None if nothing is left."""
         who = (tx.scope.tenant_id, tx.scope.user_id)
         at_most = BATCH if self._chat is None else extraction.BATCH
         rows = await tx.fetch(store.QUERIES["memories_to_read"], *who, at_most)
         if not rows:
             return None
-        names_known = await store.known_names(tx)
+        known_names = await store.known_names(tx)
         now = self._clock()
         made: list[Entity] = []
         for row in rows:
             speaker = row["speaker"] if row["kind"] == "episodic" else None
             typed = told[row["memory_id"]].names if row["memory_id"] in told else {}
             names = [*typed, *find_names(row["content"]), *([speaker] if speaker else [])]
-            for name in new_names(names, names_known, names_known.rejected):
+            for name in new_names(names, known_names, known_names.rejected):
                 kind = "handle" if name.startswith("@") else "person" if name == speaker else typed.get(name, "name")
                 entity = Entity(
                     entity_id=new_id(),
@@ -101,19 +100,19 @@ class Reader:
                     created_at=now,
                     updated_at=now,
                 )
-                names_known.add(name, entity.entity_id)
+                known_names.add(name, entity.entity_id)
                 made.append(entity)
         if made:
             await store.put_entities(tx, [(entity, None) for entity in made])
         edges: list[Relation] = []
         for row in rows:
             if row["memory_id"] in told:
-                edges += await self._edges(tx, row, told[row["memory_id"]], names_known)
+                edges += await self._edges(tx, row, told[row["memory_id"]], known_names)
         await store.put_relations(tx, edges)
         pairs: list[tuple[UUID, UUID]] = []
         for row in rows:
             text = f"{row['speaker']}: {row['content']}" if row["speaker"] else row["content"]
-            pairs += [(row["memory_id"], entity_id) for entity_id in find_known(text, names_known)]
+            pairs += [(row["memory_id"], entity_id) for entity_id in find_known(text, known_names)]
         ids = [row["memory_id"] for row in rows]
         await tx.execute(store.QUERIES["mentions_forget"], *who, ids)
         await tx.execute(

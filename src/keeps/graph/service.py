@@ -73,8 +73,9 @@ class GraphService:
         self._clock = clock
 
     async def add_entity(self, scope: Scope, new: NewEntity, *, source: str = "user") -> Entity:
-        """Store an entity, or update the one with the same type and name. Raises NotFoundError for another user's
-        id.
+        """Store an entity, or update the one with the same type and name.
+
+        Raises NotFoundError for another user's id.
         """
 
         async def work(tx: Tx) -> Entity:
@@ -129,8 +130,10 @@ class GraphService:
         return Page(items=entities, next_cursor=write_cursor(last.created_at, str(last.entity_id)) if last else None)
 
     async def delete_entity(self, scope: Scope, entity_id: UUID, *, hard: bool) -> Entity:
-        """Delete an entity with its edges. An entity found in text does not reappear; `hard` also removes it from
-        the log.
+        """Delete an entity with its edges.
+
+        An entity found in text does not reappear.
+        `hard`: also remove it from the log.
         """
 
         async def work(tx: Tx) -> Entity:
@@ -345,9 +348,7 @@ class GraphService:
             return await traversal.traverse(tx, request, self._clock())
 
     async def shortest_path(self, scope: Scope, request: PathRequest) -> Traversal:
-        """Return the path with the fewest edges between two entities; no paths if there is none within
-        `max_depth`.
-        """
+        """Return the path with the fewest edges between two entities; no paths if none is within `max_depth`."""
         async with self._database.scoped_in_turn(scope) as tx:
             return await traversal.shortest_path(tx, request, self._clock())
 
@@ -368,8 +369,9 @@ class GraphService:
             return await store.mentions(tx, entity_id=entity_id, memory_id=memory_id, limit=limit)
 
     async def set_mention(self, scope: Scope, new: NewMention, *, rejected: bool) -> Mention:
-        """State that a memory mentions an entity, or that it does not. Later reading does not change it. Raises
-        NotFoundError.
+        """State that a memory mentions an entity, or that it does not. Later reading does not change it.
+
+        Raises NotFoundError.
         """
 
         async def work(tx: Tx) -> Mention:

@@ -149,5 +149,5 @@ def _agent(scope: Scope, agent_id: str | None) -> str:
 
 
 def _is_of(scope: Scope, memory: Memory) -> bool:
-    """Return whether a memory belongs to nobody in particular, or to the agent and session that ask."""
+    """Return whether a memory belongs to no agent or session, or to the agent and session that ask."""
     return memory.agent_id in (None, scope.agent_id) and memory.session_id in (None, scope.session_id)

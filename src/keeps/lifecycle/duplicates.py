@@ -131,8 +131,9 @@ _MOVABLE = frozenset(
 
 
 def same_fact(one: str, other: str, similarity: float, least_similarity: float = LEAST_SIMILARITY) -> bool:
-    """Return whether one of the two texts suffices. Long texts are not normalised: they must have the same words
-    as written.
+    """Return whether one of the two texts suffices.
+
+    Long texts are not normalised: they must have the same words as written.
     """
     if similarity < least_similarity:
         return False

@@ -1,6 +1,6 @@
 """Decide which short-term memories are promoted to long-term.
 
-  score = importance + min(0.3, 0.1 · ln(1 + number of recalls)) + 0.05 · retention
+    score = importance + min(0.3, 0.1 · ln(1 + number of recalls)) + 0.05 · retention
 
 A memory is promoted when its score reaches 0.8 and it is an hour old: memories that define or bind a person at once,
 ordinary ones after about a dozen recalls, small talk never. The gate is measured on a simulated population (`keeps

@@ -66,11 +66,11 @@ class Lifecycle:
     async def run(
         self, tenant_id: str, job: str, *, progress: Progress | None = None, seconds: float = math.inf
     ) -> Operation | None:
-        """Run one job for one tenant. Return None if there was nothing to do. An error is recorded in the receipt and
-        raised.
+        """Run one job for one tenant. Return None if there was nothing to do.
 
-        After `seconds`, the rest is left to the next run, which is then due at once. `progress` is called for each
-        finished user.
+        An error is recorded in the receipt and raised.
+        After `seconds`, the rest is left to the next run, which is then due at once.
+        `progress` is called for each finished user.
         """
         check_job(job)
         run = Run(new_id(), tenant_id, job, self._clock(), time.monotonic() + seconds)

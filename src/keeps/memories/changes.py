@@ -54,8 +54,7 @@ class Changes:
         return answers
 
     async def create(self, tx: Tx, writes: Sequence[Write]) -> dict[UUID, Receipt]:
-        """Store the new memories among writes of several users of a tenant in one statement; return receipts by
-        memory id.
+        """Store the new memories of several users of a tenant in one statement; return receipts by memory id.
 
         Afterwards the transaction belongs to no user.
         """

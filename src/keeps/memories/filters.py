@@ -1,10 +1,10 @@
-"""The filter language, compiled to SQL with every value bound.
+"""Compile the filter language to SQL with every value bound. Pure.
 
     {"AND": [{"kind": {"eq": "episodic"}}, {"metadata.topic": {"in": ["food", "travel"]}}, {"NOT": [{"tags":
     {"contains": "old"}}]}]}
 
-Fields are the columns of Memory and `metadata.<path>`, where a name that holds dots may stand in quotes; several fields
-in one object are joined by AND. An unknown field or operator is an error that names those there are. Pure.
+Fields are the columns of Memory and `metadata.<path>`; a name that contains dots may be quoted. Several fields in one
+object are joined by AND. An unknown field or operator raises an error that lists the known ones.
 """
 
 from __future__ import annotations

@@ -110,9 +110,7 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
 
 
 def _is_same_text(stored: MemoryRow, new: MemoryRow) -> bool:
-    """Return whether a text is known: exactly the same under a key, else the same in the form that `content_hash`
-    covers.
-    """
+    """Return whether a text is known: exactly the same under a key, else by the form in `content_hash`."""
     if new.key is None and new.layer != "knowledge":
         return known_form(stored.content) == known_form(new.content)
     return stored.content == new.content

@@ -1,7 +1,7 @@
 """Compute how well a short-term memory is still retained. Pure; after Ebbinghaus' curve of forgetting.
 
-  retention = exp(-0.1 · hours since the last use / S)
-  S         = 14 · (0.5 + importance) · (1 + ln(1 + number of recalls))
+    retention = exp(-0.1 · hours since the last use / S)
+    S         = 14 · (0.5 + importance) · (1 + ln(1 + number of recalls))
 
 An ordinary memory (importance 0.5) that nobody reads falls below 0.3 after 7 days; one of importance 0.9 that was
 recalled ten times, after 33 days. Long-term memories and knowledge do not fade. `keeps.fades_at` is the same in SQL.

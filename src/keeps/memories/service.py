@@ -50,8 +50,9 @@ _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_t
 
 
 class MemoryService:
-    """All operations on memories except recall. `notice` is called with the scope of memories that wait for a
-    vector.
+    """All operations on memories except recall.
+
+    `notice`: called with the scope of memories that wait for a vector.
     """
 
     def __init__(
@@ -381,9 +382,7 @@ class MemoryService:
             )
 
     async def _embedded(self, texts: Sequence[str]) -> Sequence[Embedding | None]:
-        """Return vectors, or None for each text if there is no model or it is unreachable: the index catches up
-        later.
-        """
+        """Return vectors; None for each text without a reachable model: the index catches up later."""
         if self._embedder is None:
             return [None] * len(texts)
         try:

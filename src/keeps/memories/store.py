@@ -225,8 +225,9 @@ async def page(
     limit: int,
     now: datetime,
 ) -> tuple[list[Memory], bool]:
-    """Return one keyset page, newest first, and whether there are more. The values of `condition` are bound from
-    $8 on.
+    """Return one keyset page, newest first, and whether there are more.
+
+    The values of `condition` are bound from $8 on.
     """
     created_at, memory_id = after or (None, None)
     statement = QUERIES["memories_list"].where(condition)
@@ -299,9 +300,7 @@ async def leaving(tx: Tx, memory_ids: Sequence[UUID]) -> AsyncGenerator[None]:
 
 
 async def lock_incarnations(tx: Tx, row: MemoryRow) -> list[MemoryRow]:
-    """Lock and return all rows of the same key, or of the same content without a key, even forgotten and
-    superseded ones.
-    """
+    """Lock and return all rows of the same key, or without one of the same content, whatever their lives."""
     who = tx.scope.tenant_id, tx.scope.user_id
     rows = await tx.fetch(QUERIES["memory_lock_incarnations"], *who, row.key, row.namespace, row.content_hash)
     return [MemoryRow.read(each) for each in rows]

@@ -112,7 +112,7 @@ class Writer:
                 for waiting in batch:
                     await self._commit([waiting])
             return
-        except BaseException as error:  # noqa: BLE001  a defect of ours must reach whoever waits, not vanish in a task
+        except BaseException as error:  # noqa: BLE001  a defect must reach the caller, not vanish in a task
             if len(batch) == 1:
                 _settle(batch, [error])
             else:

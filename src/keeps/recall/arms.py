@@ -31,13 +31,9 @@ from keeps.text.words import count_terms, is_spaceless, terms_by_word
 from keeps_client.models import RecallRequest
 
 MAX_TERMS, MAX_COMPARED = 128, 3
-"""Maximum number of words of a question that are searched, and of unknown words that are compared with stored
-words.
-"""
+"""Maximum number of words of a question that are searched, and of unknown words that are compared."""
 SMALL_AUDIENCE = 5_000
-"""Maximum audience size for which an unknown word is compared with all words; in larger ones, with words that
-begin alike.
-"""
+"""Maximum audience in which an unknown word is compared with all words, not only with similar beginnings."""
 NEAR, MANY_NEAR = 100, 200
 """Number of candidates chosen by the signs of their vectors: up to 50,000 memories, and above.
 
@@ -90,8 +86,9 @@ class Found:
 
 
 class Arms:
-    """All ways to find memories, built on the statements of `store`. `model`: the model whose vectors are
-    compared.
+    """All ways to find memories, built on the statements of `store`.
+
+    `model`: the model whose vectors are compared.
     """
 
     def __init__(self, model: str, clock: Clock) -> None:
@@ -181,8 +178,7 @@ class Arms:
         found.places = _each_once(texts, await selected(len(near), lambda most: near[:most]))
 
     async def _misspelt(self, tx: Tx, asked: Asked, held: Sequence[Postings], found: Found) -> None:
-        """Score memories that contain a word similar to an unknown word of the question, which may be a misspelt
-        name.
+        """Score memories with words similar to unknown words of the question, which may be misspelt names.
 
         Unknown words are those that no memory and no dictionary contains.
         """
@@ -206,8 +202,8 @@ class Arms:
             begins = [""] if found.total <= SMALL_AUDIENCE else first_letters(word)
             if newest is None:
                 newest = await vocabulary_of(await store.newest_words(tx, asked.selection))
-            listed = [await self._words.of(tx, words, begins) for words in held]
-            many = sum(len(words.words) for words in (newest, *listed)) > MANY_WORDS
+            listed = [await self._words.of(tx, audience, begins) for audience in held]
+            many = sum(len(vocabulary.words) for vocabulary in (newest, *listed)) > MANY_WORDS
             compared_with = partial(_likest, terms[-1], [newest, *listed])
             similar = await asyncio.to_thread(compared_with) if many else compared_with()
             if similar:

@@ -51,8 +51,7 @@ def score(matches: TextMatches, idf: Scores, average_length: float, query_counts
 
 
 def score_sessions(matches: TextMatches, query_counts: Scores) -> Scores:
-    """Return the BM25 score of each match's whole conversation, scaled from 0 to 1; 0 for memories outside
-    conversations.
+    """Return the BM25 score of each match's conversation, scaled from 0 to 1; 0 outside conversations.
 
     The length of a conversation is not known here, so it is estimated from its matching turns.
     """

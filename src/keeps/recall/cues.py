@@ -105,9 +105,7 @@ def dates_in(query: str) -> list[tuple[int | None, int | None, int | None]]:
 
 
 def date_match(dates: list[tuple[int | None, int | None, int | None]], moment: datetime) -> float:
-    """Return 1 if a memory's time matches a mentioned date in all its parts, 0.5 if only year and month match,
-    else 0.
-    """
+    """Return 1 if a time matches a mentioned date in all its parts, 0.5 if only year and month match, else 0."""
     best = 0.0
     for year, month, day in dates:
         if (year is None or year == moment.year) and (month is None or month == moment.month):

@@ -35,17 +35,13 @@ It is multiplied by the share of the question's words, by rarity, that the memor
 LENGTH_PENALTY = 0.1
 LENGTH_TOKENS = 64
 STATED_WEIGHT, STATED_BONUS = 1.3, 0.2
-"""When advice is requested, a stated preference scores at least this share of its similarity to the question, plus
-a bonus.
-"""
+"""Minimum share of its similarity that a stated preference scores when advice is requested, and its bonus."""
 STATED_TOKENS = 64
 NEXT_TURN_WEIGHT, SECOND_TURN_WEIGHT = 0.15, 0.1
 ASKED_WEIGHT = 0.2
 """Extra weight of the preceding turn if it asks a question: an answer often uses other words than the question."""
 SESSION_WEIGHT, SESSION_TOKENS_WEIGHT = 0.1, 0.2
-"""Weights of the whole conversation: by words, and by late interaction, where each query word counts by its best
-turn.
-"""
+"""Weights of the whole conversation: by words, and by late interaction with the best turn for each word."""
 SPEAKER_WEIGHT = 0.4
 DATE_WEIGHT = 0.5
 ASKS_WEIGHT, REPEATS_WEIGHT = -0.2, -1.5
@@ -70,9 +66,7 @@ NEWER_FIRST_MARGIN = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Pairs of candidates that are close in a conversation: the scores of `others` count for `of`, times
-    `weights`.
-    """
+    """Pairs of nearby candidates in a conversation: the scores of `others` count for `of`, times `weights`."""
 
     of: npt.NDArray[np.int64]
     others: npt.NDArray[np.int64]

@@ -21,8 +21,9 @@ _CONFUSED = ("ckq", "sz", "gj", "iye", "aeo", "fpv", "vw", "xz")
 
 
 def first_letters(word: str) -> list[str]:
-    """Return the possible first letters of the intended word: the first letter may be wrong, swapped or
-    superfluous.
+    """Return the possible first letters of the intended word.
+
+    The first letter may be wrong, swapped or superfluous.
     """
     likely = [word[0], word[1], *(letter for group in _CONFUSED if word[0] in group for letter in group)]
     return list(dict.fromkeys(likely))

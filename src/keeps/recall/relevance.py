@@ -21,7 +21,7 @@ MANY_WORDS = 16
 HIT_WEIGHTS = {
     "tokens": 6.5,  # late interaction of this hit or the turn beside it
     "vector": 0.2,
-    "words": 2.7,  # share of the question's words, by rarity, that the hit holds
+    "words": 2.7,  # share of the question's words, by rarity, that the hit contains
     "tokens_place": 2.1,  # 1 for the nearest candidate, 0 for the farthest
     "vector_place": 1.6,
     "date": 1.6,
@@ -29,7 +29,7 @@ HIT_WEIGHTS = {
     "asks": -1.0,  # the hit is itself a question
     "question_words": 1.0,  # ln(1 + words of the question)
     "rarity": 5.0,  # mean rarity of the question's words
-    "unheard": -0.9,  # share of them that no memory holds
+    "unheard": -0.9,  # share of them that no memory contains
     "memories": -0.6,  # ln(memories): the nearest of many is nearer by chance
 }
 HIT_BIAS = -8.0
@@ -53,15 +53,17 @@ KNOWN_WEIGHTS = {
 }
 KNOWN_BIAS = -10.2
 NOTHING_KNOWN_UNDER = -1.6
-"""Log odds. Below it are 2 % of answerable questions, half of the questions about something else, and almost none
-of those that narrowly miss.
+"""Log odds below which nothing is considered known.
+
+Below it are 2 % of answerable questions, half of the questions about something else, and almost none of those that
+narrowly miss.
 """
 UNKNOWN_CAP = 0.2
 """Maximum relevance of hits if probably no memory answers."""
 LEAST_WORDS = 0.25
 """Without vectors: minimum share of the question's words, by rarity, that a possible answer contains."""
 NEAR_ENOUGH = 0.4
-"""Mean of the best cosine and the best late interaction above which something is known, whatever the words say."""
+"""Mean of the best cosine and the best late interaction above which something is known, regardless of the words."""
 NEAR_FROM, NEAR_TO = 0.2, 0.7
 """Mean of cosine and late interaction that counts as no similarity, and as full similarity."""
 

@@ -54,7 +54,7 @@ class Reranking:
             scores = _numbers(answers, len(best))
         except (UnavailableError, TimeoutError):
             return ranking, False
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  the hits are there without it
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  the hits are valid without it
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise

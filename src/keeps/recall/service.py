@@ -62,9 +62,7 @@ COMPARED, COMPARED_CHARACTERS = 40, 400
 SAME_MATTER_SIMILARITY = 0.55
 """Of 30 statements that change an earlier one, 22 are this similar to it; of 70,000 pairs of unrelated ones, 20 are."""
 SETTLE_SECONDS = 0.6
-"""Time that recall waits, if no hit is clear, for the vectors of memories that this process just stored for the
-user.
-"""
+"""Time that recall waits, if no hit is clear, for vectors of memories that this process just stored."""
 CLEAR_RELEVANCE = 0.6
 """Relevance that a current hit must reach, or else the archive is searched too."""
 PASSAGES = 20
@@ -471,7 +469,7 @@ def _marked(
     """Return the part of each memory's content that `choose` picks.
 
     `texts`: the embedded text of each memory, which ends with its content.
-    `spans`: the characters of that text that each word vector stands for.
+    `spans`: the characters of that text that each word vector covers.
     """
     marked: dict[UUID, Span] = {}
     for (memory, tokens), text, places in zip(memories, texts, spans, strict=True):

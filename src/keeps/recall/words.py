@@ -151,8 +151,7 @@ class Holders:
 
 
 def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
-    """Return the memories that contain one of the words, and their counts, without the words that most memories
-    contain.
+    """Return the memories that contain one of the words, and their counts, without very common words.
 
     Row i belongs to position i.
     """

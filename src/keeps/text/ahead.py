@@ -39,7 +39,7 @@ _RELATIVE: tuple[tuple[re.Pattern[str], int], ...] = tuple(
 
 
 def date_ahead(text: str, said_at: datetime) -> datetime | None:
-    """Return the end of the last date ahead of `said_at` that a text names; None where it names none."""
+    """Return the end of the last date after `said_at` that a text names; None if it names none."""
     plain = text[:MAX_CHARACTERS].lower().replace("’", "'")
     today = said_at.replace(hour=0, minute=0, second=0, microsecond=0)
     days: list[datetime] = []

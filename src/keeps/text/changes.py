@@ -25,9 +25,7 @@ _OF_ANOTHER = re.compile(
 
 
 def is_of_another(older: str, newer: str) -> bool:
-    """Return whether `older` describes the speaker and `newer` another subject, so that it changes nothing about
-    the speaker.
-    """
+    """Return whether `newer` is about another subject than the speaker of `older`, so it changes nothing about them."""
     return bool(_OF_MYSELF.search(older) and _OF_ANOTHER.search(newer) and not _MYSELF.search(newer))
 
 

@@ -270,8 +270,9 @@ def _vote(word: str, language: str) -> float:
 
 
 def plain(word: str) -> str:
-    """Return a word without accents: `é` and `e`, `ё` and `е`, `ı` and `i` are the same; `й` is a letter of its
-    own and stays.
+    """Return a word without accents: `é` and `e`, `ё` and `е`, `ı` and `i` are the same.
+
+    `й` is a letter of its own and stays.
     """
     if word.isascii():
         return word

@@ -1,6 +1,4 @@
-"""Patterns shared by other modules: names of months and days in English, German, Spanish and French, and sentence
-ends.
-"""
+"""Names of months and days in English, German, Spanish and French, and the pattern of a sentence end."""
 
 from __future__ import annotations
 

@@ -22,9 +22,7 @@ def is_quotation(metadata: Mapping[str, object]) -> bool:
 
 
 def origin_of(role: str | None, source: str | None, metadata: Mapping[str, object], *, own: bool = True) -> Origin:
-    """Return the origin of a text: the asking user and their agents, a sharing user, or a tool, a page or a
-    message.
-    """
+    """Return the origin of a text: the asking user and agents, a sharing user, or a tool, a page or a message."""
     trust = metadata.get("trust")
     if role == "tool" or not (trust is None or (isinstance(trust, str) and trust in TRUSTED)):
         return "tool"

@@ -80,9 +80,7 @@ _PERSIAN = frozenset("پچژگیک")
 MAX_WORD_CHARACTERS = 64
 _GROWERS = {0xFDFA: " ", 0xFDFB: " "}
 _SHAPING = {**_GROWERS, **INVISIBLE, 0x0640: None, 0x0130: "i"}
-"""Invisible characters and the stroke that lengthens Arabic words, which are removed, and İ, which lower case
-would split.
-"""
+"""Invisible characters and the stroke that lengthens Arabic words, to remove; İ, which lower case would split."""
 _stemmers = threading.local()
 
 
@@ -117,9 +115,7 @@ def count_terms(text: str) -> Counter[str]:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str, language: str) -> str:
-    """Return the stem that `word`, in lower case and without accents, shares with its inflections: running, runs →
-    run.
-    """
+    """Return the stem that `word`, in lower case without accents, shares with its inflections: running, runs → run."""
     stemmer = "" if word.isdigit() else _stemmer_of(word, language)
     return _stemmed(word, stemmer) if stemmer else word
 

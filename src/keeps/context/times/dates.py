@@ -27,7 +27,7 @@ class Dates:
         return self._items[position] if 0 <= position < self._length else END
 
     def date(self, position: int, led: bool) -> Reading | None:
-        """Read a day of the calendar. `led`: a preposition of time stands before it."""
+        """Read a day of the calendar. `led`: a preposition of time precedes it."""
         token = self.at(position)
         end = position + 1
         if token.kind == "iso":
@@ -132,8 +132,6 @@ class Dates:
         if year:
             return Reading(*spans.month(year, first, months), end, "past", unit)
         return Reading(*spans.latest_months(self.now, first, months), end, "open", unit, "year")
-
-    # ---- pieces
 
     def _articles(self, position: int) -> int:
         for _ in range(2):

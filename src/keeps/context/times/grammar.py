@@ -30,12 +30,12 @@ _EDGES = frozenset(("since", "after", "before", "until", "by"))
 
 
 def time_span(text: str, now: datetime, zone: tzinfo = UTC) -> Span | None:
-    """Return the span of the past that a text names, in UTC; None where it names none.
+    """Return the span of the past that a text names, in UTC; None if it names none.
 
     Args:
         text: The message; only its words matter, not their case.
-        now: When it was sent, with a UTC offset.
-        zone: Where the user lives: days begin at its midnight.
+        now: The time at which it was sent, with a UTC offset.
+        zone: The user's time zone: days begin at its midnight.
     """
     tokens = read_tokens(text)
     if not any(_names_time(tokens, position) for position in range(len(tokens.items))):

@@ -28,7 +28,7 @@ class Points(Relative):
         self._known: dict[tuple[int, bool, int], Reading | None] = {}
 
     def point(self, position: int, *, led: bool = False) -> Reading | None:
-        """Return the point that begins here. `led`: a preposition of time stands before it."""
+        """Return the point that begins here. `led`: a preposition of time precedes it."""
         begin, position = position, self._skip(position)
         token = self.at(position)
         if token.kind not in _READERS or (token.kind == "word" and token.text not in QUARTER_LETTERS):

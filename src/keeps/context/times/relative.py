@@ -17,7 +17,7 @@ class Relative(Dates):
     """Reads times relative to a local time `now`."""
 
     def point(self, position: int, *, led: bool = False) -> Reading | None:
-        """Return the point that begins here. `led`: a preposition of time stands before it."""
+        """Return the point that begins here. `led`: a preposition of time precedes it."""
         raise NotImplementedError
 
     def relative(self, position: int, _led: bool = True) -> Reading | None:
@@ -147,8 +147,6 @@ class Relative(Dates):
     def _few(self, position: int) -> tuple[int, int] | None:
         token = self.at(position)
         return token.value if token.kind == "few" and isinstance(token.value, tuple) else None  # pyright: ignore[reportReturnType]
-
-    # ---- last, this, next
 
     def modified(self, position: int, _led: bool = True) -> Reading | None:
         """Read a unit or name with "last", "this" or "next", before or after it, depending on the language."""
