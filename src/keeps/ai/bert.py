@@ -1,4 +1,4 @@
-"""BERT and its like (RoBERTa, XLM-RoBERTa, CamemBERT) from safetensors, by numpy alone.
+"""Run BERT and similar models (RoBERTa, XLM-RoBERTa, CamemBERT) from safetensors, with numpy alone.
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers" (2019); the names of the weights are those of
 Hugging Face's transformers.
@@ -20,20 +20,23 @@ Ids = npt.NDArray[np.int64]
 
 
 class Bert:
-    """The encoder: word pieces in, one vector for each out."""
+    """The encoder: takes word pieces, returns one vector for each."""
 
     def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
         self._weights = _read(path)
         self._heads = int(config["num_attention_heads"])
         self._layers = int(config["num_hidden_layers"])
         self._epsilon = float(config.get("layer_norm_eps", 1e-12))
-        # RoBERTa's positions begin after the number of its padding.
+        # RoBERTa's positions begin after its padding id.
         self._first = 0 if config.get("model_type") == "bert" else int(config.get("pad_token_id", 1)) + 1
         if config.get("hidden_act", "gelu") != "gelu":
             raise NotConfiguredError(f"{path}: {config.get('hidden_act')!r} is not read, only gelu; export it to ONNX")
 
     def run(self, ids: Ids, mask: Ids) -> Floats:
-        """`ids`, `mask`: (texts, pieces), the mask 1 where there is a piece; gives (texts, pieces, dimensions)."""
+        """Return the hidden states, (texts, pieces, dimensions).
+
+        `ids`, `mask`: (texts, pieces); the mask is 1 where there is a piece.
+        """
         weights = self._weights
         positions = self._first + np.arange(ids.shape[1])
         hidden = weights["embeddings.word_embeddings.weight"][ids]
@@ -63,7 +66,7 @@ class Bert:
         return (scores @ value).transpose(0, 2, 1, 3).reshape(texts, pieces, width)
 
     def _linear(self, values: Floats, name: str) -> Floats:
-        # As one product: numpy would make one for each text.
+        # A single product: numpy would compute one for each text.
         flat = values.reshape(-1, values.shape[-1]) @ self._weights[f"{name}.weight"].T
         return (flat + self._weights[f"{name}.bias"]).reshape(*values.shape[:-1], -1)
 
@@ -79,15 +82,17 @@ def _read(path: Path) -> dict[str, Floats]:
     except ImportError:
         raise NotConfiguredError(f"{path.name} needs the package safetensors: pip install 'keeps[hub]'") from None
     try:
-        found = load_file(path)
+        tensors = load_file(path)
     except Exception as error:
         raise NotConfiguredError(f"{path} cannot be read: {error}") from None
-    prefix = next((name.removesuffix("embeddings.word_embeddings.weight") for name in found if "word_emb" in name), "")
-    return {name.removeprefix(prefix): value.astype(np.float32) for name, value in found.items()}
+    prefix = next(
+        (name.removesuffix("embeddings.word_embeddings.weight") for name in tensors if "word_emb" in name), ""
+    )
+    return {name.removeprefix(prefix): value.astype(np.float32) for name, value in tensors.items()}
 
 
 def _gelu(values: Floats) -> Floats:
-    """x · Φ(x), with erf by Abramowitz and Stegun 7.1.26, whose error is under 1.5e-7."""
+    """Return x · Φ(x), with erf by Abramowitz and Stegun 7.1.26, whose error is below 1.5e-7."""
     scaled = np.abs(values) * np.float32(np.sqrt(0.5))
     t = 1 / (1 + np.float32(0.3275911) * scaled)
     series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))

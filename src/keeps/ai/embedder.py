@@ -1,4 +1,4 @@
-"""The port: from texts to vectors."""
+"""The interface of embedding models: texts to vectors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Floats = npt.NDArray[np.float32]
 class Embedding:
     """The vectors of one stored text.
 
-    `sentence`: unit length, (dimensions,). `tokens`: packed token vectors for the second stage (see
-    `token_vectors.py`), or None where the model gives none.
+    `sentence`: unit length, (dimensions,).
+    `tokens`: packed token vectors for the second stage (see `token_vectors.py`), or None if the model has none.
     """
 
     sentence: Floats
@@ -26,9 +26,10 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True)
 class QueryEmbedding:
-    """The vectors of one question. `tokens`: (n, reduced dimensions), row i belonging to the word `words[i]`.
+    """The vectors of one question.
 
-    `reads`: whether the model knows the script at all; where not, the vectors say nothing, and words are searched.
+    `tokens`: (n, reduced dimensions); row i belongs to the word `words[i]`.
+    `reads`: whether the model knows the script; if not, the vectors are meaningless, and words are searched.
     """
 
     sentence: Floats
@@ -38,18 +39,18 @@ class QueryEmbedding:
 
 
 class Embedder(Protocol):
-    """What Keeps asks of an embedding model. Calls never run inside a transaction."""
+    """The interface that Keeps needs of an embedding model. Calls never run inside a transaction."""
 
     @property
     def model(self) -> str:
-        """The tag that vectors are stored under; another tag means vectors that do not compare."""
+        """The tag that vectors are stored under; vectors with different tags cannot be compared."""
         ...
 
     @property
     def dimensions(self) -> int: ...
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        """One embedding for each text, in order. Raises UnavailableError or NotConfiguredError."""
+        """Return one embedding for each text, in order. Raises UnavailableError or NotConfiguredError."""
         ...
 
     async def embed_query(self, text: str) -> QueryEmbedding: ...
@@ -59,6 +60,6 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class ReadsInPieces(Protocol):
-    """An embedder that can say where in a text the word pieces are that it gives vectors of."""
+    """An embedder that can return the text positions of the word pieces that it embeds."""
 
     async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]: ...

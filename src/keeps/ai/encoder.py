@@ -1,7 +1,7 @@
-"""A sentence encoder, loaded: tokenizer, weights and projection. No network, no torch.
+"""Run a sentence encoder: tokenizer, weights and projection. No network, no torch.
 
-A text longer than a window is read in several; its sentence vector is the mean of theirs, its tokens are those of
-all.
+A text longer than a window is read in several; its sentence vector is the mean of theirs, and its tokens are those of
+all windows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from keeps_client.errors import NotConfiguredError
 
 _BATCH_TOKENS = 512
 _FITTED_ON = 8_000
-"""Of so many pieces of its vocabulary, spread evenly, a model's projection is made."""
+"""Number of vocabulary pieces, evenly spread, from which a model's projection is made."""
 _fitting = threading.Lock()
 FoundT = TypeVar("FoundT")
 
@@ -44,8 +44,10 @@ class _Window:
 
 
 class Encoder:
-    """One thread at a time. `gently`: whatever else the machine has to do comes first; only the model's own arithmetic
-    is put off so, which holds no lock."""
+    """An encoder for one thread at a time.
+
+    `gently`: run at low priority. Only the model's arithmetic, which holds no lock, is delayed this way.
+    """
 
     def __init__(
         self, load: Callable[[], Model], *, prefix: Literal["question", "text"], threads: int = 0, gently: bool = False
@@ -54,8 +56,8 @@ class Encoder:
 
         self.model = load()
         self._prefix = self.model.question_prefix if prefix == "question" else self.model.text_prefix
-        # Of texts that are read alone, each has a thread; of others, the model's own threads are as gentle as the one
-        # that makes it.
+        # For texts that are read alone, use one thread each; otherwise the model's own threads, which inherit the
+        # priority of the thread that creates them.
         at_once, own_threads = (processors(), 1) if self.model.graph is not None else (1, threads)
         behind = partial(ThreadPoolExecutor, thread_name_prefix="keeps-embedder-gentle", initializer=behind_others)
         self._gentle = behind(at_once) if gently else None
@@ -74,9 +76,9 @@ class Encoder:
         self._common: Floats | None = None
         if self.model.centred:
             both = [prefix + text for prefix in (self.model.question_prefix, self.model.text_prefix) for text in COMMON]
-            said = [each.ids for each in self._tokenizer.encode_batch(both, add_special_tokens=False)]
-            (read,) = self._forward([said])
-            self._common = np.mean([self._sentence(each) for each in read], axis=0)
+            piece_ids = [entry.ids for entry in self._tokenizer.encode_batch(both, add_special_tokens=False)]
+            (read,) = self._forward([piece_ids])
+            self._common = np.mean([self._sentence(entry) for entry in read], axis=0)
 
     def embed(self, texts: list[str], max_windows: int) -> list[Answer]:
         read = [self._prefix + text[:MOST_READ] for text in texts]
@@ -95,18 +97,18 @@ class Encoder:
         return [self._joined(parts, reads=self._reads(text)) for text, parts in zip(texts, by_text, strict=True)]
 
     def spans(self, texts: list[str], max_windows: int) -> list[list[tuple[int, int]]]:
-        """Of each text that is stored, the characters of each word piece that it has a vector of."""
+        """Return the characters of each embedded word piece, for each stored text."""
         before = len(self.model.text_prefix)
         read = [self.model.text_prefix + text[:MOST_READ] for text in texts]
-        found: list[list[tuple[int, int]]] = [[] for _ in texts]
+        spans_of: list[list[tuple[int, int]]] = [[] for _ in texts]
         for index, window in self._windows(read, max_windows):
             spans = [_trimmed(read[index], *span) for span in window.spans]
             lexical = _lexical(read[index], spans, before)
-            found[index] += [(spans[n][0] - before, spans[n][1] - before) for n in lexical]
-        return found
+            spans_of[index] += [(spans[n][0] - before, spans[n][1] - before) for n in lexical]
+        return spans_of
 
     def _windows(self, read: list[str], max_windows: int) -> list[tuple[int, _Window]]:
-        """What is read together, with the number of its text."""
+        """Return the windows to read, each with the index of its text."""
         size = self.model.window
         windows: list[tuple[int, _Window]] = []
         for index, encoding in enumerate(self._tokenizer.encode_batch(read, add_special_tokens=False)):
@@ -121,7 +123,7 @@ class Encoder:
             self._gentle.shutdown(wait=False)
 
     def _reads(self, text: str) -> bool:
-        """Whether the model knows the script of half of a text's letters; of one without letters, yes."""
+        """Return whether the model knows the script of half of a text's letters; true without letters."""
         if self._scripts is None:
             self._scripts = scripts_of(self._tokenizer.get_vocab())
         return is_written_in(text, self._scripts)
@@ -130,7 +132,7 @@ class Encoder:
         return work() if self._gentle is None else self._gentle.submit(work).result()
 
     def _forward(self, batches: list[list[list[int]]]) -> Iterator[list[Floats]]:
-        """Of each window the vectors of its pieces with both ends; one vector alone where the model gives no more."""
+        """Yield the vectors of each window's pieces with both ends; only one vector if the model returns no more."""
         padded = [self._padded(batch) for batch in batches]
         around = len(self._start) + len(self._end)
         run = map if self._gentle is None else self._gentle.map
@@ -145,15 +147,15 @@ class Encoder:
 
     def _padded(self, batch: list[list[int]]) -> tuple[Ids, Ids]:
         around = len(self._start) + len(self._end)
-        ids = np.full((len(batch), max(len(each) for each in batch) + around), self._padding, dtype=np.int64)
+        ids = np.full((len(batch), max(len(window) for window in batch) + around), self._padding, dtype=np.int64)
         mask = np.zeros_like(ids)
-        for row, each in enumerate(batch):
-            ids[row, : len(each) + around] = [*self._start, *each, *self._end]
-            mask[row, : len(each) + around] = 1
+        for row, window in enumerate(batch):
+            ids[row, : len(window) + around] = [*self._start, *window, *self._end]
+            mask[row, : len(window) + around] = 1
         return ids, mask
 
     def _read(self, text: str, window: _Window, vectors: Floats) -> Answer:
-        """Of one window: the sentence vector, and the reduced vectors of its word pieces, punctuation left out."""
+        """Return the sentence vector of a window, and the reduced vectors of its word pieces without punctuation."""
         sentence = self._sentence(vectors)
         if not self.model.tokens or len(vectors) != len(window.ids) + len(self._start) + len(self._end):
             return Answer(sentence, None, [])
@@ -175,22 +177,24 @@ class Encoder:
         return unit(vectors[0] if self.model.pooling == "cls" else vectors.mean(axis=0))
 
     def _projected(self) -> Floats:
-        found = self._projection
-        if found is None:
+        projection = self._projection
+        if projection is None:
             path = self.model.projection
             with _fitting:
-                found = _projection_in(path)
-                if found is None:
+                projection = _projection_in(path)
+                if projection is None:
                     self._fit()
-                    found = _projection_in(path)
-            if found is None:
+                    projection = _projection_in(path)
+            if projection is None:
                 raise NotConfiguredError(f"{path} cannot be written or read; is the disk full?")
-            self._projection = found
-        return found
+            self._projection = projection
+        return projection
 
     def _fit(self) -> None:
-        """Make the projection of token vectors from the model's own vocabulary and nothing else, and keep it: the first
-        128 principal directions (uncentred) of what it gives for each piece alone."""
+        """Compute the projection of token vectors from the model's vocabulary, and store it.
+
+        It consists of the first 128 principal directions (uncentred) of the model's outputs for single pieces.
+        """
         pieces = sorted(
             number
             for piece, number in self._tokenizer.get_vocab().items()
@@ -215,7 +219,7 @@ class Encoder:
 
 
 def _projection_in(path: Path) -> Floats | None:
-    """None where there is none, or it is damaged."""
+    """Return None if there is no projection, or it is damaged."""
     try:
         with path.open("rb") as file:
             return np.load(file)["projection"].astype(np.float32)
@@ -231,7 +235,7 @@ def _opened(model: Model, threads: int) -> Callable[[Ids, Ids], Floats]:
 
 
 def _batches(lengths: list[int]) -> list[list[int]]:
-    """Positions grouped by similar length, each group at most `_BATCH_TOKENS` with its padding."""
+    """Return positions grouped by similar length, each group at most `_BATCH_TOKENS` with its padding."""
     groups: list[list[int]] = []
     for position in sorted(range(len(lengths)), key=lengths.__getitem__):
         longest = lengths[position]
@@ -243,20 +247,22 @@ def _batches(lengths: list[int]) -> list[list[int]]:
 
 
 def _lexical(text: str, spans: list[tuple[int, int]], before: int) -> list[int]:
-    """Which pieces are of words, after so many characters of a prefix."""
+    """Return the indexes of the pieces that belong to words, after `before` characters of a prefix."""
     return [n for n, (start, end) in enumerate(spans) if start >= before and text[start:end].isalnum()]
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """A span without the space before it, which some tokenizers count in."""
+    """Return a span without its leading space, which some tokenizers include."""
     while start < end and text[start].isspace():
         start += 1
     return start, end
 
 
 def _word_around(text: str, start: int, end: int) -> str:
-    """The whole word that a word piece is a part of: at most 64 characters to each side. Where a script writes no
-    spaces, the piece itself."""
+    """Return the whole word around a word piece, at most 64 characters to each side.
+
+    In scripts without spaces, return the piece itself.
+    """
     if is_spaceless(text[start]):
         return text[start:end]
     first, last = max(0, start - MAX_WORD_CHARACTERS), min(len(text), end + MAX_WORD_CHARACTERS)

@@ -1,4 +1,4 @@
-"""What waits for a local model: read together, in turn between tenants."""
+"""Queue work for a local model: read in batches, in turn between tenants."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ from keeps.turns import FairQueue, current_tenant
 from keeps_client.errors import KeepsError, UnavailableError
 
 MOST_AT_ONCE = 64
-"""So many are read together."""
+"""Maximum number of texts that are read together."""
 TRIED_AGAIN_SECONDS = 60.0
 MOST_READ = 12_000
-"""Characters of a text: six windows hold fewer, whatever it is written in."""
+"""Maximum characters of a text: six windows contain fewer in any script."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Of one text: the sentence vector, the vectors of its word pieces, and the word that each is a part of; `reads`:
-    whether the model knows the script at all."""
+    """The vectors of one text.
+
+    `sentence`: the sentence vector.
+    `tokens`: vectors of the word pieces.
+    `words`: the word that each piece belongs to.
+    `reads`: whether the model knows the script.
+    """
 
     sentence: Floats
     tokens: Floats | None
@@ -32,7 +37,7 @@ class Answer:
 
 
 class Runtime(Protocol):
-    """A loaded sentence encoder."""
+    """The interface of a loaded sentence encoder."""
 
     def embed(self, texts: list[str], max_windows: int) -> list[Answer]: ...
 
@@ -51,11 +56,14 @@ AnswerT = TypeVar("AnswerT")
 
 
 class Lane(Generic[RuntimeT, AskedT, AnswerT]):
-    """What waits for a model, and the thread that reads it: tenants in turn, by characters, and no more at once than
-    `characters`, so that nobody waits for somebody's thousand texts. A model that cannot be loaded is tried again after
-    a minute.
+    """A queue for a model, and the thread that serves it.
 
-    `load`: the model, at the first call · `read`: what it answers to several · `size`: how many characters one has
+    Tenants take turns, by characters, and a batch has at most `characters`, so that no tenant waits for another's
+    thousand texts. A model that cannot be loaded is tried again after a minute.
+
+    `load`: loads the model at the first call.
+    `read`: returns the model's answers to a batch.
+    `size`: returns the characters of one request.
     """
 
     def __init__(
@@ -74,7 +82,7 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"keeps-model-{name}")
         self._waiting: FairQueue[tuple[AskedT, asyncio.Future[AnswerT]]] = FairQueue()
         self._alone: list[tuple[AskedT, asyncio.Future[AnswerT]]] = []
-        """What is read one by one, since together it could not be."""
+        """Requests that are read one by one, since their batch failed."""
         self._draining: asyncio.Task[None] | None = None
         self._broken: tuple[KeepsError | None, float] = None, 0.0
         self._closed = False
@@ -113,16 +121,16 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
         return self._read(self.runtime, asked)
 
     async def _drain(self) -> None:
-        """Answer whatever has come in since the last round, together, until nobody waits."""
+        """Answer requests in batches until none are waiting."""
         loop = asyncio.get_running_loop()
         while batch := self._next():
             try:
                 answers = await loop.run_in_executor(self._thread, self._compute, [asked for asked, _ in batch])
             except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
                 raise
-            except BaseException as error:  # noqa: BLE001  whoever asked gets it, a panic of Rust's, too
+            except BaseException as error:  # noqa: BLE001  callers get any error, even a panic in Rust
                 if len(batch) > 1 and not isinstance(error, KeepsError):
-                    self._alone += batch  # one that cannot be read fails nobody else's
+                    self._alone += batch  # A request that cannot be read must not fail the others.
                     continue
                 for _, future in batch:
                     if not future.done():
@@ -133,17 +141,17 @@ class Lane(Generic[RuntimeT, AskedT, AnswerT]):
                     future.set_result(answer)
 
     def _next(self) -> list[tuple[AskedT, asyncio.Future[AnswerT]]]:
-        """Those that are read next, together; nobody who gave up meanwhile."""
+        """Return the next batch, without requests that were cancelled in the meantime."""
         if self._alone:
             return [self._alone.pop()]
         batch: list[tuple[AskedT, asyncio.Future[AnswerT]]] = []
         room = self._characters
         while self._waiting and len(batch) < MOST_AT_ONCE:
-            asked, future = self._waiting.peek()
+            request, future = self._waiting.peek()
             if not future.done():
-                room -= self._size(asked)
+                room -= self._size(request)
                 if batch and room < 0:
                     break
-                batch.append((asked, future))
+                batch.append((request, future))
             self._waiting.get()
         return batch

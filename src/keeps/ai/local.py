@@ -1,6 +1,6 @@
-"""The local embedder: a sentence encoder in this process, all-MiniLM-L6-v2 where no other is named.
+"""The local embedder: a sentence encoder in this process, by default all-MiniLM-L6-v2.
 
-The model runs in threads of its own, and calls that wait for it are answered together.
+The model runs in its own threads, and waiting calls are answered together.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from keeps.text.forms import plain_width
 MINILM, MINILM_DIMENSIONS = "all-MiniLM-L6-v2", 384
 MAX_WINDOWS = 6
 CHARACTERS_AT_ONCE = 6_000
-"""Of texts that are read together: some tenths of a second."""
+"""Maximum characters of texts that are read together: some tenths of a second."""
 QUESTION_CHARACTERS = 1_000
-"""The same of questions: some hundredths."""
+"""Maximum characters of questions that are read together: some hundredths of a second."""
 
 
 class LocalEmbedder:
-    """Questions and texts that are stored have a model and a thread each: somebody waits for a question, and its few
-    words need not wait for what is stored. Each is loaded at its first call."""
+    """An embedder with separate models and threads for questions and stored texts.
+
+    Users wait for questions, so their few words must not queue behind stored texts. Each model is loaded at its first
+    call.
+    """
 
     def __init__(
         self, model: str, dimensions: int, questions: Callable[[], Runtime], stored: Callable[[], Runtime]
@@ -46,14 +49,16 @@ class LocalEmbedder:
         return [Embedding(each.sentence, None if each.tokens is None else pack_tokens(each.tokens)) for each in answers]
 
     async def embed_query(self, text: str) -> QueryEmbedding:
-        """Of a question that is longer than a window, the first window is read."""
+        """Return the vectors of a question; of a long one, only the first window is read."""
         forbid_inside_transaction("the embedding model")
         (answer,) = await self._questions.run([plain_width(text)])
         return QueryEmbedding(answer.sentence, answer.tokens, tuple(answer.words), answer.reads)
 
     async def spans(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Of each text, the characters of each word piece that `embed` gives a vector of, in their order; none, before
-        the model is loaded. In a thread apart: nobody who asks the model waits for it."""
+        """Return the characters of each word piece that `embed` returns a vector of, in order.
+
+        Empty before the model is loaded. Runs in a separate thread, so that no embedding call waits for it.
+        """
         loaded = self._questions.runtime
         if loaded is None:
             return [[] for _ in texts]
@@ -71,10 +76,10 @@ class MiniLM(LocalEmbedder):
 
 
 def embedder_of(named: str, kept: Path) -> LocalEmbedder:
-    """The embedder that `multilingual`, `onnx:FOLDER` or `hub:NAME` names. `kept`: the folder for what is made of it
-    once.
+    """Return the embedder that `multilingual`, `onnx:FOLDER` or `hub:NAME` names.
 
-    Raises NotConfiguredError that says what is missing.
+    `kept`: folder for files that are computed once.
+    Raises NotConfiguredError that states what is missing.
     """
     if named == "multilingual":
         from keeps.ai import multilingual
@@ -100,7 +105,7 @@ def _lane(name: str, load: Callable[[], Runtime], max_windows: int, characters: 
 
 
 def _encoders(load: Callable[[], Model]) -> tuple[Callable[[], Runtime], Callable[[], Runtime]]:
-    """Of questions, and of what is stored."""
+    """Return the loaders of the encoders for questions and for stored texts."""
     return partial(Encoder, load, threads=1, prefix="question"), partial(Encoder, load, gently=True, prefix="text")
 
 

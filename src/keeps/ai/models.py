@@ -1,5 +1,4 @@
-"""Models in folders: what these hold, and how a sentence encoder is to be used, as its folder or its `keeps-model.toml`
-says."""
+"""Read models from folders: their files, and their settings in the folder or in `keeps-model.toml`."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from keeps.ai.artifacts import sha256_of
 from keeps_client.errors import NotConfiguredError, ValidationFailedError
 
 MOST_WINDOW = 254
-"""Word pieces that are read at once: of more, the mean says less and less of each."""
+"""Maximum number of word pieces in a window: in a longer one, the mean represents each piece less well."""
 _ONNX = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx", "onnx/model_int8.onnx")
 _SAFE = "model.safetensors"
 OWN_FILE = "keeps-model.toml"
@@ -27,7 +26,7 @@ _NAME = re.compile(r"[\w.@/-]{1,100}")
 ONNX_FILES = ["*.json", "onnx/model.onnx*", "model.onnx*"]
 HUB_FILES = [*ONNX_FILES, "model.safetensors", OWN_FILE]
 BERTS = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
-"""Whose safetensors Keeps reads by itself; others must be exported to ONNX."""
+"""Model types whose safetensors Keeps reads itself; others must be exported to ONNX."""
 _PREFIXES = {
     "e5": ("query: ", "passage: "),
     "nomic-embed": ("search_query: ", "search_document: "),
@@ -36,19 +35,22 @@ _PREFIXES = {
     "bge-large-en": ("Represent this sentence for searching relevant passages: ", ""),
     "snowflake-arctic-embed": ("Represent this sentence for searching relevant passages: ", ""),
 }
-"""What families of models want before a question and before a text, where their folder does not say it."""
+"""Prefixes that model families expect before a question and before a text, unless their folder defines them."""
 
 
 @dataclass(frozen=True)
 class Model:
     """A sentence encoder of the BERT family.
 
-    `name`: for people · `weights`: an ONNX or safetensors file · `tokenizer`: its JSON · `window`: how many word pieces
-    are read at once · `projection`: the file of the matrix that makes token vectors smaller, made where it is not there
-    · `centred`: whether its vectors are taken without what all have in common
-    · `scripts`: those that it knows, by Unicode's names; None: found out by its vocabulary · `graph`: an ONNX graph
-    that computes with the numbers in `weights`, in whole numbers: then a text is read alone, since its inputs are
-    rounded with those beside it
+    `name`: name for display.
+    `weights`: an ONNX or safetensors file.
+    `tokenizer`: the tokenizer's JSON.
+    `window`: number of word pieces read at once.
+    `projection`: file of the matrix that reduces token vectors, created if missing.
+    `centred`: whether the component common to all vectors is subtracted.
+    `scripts`: scripts that the model knows, by Unicode's names; None to detect them from the vocabulary.
+    `graph`: an ONNX graph that computes with `weights` in integers; then each text is read alone, since inputs are
+    rounded with those beside them.
     """
 
     name: str
@@ -67,9 +69,9 @@ class Model:
 
     @cached_property
     def tag(self) -> str:
-        """What its vectors are stored under: other weights, prefixes or pooling give vectors that do not compare."""
+        """The tag of its vectors: other weights, prefixes or pooling give vectors that cannot be compared."""
         how = (self.pooling, self.question_prefix, self.text_prefix, self.window, self.centred)
-        # An ONNX file may keep its numbers in others beside it.
+        # An ONNX file may store its numbers in files beside it.
         files = [self.weights, *sorted(self.weights.parent.glob(f"{glob.escape(self.weights.name)}[._]*"))]
         words = hashlib.sha256(self.tokenizer.encode()).hexdigest()
         used = f"{[sha256_of(each) for each in files if each.is_file()]} {words} {how}"
@@ -78,8 +80,12 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What a model's folder holds. `tokenizer`: its JSON · `config`: what it says of itself · `longest`: the most word
-    pieces that it reads, with those at both ends"""
+    """The files of a model's folder.
+
+    `tokenizer`: the tokenizer's JSON.
+    `config`: the model's configuration.
+    `longest`: maximum number of word pieces, including both ends.
+    """
 
     name: str
     weights: Path
@@ -89,14 +95,14 @@ class Files:
 
 
 def read_files(folder: Path, setting: str, *, safetensors: bool) -> Files:
-    """The model in a folder, as the Hugging Face hub lays it out. `setting`: what names it.
+    """Read the model in a folder, in the layout of the Hugging Face hub. `setting`: the setting that names it.
 
-    Raises NotConfiguredError that says what is missing.
+    Raises NotConfiguredError that states what is missing.
     """
     if not folder.is_dir():
         raise NotConfiguredError(f"{setting} names {folder}, which is no folder")
     names = (*_ONNX, _SAFE) if safetensors else _ONNX
-    weights = next((folder / each for each in names if (folder / each).is_file()), None)
+    weights = next((folder / name for name in names if (folder / name).is_file()), None)
     if weights is None:
         raise NotConfiguredError(f"{folder} holds no model: none of {', '.join(names)} is there")
     tokenizer = folder / "tokenizer.json"
@@ -107,10 +113,10 @@ def read_files(folder: Path, setting: str, *, safetensors: bool) -> Files:
 
 
 def read_model(folder: Path, kept: Path) -> Model:
-    """The sentence encoder in a folder, as sentence-transformers and the Hugging Face hub lay it out. `kept`: the
-    folder for what is made once.
+    """Read the sentence encoder in a folder, in the layout of sentence-transformers and the Hugging Face hub.
 
-    Raises NotConfiguredError that says what is missing.
+    `kept`: folder for files that are computed once.
+    Raises NotConfiguredError that states what is missing.
     """
     files = read_files(folder, "KEEPS_EMBEDDER", safetensors=True)
     if files.weights.name == _SAFE and files.config.get("model_type") not in BERTS:
@@ -121,7 +127,7 @@ def read_model(folder: Path, kept: Path) -> Model:
     name = files.name
     question, text = next((said for family, said in _PREFIXES.items() if family in name.lower()), ("", ""))
     prompts = _texts(_json(folder / "config_sentence_transformers.json").get("prompts"))
-    found = Model(
+    model = Model(
         name,
         files.weights,
         files.tokenizer,
@@ -132,15 +138,15 @@ def read_model(folder: Path, kept: Path) -> Model:
         window=min(MOST_WINDOW, files.longest - 2),
         config=files.config,
     )
-    found = _with_own_words(found, folder / OWN_FILE)
-    return replace(found, projection=kept / f"{found.tag.replace('/', '--')}.npz")
+    model = _with_own_words(model, folder / OWN_FILE)
+    return replace(model, projection=kept / f"{model.tag.replace('/', '--')}.npz")
 
 
 def fetch_model(name: str, setting: str = "KEEPS_EMBEDDER", files: Sequence[str] = HUB_FILES) -> Path:
-    """The folder of a model of the Hugging Face hub: from the cache, or fetched at the first use.
+    """Return the folder of a model of the Hugging Face hub: from the cache, or downloaded at the first use.
 
-    Raises NotConfiguredError where huggingface_hub is not installed, or the hub cannot be reached and the model is not
-    in the cache.
+    Raises NotConfiguredError if huggingface_hub is not installed, or if the hub is unreachable and the model is not in
+    the cache.
     """
     try:
         from huggingface_hub import snapshot_download
@@ -159,8 +165,10 @@ def fetch_model(name: str, setting: str = "KEEPS_EMBEDDER", files: Sequence[str]
 
 
 def _name_of(folder: Path) -> str:
-    """The name of a model: of its folder; of one in the hub's cache (models--OWNER--NAME/snapshots/…) that of the
-    hub."""
+    """Return the name of a model: that of its folder, or of the hub for a model in the hub's cache.
+
+    The cache has folders such as models--OWNER--NAME/snapshots/….
+    """
     for part in reversed(folder.resolve().parts):
         if part.startswith("models--"):
             return part.removeprefix("models--").replace("--", "/")
@@ -168,21 +176,21 @@ def _name_of(folder: Path) -> str:
 
 
 def _longest(folder: Path, config: dict[str, Any]) -> int:
-    """The most word pieces that a model reads, with those at both ends."""
-    said = [
+    """Return the maximum number of word pieces that a model reads, including both ends."""
+    limits = [
         _json(folder / "sentence_bert_config.json").get("max_seq_length"),
         _json(folder / "tokenizer_config.json").get("model_max_length"),
         config.get("max_position_embeddings"),
     ]
-    return max(16, int(min((each for each in said if isinstance(each, int | float) and 0 < each < inf), default=256)))
+    return max(16, int(min((each for each in limits if isinstance(each, int | float) and 0 < each < inf), default=256)))
 
 
 def _with_own_words(model: Model, path: Path) -> Model:
-    """What `keeps-model.toml` says instead."""
+    """Return the model with the settings of `keeps-model.toml`."""
     if not path.is_file():
         return model
     try:
-        said = tomllib.loads(_text(path))
+        settings = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
         raise ValidationFailedError(f"{path} is not valid TOML: {error}") from None
     shapes: dict[str, type] = {
@@ -194,24 +202,24 @@ def _with_own_words(model: Model, path: Path) -> Model:
         "tokens": bool,
         "centred": bool,
     }
-    for field, value in said.items():
+    for field, value in settings.items():
         if field not in shapes or type(value) is not shapes[field]:
             raise ValidationFailedError(f"{path}: {field!r} is none of {', '.join(shapes)}, or of another type")
-    if said.get("pooling", "mean") not in ("mean", "cls") or not 8 <= said.get("window", 8) <= 510:
+    if settings.get("pooling", "mean") not in ("mean", "cls") or not 8 <= settings.get("window", 8) <= 510:
         raise ValidationFailedError(f"{path}: pooling is mean or cls, window from 8 to 510")
-    if not _NAME.fullmatch(said.get("name", model.name)):
+    if not _NAME.fullmatch(settings.get("name", model.name)):
         raise ValidationFailedError(f"{path}: a name has 1 to 100 letters, digits and signs of . _ @ / -")
-    return replace(model, **said)
+    return replace(model, **settings)
 
 
 def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found: Any = json.loads(_text(path))
+        value: Any = json.loads(_text(path))
     except ValueError as error:
         raise NotConfiguredError(f"{path} is damaged: {error}") from None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _text(path: Path) -> str:
@@ -222,6 +230,6 @@ def _text(path: Path) -> str:
 
 
 def _texts(said: object) -> dict[str, str]:
-    """The texts by name of what should be a table of them."""
+    """Return the texts by name from a value that should be a table of texts."""
     table = cast("dict[object, object]", said) if isinstance(said, dict) else {}
     return {str(name): text for name, text in table.items() if isinstance(text, str)}

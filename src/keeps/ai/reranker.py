@@ -1,4 +1,4 @@
-"""The port: from a question and some texts to how well each answers it."""
+"""The interface of rerankers: score how well each text answers a question."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ class Reranker(Protocol):
     def model(self) -> str: ...
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float] | None:
-        """How well each text answers, in the model's own measure: more is better. None where the model does not know
-        the question's language. Raises UnavailableError or NotConfiguredError."""
+        """Return how well each text answers, on the model's own scale: more is better.
+
+        None if the model does not know the question's language.
+        Raises UnavailableError or NotConfiguredError.
+        """
         ...
 
     async def close(self) -> None: ...

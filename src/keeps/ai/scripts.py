@@ -1,4 +1,4 @@
-"""Which scripts a model knows, by its vocabulary. Pure."""
+"""Detect the scripts that a model knows, from its vocabulary. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from functools import lru_cache
 from unicodedata import category, name
 
 _KNOWN_PIECES, _KNOWN_HAN = 300, 2_000
-"""A model knows a script when its vocabulary has so many pieces of several letters, or so many Han characters."""
+"""Minimum number of multi-letter pieces, or of Han characters, in the vocabulary of a model that knows a script."""
 
 
 def bare(piece: str) -> str:
-    """A piece of a vocabulary without the sign that it begins a word, or goes on in one."""
+    """Return a vocabulary piece without the mark for the beginning or the continuation of a word."""
     return piece.removeprefix("##").removeprefix("\u2581").removeprefix("\u0120")
 
 
 def scripts_of(vocabulary: dict[str, int]) -> frozenset[str]:
-    """Those that a vocabulary knows, by Unicode's names."""
+    """Return the scripts that a vocabulary covers, by Unicode's names."""
     pieces: Counter[str] = Counter()
     han = 0
     for piece in vocabulary:
@@ -31,7 +31,7 @@ def scripts_of(vocabulary: dict[str, int]) -> frozenset[str]:
 
 
 def is_written_in(text: str, scripts: frozenset[str]) -> bool:
-    """Whether half of a text's letters are of these scripts; of one without letters, and of plain Latin ones, yes."""
+    """Return whether half of a text's letters are in these scripts; true for ASCII and for texts without letters."""
     if text.isascii():
         return True
     letters = [_script(letter) for letter in text if letter.isalpha()]

@@ -1,5 +1,6 @@
-"""Token counters: an estimate that ships with Keeps, tiktoken where its ranks are on disk, and the embedder's own
-tokenizer."""
+"""Count tokens: by an estimate that ships with Keeps, by tiktoken with ranks on disk, or by the embedder's
+tokenizer.
+"""
 
 from __future__ import annotations
 
@@ -15,34 +16,33 @@ from keeps.telemetry.logs import log
 MOST_REMEMBERED = 200_000
 CHARACTERS_A_PIECE = 3
 _LONG = re.compile(r"[^\W_]{100,}")
-"""WordPiece gives up on words of more than 100 characters and counts one piece; an LLM reads every character of
-them."""
+"""WordPiece counts a word of more than 100 characters as one piece; an LLM reads every character of it."""
 
 
 class TokenCounter(Protocol):
-    """Counts tokens by one tokenizer, which `name` states."""
+    """Counts tokens by the tokenizer called `name`."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def adds_up(self) -> bool:
-        """Whether a text has as many tokens as its lines, counted one by one without their line breaks."""
+        """True if a text has as many tokens as its lines, counted one by one without their line breaks."""
         ...
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """The tokens of each text, in order. Quick, so it may be called on the event loop."""
+        """Return the number of tokens of each text, in order. Fast enough for the event loop."""
         ...
 
 
 class WordPieceCounter:
-    """The tokenizer of the local embedding model, for what that model reads.
+    """The tokenizer of the local embedding model.
 
-    It knows 30,522 English pieces, so it says little about what an LLM counts: a word of another script is one piece.
+    It knows 30,522 English pieces, so it says little about an LLM's count: a word of another script is one piece.
     """
 
     name = "wordpiece"
-    adds_up = True  # no piece goes over white space
+    adds_up = True  # No piece crosses white space.
 
     def __init__(self) -> None:
         self._tokenizer: Any = None
@@ -56,15 +56,15 @@ class WordPieceCounter:
             self._tokenizer = Tokenizer.from_str(read_tokenizer())
             self._tokenizer.no_truncation()
             self._tokenizer.no_padding()
-        found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [
             len(each.ids) + sum(len(run) // CHARACTERS_A_PIECE for run in _LONG.findall(text))
-            for each, text in zip(found, texts, strict=True)
+            for each, text in zip(encodings, texts, strict=True)
         ]
 
 
 class TiktokenCounter:
-    """OpenAI's tokenizer, from a folder that has its ranks already (TIKTOKEN_CACHE_DIR): nothing is downloaded."""
+    """OpenAI's tokenizer, from a folder that already has its ranks (TIKTOKEN_CACHE_DIR): nothing is downloaded."""
 
     name = "o200k_base"
     adds_up = False
@@ -79,7 +79,7 @@ class TiktokenCounter:
 
 
 class RememberedCounts:
-    """Counts of texts seen before, without counting again. Of a text only a hash is kept."""
+    """Caches the counts of texts. Only a hash of each text is kept."""
 
     def __init__(self, inner: TokenCounter) -> None:
         self._inner = inner
@@ -98,7 +98,7 @@ class RememberedCounts:
 
 
 def choose_counter() -> TokenCounter:
-    """Return tiktoken where it is installed and has its ranks on disk, else the vocabulary that ships with Keeps."""
+    """Return tiktoken if it is installed and has its ranks on disk, else the vocabulary that ships with Keeps."""
     return RememberedCounts(_chosen())
 
 

@@ -1,1 +1,1 @@
-"""The context router: what to put into the prompt, under a budget of tokens, before the LLM sees it."""
+"""The context router: choose what goes into the prompt, within a token budget, before the LLM is called."""

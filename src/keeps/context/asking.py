@@ -1,4 +1,4 @@
-"""What the sources of a context say of a question."""
+"""Ask the sources of a context about a question."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ HITS, LIST_HITS, LASTING_HITS = 40, 120, 10
 
 @dataclass(slots=True)
 class Asking:
-    """One request on its way."""
+    """One context request in progress."""
 
     scope: Scope
     request: ContextRequest
     now: datetime
     zone: tzinfo = UTC
-    """Where the user lives: days begin and end there."""
+    """Time zone of the user, in which days begin and end."""
     sources_ms: dict[str, float] = field(default_factory=dict[str, float])
     failed: list[str] = field(default_factory=list[str])
     passages: list[Hit] = field(default_factory=list[Hit])
-    """Of documents that speak of the question: they are not told, but named."""
+    """Passages of documents about the question: the context names the documents without quoting them."""
 
     def wants(self, *names: SectionName) -> bool:
-        """Whether one of these sections is to be filled. Documents are looked up only when they are asked for."""
+        """Return whether one of these sections is wanted. Documents are searched only on request."""
         asked = self.request.sections
         return names != ("documents",) if asked is None else bool(set(names) & set(asked))
 
 
 class Asker:
-    """Asks the sources of a context, each when it is told to. Any may fail."""
+    """Asks the sources of a context, each by a method of its own. Any of them may fail."""
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class Asker:
         self._answers = AnswerCache()
 
     async def warm(self) -> None:
-        """Load what takes its time at the first question."""
+        """Load what would delay the first question."""
         await self._providers.warm()
 
     def forget(self, tenant_id: str) -> None:
-        """What is kept of a tenant's answers and sources goes: some of it was erased."""
+        """Drop a tenant's cached answers and sources, after an erasure."""
         self._answers.forget(tenant_id)
         self._sources.forget(tenant_id)
 
@@ -80,7 +80,7 @@ class Asker:
         return await self._exchanges.notes(asking.scope, asking.request.session_id)
 
     async def last(self, asking: Asking) -> Last | None:
-        """What the last conversation was about: for one that has just begun."""
+        """Return the subject of the last conversation, for a conversation that has just begun."""
         scope = asking.scope
         async with self._database.reading(scope) as tx:
             who = (scope.tenant_id, scope.user_id, asking.request.session_id)
@@ -94,13 +94,15 @@ class Asker:
         return Last(over["content"], "trust" not in json.loads(over["metadata"]), over["valid_from"])
 
     async def memories(self, asking: Asking, read: Signals) -> list[RecallResult]:
-        """Recall from the whole memory, and apart from it lasting memories, which must not be crowded out. A question
-        of several steps is also asked step by step."""
+        """Recall from the whole memory, and separately lasting memories, which must not be crowded out.
+
+        Each step of a question with several steps is also recalled.
+        """
         request = asking.request
         limit = LIST_HITS if "list" in read or "data" in read else HITS
-        asked: list[RecallRequest] = []
+        requests: list[RecallRequest] = []
         if asking.wants("conversations", "activity", "skills", "long_term", "temporal"):
-            asked.append(
+            requests.append(
                 RecallRequest(
                     query=request.query,
                     limit=limit,
@@ -110,12 +112,12 @@ class Asker:
                 )
             )
         if asking.wants("long_term"):
-            asked.append(RecallRequest(query=request.query, limit=LASTING_HITS, kinds=("semantic",)))
-        asked += [RecallRequest(query=part, limit=HITS, agent_id=request.agent_id) for part in read.parts]
-        return await self._recalled(asking, asked)
+            requests.append(RecallRequest(query=request.query, limit=LASTING_HITS, kinds=("semantic",)))
+        requests += [RecallRequest(query=part, limit=HITS, agent_id=request.agent_id) for part in read.parts]
+        return await self._recalled(asking, requests)
 
     async def temporal(self, asking: Asking, read: Signals) -> RecallResult | None:
-        found = await self._recalled(
+        results = await self._recalled(
             asking,
             [
                 RecallRequest(
@@ -127,14 +129,14 @@ class Asker:
                 )
             ],
         )
-        return found[0]
+        return results[0]
 
     async def documents(self, asking: Asking) -> RecallResult:
         request = RecallRequest(query=asking.request.query, limit=DOCUMENT_HITS, layers=("knowledge",))
         return (await self._recalled(asking, [request]))[0]
 
     async def knowledge(self, asking: Asking) -> Fitting:
-        """The sources that fit the question."""
+        """Return the sources that fit the question."""
         return await self._sources.fitting(asking.scope, asking.request.query)
 
     async def standing(self, asking: Asking) -> list[Item]:
@@ -148,48 +150,50 @@ class Asker:
         return sections.of_facts(rows, [json.loads(row["metadata"]) for row in rows], asking.zone)
 
     async def _recalled(self, asking: Asking, requests: Sequence[RecallRequest]) -> list[RecallResult]:
-        """Answers, from the cache where nothing was written since, and all that they show can still be seen."""
+        """Recall, with cached answers if nothing was written since and all their memories are still visible."""
         scope = asking.scope
         who = (scope.tenant_id, scope.user_id, scope.agent_id if scope.agent_bound else None)
         keys: list[Key] = [(*who, request.model_dump_json(), "") for request in requests]
         every = [*keys, *map(_documents, keys)]
-        answers = [held for held in map(self._answers.peek, every) if held is not None]
-        shown = {hit.memory.memory_id: hit.memory.version for held in answers for hit in held.hits}
+        answers = [cached for cached in map(self._answers.peek, every) if cached is not None]
+        shown = {hit.memory.memory_id: hit.memory.version for cached in answers for hit in cached.hits}
         async with self._database.reading(scope) as tx:
             row = await tx.fetch_row(QUERIES["scope_position"], scope.tenant_id, scope.user_id)
             rows = await tx.fetch(QUERIES["still_there"], scope.tenant_id, list(shown), asking.now) if shown else []
         position = 0 if row is None else row["position"]
-        there = {each["memory_id"]: each["version"] for each in rows}
+        there = {result["memory_id"]: result["version"] for result in rows}
 
         async def one(key: Key, request: RecallRequest) -> RecallResult:
-            if self._providers.asks_others(scope, request):  # of what they hold nobody can say whether it changed
+            if self._providers.asks_others(scope, request):  # Changes in other providers cannot be detected.
                 return await self._providers.recall(scope, request, counted=False, reranked=False)
-            held = self._answers.get(key, position)
-            fresh = held is not None and all(there.get(hit.memory.memory_id) == hit.memory.version for hit in held.hits)
+            cached = self._answers.get(key, position)
+            fresh = cached is not None and all(
+                there.get(hit.memory.memory_id) == hit.memory.version for hit in cached.hits
+            )
             self._metrics.cache.labels("answers", "hit" if fresh else "miss").inc()
-            if held is not None and fresh:
+            if cached is not None and fresh:
                 named = self._answers.get(_documents(key), position)
                 hits = [] if named is None else named.hits
                 asking.passages += [hit for hit in hits if there.get(hit.memory.memory_id) == hit.memory.version]
-                return held
-            found = await self._providers.recall(scope, request, counted=False, reranked=False)
-            # Knowledge is looked up, not told.
-            if request.layers is None and any(hit.memory.layer == "knowledge" for hit in found.hits):
-                passages = found.model_copy(
-                    update={"hits": [hit for hit in found.hits if hit.memory.layer == "knowledge"][:PASSAGES_NAMED]}
+                return cached
+            results = await self._providers.recall(scope, request, counted=False, reranked=False)
+            # Knowledge is named for look-up instead of quoted.
+            if request.layers is None and any(hit.memory.layer == "knowledge" for hit in results.hits):
+                passages = results.model_copy(
+                    update={"hits": [hit for hit in results.hits if hit.memory.layer == "knowledge"][:PASSAGES_NAMED]}
                 )
                 self._answers.put(_documents(key), position, passages)
                 asking.passages += passages.hits
-                told = request.model_copy(update={"layers": REMEMBERED})
-                found = await self._providers.recall(scope, told, counted=False, reranked=False)
-            self._answers.put(key, position, found)
-            return found
+                remembered_only = request.model_copy(update={"layers": REMEMBERED})
+                results = await self._providers.recall(scope, remembered_only, counted=False, reranked=False)
+            self._answers.put(key, position, results)
+            return results
 
-        found = await asyncio.gather(*map(one, keys, requests))
-        asking.failed += [name for each in found for name in each.failed_providers if name not in asking.failed]
-        return found
+        results = await asyncio.gather(*map(one, keys, requests))
+        asking.failed += [name for result in results for name in result.failed_providers if name not in asking.failed]
+        return results
 
 
 def _documents(key: Key) -> Key:
-    """Of the same question the passages of documents, which are named and not told."""
+    """Return the cache key of the document passages for the same question."""
     return (*key[:4], "documents")

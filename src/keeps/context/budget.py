@@ -1,8 +1,8 @@
-"""Who gets how many tokens. Pure.
+"""Divide the token budget between sections. Pure.
 
-Each section first takes its best items within its share; what is left over flows to the items
-that are worth most, of whatever section, the shorter first among equals. Worth divided by length was measured, too: in
-full it loses 4 of 100 questions of LoCoMo, since what answers is seldom what is shortest.
+Each section first takes its best items within its share; the remaining tokens go to the items of highest value in any
+section, the shorter first among equals. Value divided by length was measured, too: applied fully it loses 4 of 100
+questions of LoCoMo, since the answer is seldom the shortest item.
 """
 
 from __future__ import annotations
@@ -23,15 +23,20 @@ SHARES: dict[SectionName, int] = {
     "conversations": 1_200,
     "documents": 1_000,
 }
-"""Of 4,000 tokens, by section in order of priority; of another budget in proportion. What a section does not need is
-given on; documents are only there when asked for."""
+"""Tokens of each section in a budget of 4,000, by priority; other budgets are divided in proportion.
+
+Unused tokens go to other sections. Documents appear only if requested.
+"""
 WHOLE = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One item that a section could show, known by its position. `value`: how much it is worth, between sections too;
-    `tokens` as rendered."""
+    """One item that a section could show, identified by its position.
+
+    `value`: worth of the item, comparable between sections.
+    `tokens`: tokens as rendered.
+    """
 
     section: SectionName
     position: int
@@ -41,14 +46,15 @@ class Offer:
 
 
 def shares(budget_tokens: int) -> dict[SectionName, int]:
-    """What each section may take at first."""
+    """Return the tokens that each section may take at first."""
     return {name: share * budget_tokens // WHOLE for name, share in SHARES.items()}
 
 
 def allocate(offers: Sequence[Offer], budget_tokens: int, titles: Mapping[SectionName, int]) -> list[Offer]:
-    """The offers that fit, in order of section and position. `titles`: the tokens that a section's heading takes.
+    """Return the offers that fit, in order of section and position.
 
-    The chosen ones and the headings of their sections together never take more than `budget_tokens`.
+    `titles`: tokens of each section's heading.
+    The chosen offers and the headings of their sections never exceed `budget_tokens` together.
     """
     limits = shares(budget_tokens)
     chosen: dict[int, Offer] = {}
@@ -66,17 +72,19 @@ def allocate(offers: Sequence[Offer], budget_tokens: int, titles: Mapping[Sectio
         chosen[offer.position] = offer
 
     by_section: dict[SectionName, list[Offer]] = {name: [] for name in SHARES}
-    for offer in sorted(offers, key=lambda each: each.position):
+    for offer in sorted(offers, key=lambda candidate: candidate.position):
         by_section[offer.section].append(offer)
     for name, mine in by_section.items():
-        for offer in sorted(mine, key=lambda each: (-each.value, each.position)):
+        for offer in sorted(mine, key=lambda candidate: (-candidate.value, candidate.position)):
             heading = 0 if taken[name] else titles.get(name, 0)
             if taken[name] + heading + offer.tokens <= limits[name] and fits(offer):
                 take(offer)
-    rest = [each for each in offers if each.position not in chosen]
+    rest = [candidate for candidate in offers if candidate.position not in chosen]
     order = list(SHARES)
-    rest.sort(key=lambda each: (-each.value, each.tokens, order.index(each.section), each.position))
+    rest.sort(
+        key=lambda candidate: (-candidate.value, candidate.tokens, order.index(candidate.section), candidate.position)
+    )
     for offer in rest:
         if fits(offer):
             take(offer)
-    return sorted(chosen.values(), key=lambda each: (order.index(each.section), each.position))
+    return sorted(chosen.values(), key=lambda candidate: (order.index(candidate.section), candidate.position))

@@ -1,4 +1,4 @@
-"""Choose what a prompt tells, within its budget of tokens."""
+"""Choose the contents of a prompt within its token budget."""
 
 from __future__ import annotations
 
@@ -30,21 +30,24 @@ from keeps_client.models.context import SectionName
 
 LEFT_OUT_TOLD = 50
 TOKENS, LIST_TOKENS = 400, 1_500
-"""Tokens of memories that a question gets at most; a list, an overview or a comparison gets more."""
+"""Maximum tokens of memories for a question, and for a list, an overview or a comparison."""
 LEAST_MEMORIES = 5
-"""Number of memories that are told, however irrelevant, until the answer is likely among them."""
+"""Minimum number of memories shown, however irrelevant, so that the answer is likely among them."""
 UNANSWERED, NEAR_SHARE = 0.05, 0.5
-"""Once the chance that no told memory answers is below UNANSWERED, messages follow only where they are at least
-NEAR_SHARE as relevant as the best, or may change what the best says. Facts and notes are few, and may matter beside the
-answer: an allergy for a menu. A list, an overview or a comparison has many answers, and wants all."""
+"""Limits for messages once an answer is almost surely shown.
+
+When the chance that no shown memory answers is below UNANSWERED, a message is added only if it is at least NEAR_SHARE
+as relevant as the best, or may change what the best says. Facts and notes are few and may matter beside the answer: an
+allergy for a menu. Lists, overviews and comparisons have many answers and show all.
+"""
 FADED_RELEVANCE = 0.25
-"""After the first memories, those less relevant than this share of the best are left out."""
+"""After the first memories, memories less relevant than this share of the best are omitted."""
 LINE_TOKENS = 150
-"""A longer memory is cut at a sentence."""
+"""Maximum tokens of a memory; a longer one is cut at a sentence."""
 CUT = " […]"
 FENCE_END, SENTENCE_ENDS = "»]", tuple(".!?。！？")
 CHARACTERS_A_TOKEN = 12
-"""At most so many characters of a text are looked at for each token that it may take."""
+"""Maximum number of characters that are considered per token of the limit."""
 RANKED: tuple[SectionName, ...] = ("long_term", "conversations", "activity", "skills")
 """Sections whose memories compete for the same tokens, by their rank."""
 WIDE = frozenset(("list", "multi_step", "identity", "data"))
@@ -71,9 +74,9 @@ def gather(
     if temporal is not None and temporal.hits:
         top = max(temporal.hits[0].score, 1e-9)
         heading = "" if read.since is None or read.until is None else span_name(read.since, read.until, asking.zone)
-        told = {hit.memory.session_id for hit in temporal.hits if hit.memory.content_type != "session_summary"}
+        told_sessions = {hit.memory.session_id for hit in temporal.hits if hit.memory.content_type != "session_summary"}
         for hit in temporal.hits:
-            repeated = hit.memory.content_type == "session_summary" and hit.memory.session_id in told
+            repeated = hit.memory.content_type == "session_summary" and hit.memory.session_id in told_sessions
             empty = hit.memory.kind == "episodic" and sections.says_nothing(hit.memory.content)
             if repeated or (empty and "asked" not in read):
                 continue
@@ -116,14 +119,14 @@ def span_name(since: datetime, until: datetime, zone: tzinfo) -> str:
 
 
 class Filler:
-    """Fills budgets, in the tokens that a counter counts."""
+    """Fills budgets, measured by a token counter."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
         self._warm = False
 
     async def warm(self) -> None:
-        """Have the tokenizer read, which takes its time once."""
+        """Load the tokenizer, which takes time once."""
         if not self._warm:
             await asyncio.to_thread(self._counter.count, [CONTEXT_END])
             self._warm = True
@@ -131,9 +134,10 @@ class Filler:
     def fill(
         self, asking: Asking, read: Signals, gathered: Gathered, said: str, *, chosen: bool = False
     ) -> tuple[ContextResult, list[Item]]:
-        """Choose what to tell, render it and count its tokens; return it with the items that it tells.
+        """Choose what to show, render it and count its tokens; return the result with the items shown.
 
-        `said`: a sentence that comes first · `chosen`: the items are those to tell, as far as they fit.
+        `said`: a sentence that comes first.
+        `chosen`: the items are already selected; show as many as fit.
         """
         budget = asking.request.budget_tokens
         headings = [f"## {title}\n" for title in TITLES.values()]
@@ -193,26 +197,29 @@ class Filler:
     def tell(
         self, asking: Asking, read: Signals, gathered: Gathered, offered: Sequence[Item], said: str
     ) -> ContextResult:
-        """Return the context as a whole, and in two parts within the same budget: `stable`, which stays the same until
-        something is written, and `volatile`, which adds what this question found. `offered`: items for `stable`."""
-        result, found = self.fill(asking, read, gathered, said)
+        """Return the context as a whole, and in two parts within the same budget.
+
+        `stable` stays the same until something is written; `volatile` adds what this question found.
+        `offered`: items for `stable`.
+        """
+        result, items = self.fill(asking, read, gathered, said)
         budget = asking.request.budget_tokens
         self._count(offered)
-        stable, taken, kept = self._fitted(standing.within(offered, budget), budget, BEGIN, always=False)
-        rest = Gathered(standing.rest(found, kept))
+        stable, taken, stable_items = self._fitted(standing.within(offered, budget), budget, BEGIN, always=False)
+        rest = Gathered(standing.rest(items, stable_items))
         request = asking.request.model_copy(update={"budget_tokens": budget - taken})
         less = Asking(asking.scope, request, asking.now, asking.zone)
         volatile = self.fill(less, read, rest, said, chosen=True)[0].text
         return result.model_copy(update={"stable": stable, "volatile": volatile})
 
     def _count(self, items: Sequence[Item]) -> None:
-        """Set the tokens of items that have none yet, with the line break that ends each."""
+        """Set the tokens of items that have none yet, including the line break that ends each."""
         new = [item for item in items if not item.tokens]
         for item, tokens in zip(new, self._counter.count([f"- {item.text}\n" for item in new]), strict=True):
             item.tokens = tokens
 
     def _shorten(self, items: Sequence[Item], most: int) -> None:
-        """Cut what takes more than `most` tokens at the end of a sentence, or else of a word."""
+        """Cut items longer than `most` tokens at the end of a sentence, or else of a word."""
         for item in items:
             if item.tokens > most and item.section in (*RANKED, "temporal", "documents"):
                 item.text, item.tokens = self._cut(item.text, max(most, 1))
@@ -238,8 +245,10 @@ class Filler:
         return f"{text[:end].rstrip()}{CUT}{close}", counted(end)
 
     def _fitted(self, items: list[Item], budget: int, begin: str, *, always: bool) -> tuple[str, int, list[Item]]:
-        """The rendered text, its tokens, and its items: while headings of days make it too long, the least of them
-        go."""
+        """Return the rendered text, its tokens and its items.
+
+        The items of least value are dropped while the headings make the text too long.
+        """
         while True:
             text = sections.render(items, begin, CONTEXT_END)
             if not items and always:
@@ -260,16 +269,18 @@ class Filler:
 
 
 def _by_rank(items: Sequence[Item], most_tokens: int, *, wide: bool) -> tuple[list[Item], list[Item]]:
-    """Split items into those to tell and those that a question does not need: memories by rank, until `most_tokens`
-    are taken, relevance falls off or, unless the question is `wide`, the answer is told almost surely. Where a time is
-    asked about, its memories are told first, and few others."""
+    """Split items into those to show and those that the question does not need.
+
+    Memories are shown by rank until `most_tokens` are used, relevance falls off or, unless the question is `wide`, the
+    answer is almost surely shown. If the question names a time, its memories come first, with few others.
+    """
     ranked = sorted(
         (item for item in items if item.section in RANKED), key=lambda item: -(item.relevance or item.value)
     )
     best = max((item.relevance or 0.0 for item in ranked), default=0.0)
-    asked = [item for item in items if item.section == "temporal"]
-    enough = LEAST_MEMORIES if not asked else 0
-    taken = sum(item.tokens for item in asked)
+    temporal = [item for item in items if item.section == "temporal"]
+    enough = LEAST_MEMORIES if not temporal else 0
+    taken = sum(item.tokens for item in temporal)
     unanswered = 1.0
     dropped: set[int] = set()
     for position, item in enumerate(ranked):
@@ -281,7 +292,8 @@ def _by_rank(items: Sequence[Item], most_tokens: int, *, wide: bool) -> tuple[li
             dropped.add(id(item))
         else:
             taken += item.tokens
-            unanswered *= 1.0 - relevance if item.trusted else 1.0  # others' words must not push out one's own
+            # Other users' words must not displace the user's own.
+            unanswered *= 1.0 - relevance if item.trusted else 1.0
     others = [item for item in items if item.section not in RANKED]
     return (
         others + [item for item in ranked if id(item) not in dropped],
@@ -290,7 +302,7 @@ def _by_rank(items: Sequence[Item], most_tokens: int, *, wide: bool) -> tuple[li
 
 
 def _may_change(item: Item, best: Item) -> bool:
-    """Return whether a memory may change what a better hit says: it is no older, and has a word that tells of it."""
+    """Return whether a memory may change what a better hit says: it is no older, and has a word of change."""
     older = item.at is not None and best.at is not None and item.at < best.at
     return not older and may_change_something(item.text)
 

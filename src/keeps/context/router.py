@@ -1,6 +1,6 @@
-"""The context router: reads the signals of a message, asks the sources at once, and fills a budget of tokens.
+"""The context router: read the signals of a message, ask the sources concurrently, fill a token budget.
 
-A source that is too slow or fails is left out and named; the others still answer. Nothing is asked of a language model.
+A source that is too slow or fails is left out and named; the others still answer. No language model is called.
 """
 
 from __future__ import annotations
@@ -30,17 +30,21 @@ FoundT = TypeVar("FoundT")
 SOURCE_SECONDS = 2.0
 DATES_SECONDS = 0.5
 COUNTED = 10
-"""So many of what is shown have been read by it; what only fills the budget keeps fading."""
+"""Number of shown memories that count as read; memories that only fill the budget keep fading."""
 NOTHING_STORED = "Nothing that is remembered speaks of this question."
 NOT_SURE = "Perhaps nothing that is remembered answers this question; the nearest memories are below."
 NEAREST = 5
-"""So many memories are told where probably none answers the question: the answer may be among them."""
+"""Number of memories shown if probably none answers the question: the answer may still be among them."""
 CHARACTERS_ON_LOOP = 50_000
-"""Characters of memories of which a context is made on the event loop: some 20 ms."""
+"""Maximum characters of memories for which a context is built on the event loop: about 20 ms."""
 
 
 class ContextRouter:
-    """Decides what an LLM is told. `seconds`: how long a source may take. `zone`: where users live who do not say."""
+    """Chooses the context of an LLM.
+
+    `seconds`: time limit of each source.
+    `zone`: time zone of users that give none.
+    """
 
     def __init__(
         self,
@@ -67,11 +71,11 @@ class ContextRouter:
         await self._dates.close()
 
     async def context(self, scope: Scope, request: ContextRequest) -> ContextResult:
-        """What to put into the prompt of `request.query`: Markdown within the budget, and how it came about."""
+        """Return the context for the prompt of `request.query`: Markdown within the budget, and how it was chosen."""
         started = time.perf_counter()
         request = in_zone(scope, request)
         zone = zone_of(request.timezone) if request.timezone else self._zone
-        scope = replace(scope, session_id=request.session_id or scope.session_id)  # whose scratchpad is recalled
+        scope = replace(scope, session_id=request.session_id or scope.session_id)  # Selects the scratchpad.
         asking = Asking(scope, request, self._clock(), zone)
         read = signals.read_signals(request.query, asking.now, zone)
         read_ms = (time.perf_counter() - started) * 1e3
@@ -81,7 +85,7 @@ class ContextRouter:
         await self._asker.warm()
         await self._filler.warm()
         waited = time.perf_counter()
-        (notes, last, answers, temporal, facts, known), (documents, lasting) = await asyncio.gather(
+        (notes, last, answers, temporal, facts, sources), (documents, lasting) = await asyncio.gather(
             asyncio.gather(
                 self._source(
                     asking,
@@ -130,26 +134,26 @@ class ContextRouter:
             bool(answers)
             and "identity" not in read
             and not (temporal and temporal.hits)
-            and all(each.nothing_known for each in answers)
+            and all(answer.nothing_known for answer in answers)
         )
-        found = [each.model_copy(update={"hits": each.hits[:NEAREST]}) for each in answers] if unknown else answers
-        said = ""
+        best = [answer.model_copy(update={"hits": answer.hits[:NEAREST]}) for answer in answers] if unknown else answers
+        opening = ""
         if temporal is not None and not temporal.hits and read.since is not None and read.until is not None:
-            said = f"{span_name(read.since, read.until, asking.zone)} nothing was said that is remembered."
+            opening = f"{span_name(read.since, read.until, asking.zone)} nothing was said that is remembered."
         if unknown:
-            said = NOT_SURE if any(each.hits for each in found) else NOTHING_STORED
+            opening = NOT_SURE if any(answer.hits for answer in best) else NOTHING_STORED
 
         def told(_: None) -> ContextResult:
-            gathered = gather(asking, read, notes, last, found, temporal, facts or [], known.best if known else [])
+            gathered = gather(asking, read, notes, last, best, temporal, facts or [], sources.best if sources else [])
             gathered.items += [] if documents is None else sections.of_documents(documents.hits)
-            offered = standing.told(lasting or [], known.first if known else (), request.sections)
-            return self._filler.tell(asking, read, gathered, offered, said)
+            offered = standing.told(lasting or [], sources.first if sources else (), request.sections)
+            return self._filler.tell(asking, read, gathered, offered, opening)
 
-        asked = (each for each in (temporal, documents) if each is not None)
-        hits = [hit for answer in (*found, *asked) for hit in answer.hits]
+        others = (answer for answer in (temporal, documents) if answer is not None)
+        hits = [hit for answer in (*best, *others) for hit in answer.hits]
         if sum(len(hit.memory.content) for hit in hits) <= CHARACTERS_ON_LOOP:
             result = told(None)
-        else:  # long texts are read in a thread of their own: other callers go on meanwhile
+        else:  # Long texts are processed in a thread, so that other callers are not blocked.
             with acting_for(scope.tenant_id):
                 (result,) = await self._texts.map(told, [None])
         told_ids = {*result.memory_ids[:COUNTED]}
@@ -176,7 +180,7 @@ class ContextRouter:
     async def _source(
         self, asking: Asking, name: str, work: Coroutine[object, object, FoundT], *, when: bool
     ) -> FoundT | None:
-        """Ask one source; None where it need not be asked, failed, or was too slow."""
+        """Ask one source. Return None if it is not needed, failed, or was too slow."""
         if not when:
             work.close()
             return None
@@ -184,7 +188,7 @@ class ContextRouter:
         try:
             async with asyncio.timeout(self._seconds):
                 return await work
-        except Exception as error:  # noqa: BLE001  whatever happens to one source, the prompt must not wait for it
+        except Exception as error:  # noqa: BLE001  no failure of one source may delay the prompt
             log().warning("context source failed", source=name, error=type(error).__name__)
             asking.failed.append(name)
             return None
@@ -192,7 +196,7 @@ class ContextRouter:
             asking.sources_ms[name] = (time.perf_counter() - started) * 1e3
 
     async def _foreign(self, asking: Asking, read: Signals) -> Signals:
-        """A time named in another language, if it can be read soon enough."""
+        """Add a time named in another language to the signals, if it can be read soon enough."""
         started = time.perf_counter()
         try:
             async with asyncio.timeout(DATES_SECONDS):
@@ -200,7 +204,7 @@ class ContextRouter:
                     (span,) = await self._dates.map(
                         lambda query: signals.foreign_span(query, asking.now, asking.zone), [asking.request.query]
                     )
-        except Exception as error:  # noqa: BLE001  what a parser cannot read of people's texts names no time
+        except Exception as error:  # noqa: BLE001  a text that the parser cannot read names no time
             log().debug("no time was read", error=type(error).__name__)
             span = None
         asking.sources_ms["dates"] = (time.perf_counter() - started) * 1e3

@@ -32,24 +32,28 @@ TITLES: dict[SectionName, str] = {
 }
 ACTIVITIES = ("daily_log", "recipe", "task", "heartbeat", "summary")
 RELEVANT_VALUE = 0.6
-"""An activity is shown when it scores this share of the best hit, or its time is asked about."""
+"""Minimum score of an activity, as a share of the best hit's, unless its time is asked about."""
 TITLES_NAMED = 4
 OTHERS_VALUE = 0.7
 EARLIER = "(earlier) "
 BY_AGENT = "(agent) "
-"""How a summary marks what the agent said."""
+"""Marks the agent's statements in a summary."""
 SHORTEST_QUOTATION, LEAST_WORDS, MOST_OUTDATED = 20, 3, 20
 _WORD = re.compile(r"\w+")
 SEVERAL_VALUES = frozenset(("allergy", "preference", "liking", "dislike", "tool", "statement"))
-"""Attributes of facts that may have several values at a time."""
+"""Attributes of facts that may have several values at the same time."""
 PASSAGE_FROM = 600
-"""A memory of more characters is told by the sentences nearest to the question."""
+"""Number of characters from which only the sentences of a memory nearest to the question are shown."""
 
 
 @dataclass(slots=True)
 class Item:
-    """A line that a section could show. `at`: when it was said. `heading` replaces the title of
-    the section. `relevance` is the hit's, None for what no question found."""
+    """A line that a section could show.
+
+    `at`: time of the statement.
+    `heading`: replaces the title of the section.
+    `relevance`: relevance of the hit, None for items that no question found.
+    """
 
     section: SectionName
     text: str
@@ -62,20 +66,23 @@ class Item:
     heading: str = ""
     relevance: float | None = None
     newer_id: UUID | None = None
-    """A later memory on the same matter."""
+    """A later memory about the same subject."""
     changed_by: Item | None = None
-    """The item of a later statement on the same matter."""
+    """The item of a later statement about the same subject."""
     terms: frozenset[str] = frozenset()
-    """Stems of an appointment, by which a later one is recognised."""
+    """Stems of an appointment, which identify a later one."""
     subject: tuple[str, str] | None = None
     """Entity and attribute of a fact that has one value at a time."""
     said: str = ""
-    """Who of one's own side said it, and what, where that is a person's own statement: a fact and the message that it
-    was read in are one line. What others say is compared with its mark."""
+    """Speaker and content of a statement of the user's own; empty for others.
+
+    A fact and its original message have the same value, so they become one line. Statements by others are compared
+    with their mark.
+    """
 
     @property
     def statement(self) -> str:
-        """The same for all items that say the same."""
+        """The key that is equal for items with the same statement."""
         return (self.said or self.text).casefold().rstrip(" .!")
 
 
@@ -97,14 +104,14 @@ class Gathered:
 
 
 def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) -> list[Item]:
-    """Return the notes of this conversation or, where it has just begun, of the last one; each statement once."""
+    """Return the notes of this conversation or, if it has just begun, of the last one; each statement once."""
     items: list[Item] = []
-    said: set[str] = set()
+    seen: set[str] = set()
 
     def add(text: str, value: float, before: str = "", *, trusted: bool = True, heading: str = "") -> None:
         line = shown(text, "own" if trusted else "tool")
-        if line.casefold() not in said:
-            said.add(line.casefold())
+        if line.casefold() not in seen:
+            seen.add(line.casefold())
             by_user = before == f"{_ROLES['user']}: " or (heading and not line.startswith("("))  # as "(agent) Noted."
             said_by_user = f"user: {line}" if trusted and by_user else ""
             items.append(Item("session", before + line, value, trusted=trusted, said=said_by_user, heading=heading))
@@ -117,7 +124,7 @@ def of_notes(notes: SessionNotes | None, last: Last | None, zone: tzinfo = UTC) 
     if notes is None:
         return items
     messages = [note for note in notes.items if note.kind == "message"]
-    for position, note in enumerate(messages, 1):  # where they do not all fit, the newest stay
+    for position, note in enumerate(messages, 1):  # If they do not all fit, the newest are kept.
         add(note.text, 1.0 + position / len(messages), f"{_ROLES[note.role]}: ", trusted=note.role != "tool")
     for kind, title in (("decision", "Decided: "), ("action_item", "To do: "), ("tool_result", "Result: ")):
         for note in [note for note in notes.items if note.kind == kind][-6:]:
@@ -138,18 +145,18 @@ def of_hits(
     zone: tzinfo = UTC,
     with_questions: bool = False,
 ) -> None:
-    """What recall found, each in its section. What the conversation itself still holds is set aside."""
+    """Add the hits of recall to their sections. Hits that the conversation still contains are set aside."""
     top = max((hit.score for hit in hits), default=0.0) or 1e-9
     least = 1.0
-    """The relevance of the hits so far: their order counts, relevance only says how far they go."""
+    """Lowest relevance so far: hits are used in their order, and relevance only decides how many."""
     present = set(in_session)
-    told = {hit.memory.session_id for hit in hits if hit.memory.content_type != "session_summary"}
+    told_sessions = {hit.memory.session_id for hit in hits if hit.memory.content_type != "session_summary"}
     for hit in hits:
         memory = hit.memory
         if memory.content_type == "source":
-            continue  # named in a section of its own
-        if memory.content_type == "session_summary" and memory.session_id in told:
-            continue  # its messages are told in their own words
+            continue  # Sources have a section of their own.
+        if memory.content_type == "session_summary" and memory.session_id in told_sessions:
+            continue  # Its messages are shown in their own words.
         share = max(0.0, hit.score / top)
         least = min(least, share if hit.relevance is None else hit.relevance)
         item = as_item(memory, asking, least, hit.score, passage=hit.passage, zone=zone)
@@ -178,7 +185,7 @@ def as_item(
     passage: Passage | None = None,
     zone: tzinfo = UTC,
 ) -> Item:
-    """Return a memory as a line with its speaker and date. `asking`: the user; the words of others are marked."""
+    """Return a memory as a line with its speaker and date. `asking`: the user; other users' words are marked."""
     origin: Origin = origin_of(memory.role, memory.source, memory.metadata, own=memory.user_id == asking)
     chosen = section or _section_of(memory)
     content = memory.content
@@ -191,7 +198,7 @@ def as_item(
         content = _cut_out(content, passage)
     if origin == "own":
         content = _with_ends(content, memory.metadata)
-    who, said = "", ""
+    who, statement = "", ""
     if is_quotation(memory.metadata) and origin == "own":
         who = _speaker(memory.metadata) or _ROLES["user"]
     elif memory.content_type == "session_summary":
@@ -199,12 +206,12 @@ def as_item(
     elif memory.kind == "episodic" and memory.content_type not in ACTIVITIES:
         who = _speaker(memory.metadata) or _ROLES.get(memory.role or "", "")
     if origin == "own" and (memory.kind == "semantic" or memory.role == "user" or is_quotation(memory.metadata)):
-        said = f"{_speaker(memory.metadata) or 'user'}: {one_line(memory.content)}"
+        statement = f"{_speaker(memory.metadata) or 'user'}: {one_line(memory.content)}"
     if memory.kind == "procedural" and memory.trigger_condition:
         content = f"When {memory.trigger_condition}: {content}"
     at = memory.valid_from.astimezone(zone)
     before = "" if memory.kind == "procedural" else f"{who} ({at:%Y-%m-%d}): " if who else f"({at:%Y-%m-%d}) "
-    # Everything that others wrote, their names too, stands behind the mark.
+    # Everything that others wrote, including their names, comes after the mark.
     text = before + shown(content) if origin == "own" else shown(before + content, origin)
     worth = value if origin == "own" else OTHERS_VALUE * value
     subject = _subject(memory.value) if origin == "own" and is_quotation(memory.metadata) else None
@@ -219,12 +226,12 @@ def as_item(
         at,
         terms=frozenset(terms_of(content)) if dated else frozenset(),
         subject=subject,
-        said=said,
+        said=statement,
     )
 
 
 def of_documents(hits: Sequence[Hit]) -> list[Item]:
-    """Passages, each behind the title and headings that it stands under. Whoever wrote them: they are data."""
+    """Return passages, each after its title and headings. All are treated as data, regardless of their author."""
     top = max((hit.score for hit in hits), default=0.0) or 1e-9
     return [
         Item(
@@ -240,9 +247,9 @@ def of_documents(hits: Sequence[Hit]) -> list[Item]:
 
 
 def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]], zone: tzinfo = UTC) -> list[Item]:
-    """What is known of the user, for one who asks who they are."""
+    """Return facts about the user, for a question about who they are."""
     origins: list[Origin] = [
-        origin_of(row["role"], row["source"], held, own=True) for row, held in zip(rows, metadata, strict=True)
+        origin_of(row["role"], row["source"], fields, own=True) for row, fields in zip(rows, metadata, strict=True)
     ]
     return [
         Item(
@@ -251,17 +258,20 @@ def of_facts(rows: Sequence[Row], metadata: Sequence[Mapping[str, object]], zone
             1.0 + row["importance"],
             row["memory_id"],
             trusted=origin == "own",
-            said=f"{_speaker(held) or 'user'}: {one_line(row['content'])}" if origin == "own" else "",
+            said=f"{_speaker(fields) or 'user'}: {one_line(row['content'])}" if origin == "own" else "",
         )
-        for row, held, origin in zip(rows, metadata, origins, strict=True)
+        for row, fields, origin in zip(rows, metadata, origins, strict=True)
         for at in (row["valid_from"].astimezone(zone),)
-        for who in (f"{_speaker(held) or _ROLES['user']} ({at:%Y-%m-%d})" if is_quotation(held) else "",)
+        for who in (f"{_speaker(fields) or _ROLES['user']} ({at:%Y-%m-%d})" if is_quotation(fields) else "",)
     ]
 
 
 def of_sources(sources: Sequence[tuple[Source, bool]], *, data_first: bool) -> list[Item]:
-    """What can be looked up, and what it is good for, best match first; with each, whether it is the asking user who
-    told of it. Where figures are asked for, databases come before all others."""
+    """Return sources with their purposes, best match first.
+
+    Each comes with a flag: whether the asking user added it.
+    `data_first`: databases come before all others, for questions about figures.
+    """
     ordered = sorted(sources, key=lambda pair: pair[0].kind != "database") if data_first else sources
     return [
         Item(
@@ -276,19 +286,19 @@ def of_sources(sources: Sequence[tuple[Source, bool]], *, data_first: bool) -> l
 
 
 def of_titles(passages: Sequence[Hit]) -> list[Item]:
-    """Documents that speak of the question, and where: to be looked up, if it is worth it."""
-    said: dict[str, Item] = {}
+    """Return the documents about the question, with the headings to look up."""
+    by_title: dict[str, Item] = {}
     for hit in passages:
         title, _, headings = str(hit.memory.metadata.get("under", "")).partition(" > ")
         where = f"{title} (document): {headings}" if headings else f"{title} (document)"
-        said.setdefault(title, Item("knowledge", shown(where, "document"), 0.7, trusted=False))
-    return list(said.values())[:TITLES_NAMED]
+        by_title.setdefault(title, Item("knowledge", shown(where, "document"), 0.7, trusted=False))
+    return list(by_title.values())[:TITLES_NAMED]
 
 
 def newest_first(items: Sequence[Item]) -> list[Item]:
-    """Put newer statements before older ones on the same matter, and note with each older one what may have changed it.
+    """Put newer statements before older ones on the same subject, and link the older to the newer.
 
-    Both are told: it is not certain that the newer one has changed the older.
+    Both are shown: it is not certain that the newer one changed the older.
     """
     result = list(items)
     by_id = {item.memory_id: item for item in items if item.memory_id is not None}
@@ -316,10 +326,10 @@ def newest_first(items: Sequence[Item]) -> list[Item]:
 
 
 def mark_earlier(items: Sequence[Item]) -> None:
-    """Mark statements as earlier that are told together with what may have changed them."""
-    told = {id(item) for item in items}
+    """Mark statements as earlier if they are shown together with what may have changed them."""
+    shown_ids = {id(item) for item in items}
     for item in items:
-        if item.changed_by is not None and id(item.changed_by) in told and not item.text.startswith(EARLIER):
+        if item.changed_by is not None and id(item.changed_by) in shown_ids and not item.text.startswith(EARLIER):
             item.text, item.tokens = EARLIER + item.text, 0
 
 
@@ -329,26 +339,26 @@ def _changes(newer: Item, older: Item) -> bool:
 
 
 def without_doubles(gathered: Gathered) -> None:
-    """Keep the first item of each memory, and of each statement."""
+    """Keep the first item of each memory and of each statement."""
     ids: set[UUID | None] = {None}
     texts: set[str] = set()
-    kept: list[Item] = []
+    distinct: list[Item] = []
     for item in gathered.items:
         if item.memory_id in ids - {None}:
-            continue  # several sources found it
+            continue  # Several sources found it.
         ids.add(item.memory_id)
         if item.statement in texts:
             gathered.aside.append((item, "duplicate"))
         else:
             texts.add(item.statement)
-            kept.append(item)
-    gathered.items = without_quotations(kept, kept)
+            distinct.append(item)
+    gathered.items = without_quotations(distinct, distinct)
 
 
 def without_quotations(items: Sequence[Item], told: Sequence[Item]) -> list[Item]:
-    """Leave out of longer statements what shorter ones of `told` quote from them, and those of which nothing is left.
+    """Remove from longer statements what shorter ones of `told` quote, and drop empty statements.
 
-    The messages of the running conversation stay whole; what they say already is left out of the rest.
+    Messages of the running conversation stay whole; their content is removed from the rest.
     """
     messages = [item.text for item in items if item.section == "session" and not item.heading]
     quoted = sorted({item.said for item in told if len(item.said) >= SHORTEST_QUOTATION}, key=len, reverse=True)
@@ -360,9 +370,9 @@ def without_quotations(items: Sequence[Item], told: Sequence[Item]) -> list[Item
         if item.said and any(item.said.partition(": ")[2] in message for message in messages):
             continue
         whole = item.text
-        for said in quoted:
-            speaker, _, words = said.partition(": ")
-            if item.said != said and item.said.startswith(f"{speaker}: ") and words in item.text:
+        for quotation in quoted:
+            speaker, _, words = quotation.partition(": ")
+            if item.said != quotation and item.said.startswith(f"{speaker}: ") and words in item.text:
                 item.text = item.text.replace(words, "…")
         body = item.text.partition("): ")[2] or item.text
         if item.text == whole or len(_WORD.findall(body)) >= LEAST_WORDS:
@@ -371,7 +381,7 @@ def without_quotations(items: Sequence[Item], told: Sequence[Item]) -> list[Item
 
 
 def render(items: Sequence[Item], begin: str, end: str) -> str:
-    """Return Markdown: a heading for each section and its lines; those of the time asked about in the order of time."""
+    """Return Markdown: a heading for each section, then its lines; lines about a requested time in order of time."""
     if not items:
         return ""
     parts = [begin]
@@ -407,9 +417,9 @@ def _subject(value: JsonValue) -> tuple[str, str] | None:
 
 
 def _with_ends(content: str, metadata: Mapping[str, object]) -> str:
-    """Return a message whose outdated sentences say until when they were true.
+    """Return a message with an end date after each of its outdated sentences.
 
-    Metadata may hold anything: each sentence counts once, where it stands in the original, and only a few do.
+    Metadata may contain anything, so each sentence counts once, at its first occurrence, and their number is limited.
     """
     outdated = metadata.get(OUTDATED)
     if not isinstance(outdated, dict):
@@ -424,7 +434,7 @@ def _with_ends(content: str, metadata: Mapping[str, object]) -> str:
 
 
 def _speaker(metadata: Mapping[str, object]) -> str:
-    """The name of who said something, as it may stand in a prompt; empty where none is known."""
+    """Return the speaker's name in a form that is safe in a prompt; empty if unknown."""
     speaker = metadata.get("speaker")
     if not isinstance(speaker, str) or reads_like_an_instruction(speaker):
         return ""
@@ -445,6 +455,6 @@ def _lines(text: str) -> list[str]:
 
 
 _RESERVED = frozenset(("user", "agent", "assistant", "system", "tool", "developer"))
-"""Names that mark a role in a prompt; no speaker may have one."""
+"""Names that mark a role in a prompt, which no speaker may use."""
 _HEAD = re.compile(r"^Conversation .{0,300}: \d+ messages\.\n?")
 _ROLES = {"user": "User", "assistant": "Agent", "system": "System", "tool": "Tool"}

@@ -1,5 +1,7 @@
-"""What can be looked up, kept in memory as vectors and words, to rank it by a question in a millisecond. Each shelf
-knows the fingerprint of what it was made of; whoever asks reads that anew."""
+"""Cache sources as vectors and words, to rank them for a question within a millisecond.
+
+Each shelf stores the fingerprint of its rows, which each request reads again.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,18 @@ from keeps_client.models import Source
 
 MOST_SHELVES, MOST_ON_ONE, KEPT_SECONDS = 64, 2_000, 300.0
 WORDS_WEIGHT = 0.02
-"""Of a word that a question and a source share, for each factor e that it is rare by; a cosine counts once."""
+"""Score added per shared word, multiplied by ln(rarity); a cosine counts in full."""
 _HEADER_BYTES = 4
-"""Before the numbers of a halfvec as it is sent."""
+"""Bytes before the numbers of a halfvec in PostgreSQL's binary format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Sources in order, each with whether it is one's own; their vectors, one a row, zero where there is none yet; how
-    rare each word is."""
+    """Sources in order, each with a flag: whether it is the user's own.
+
+    `vectors`: one row per source, zero where there is none yet.
+    `rarity`: rarity of each word.
+    """
 
     fingerprint: tuple[object, ...]
     sources: tuple[tuple[Source, bool], ...]
@@ -46,21 +51,22 @@ class Shelf:
 def shelf_of(rows: Sequence[Row], user_id: str, fingerprint: tuple[object, ...]) -> Shelf:
     sources = tuple((source_of(row), row["user_id"] == user_id) for row in rows)
     words = tuple(
-        frozenset(count_terms(f"{each.name.replace('_', ' ')} {each.name} {each.purpose}")) for each, _ in sources
+        frozenset(count_terms(f"{source.name.replace('_', ' ')} {source.name} {source.purpose}"))
+        for source, _ in sources
     )
-    often = Counter(word for each in words for word in each)
+    often = Counter(word for own in words for word in own)
     vectors = [
         None if row["vector"] is None else np.frombuffer(row["vector"], dtype=">f2", offset=_HEADER_BYTES)
         for row in rows
     ]
-    size = next((len(each) for each in vectors if each is not None), 0)
-    held = np.zeros((len(rows), size), dtype=np.float32) if size else None
-    if held is not None:
-        for place, each in enumerate(vectors):
-            if each is not None:
-                held[place] = each
+    size = next((len(vector) for vector in vectors if vector is not None), 0)
+    matrix = np.zeros((len(rows), size), dtype=np.float32) if size else None
+    if matrix is not None:
+        for place, vector in enumerate(vectors):
+            if vector is not None:
+                matrix[place] = vector
     rarity = {word: math.log((1 + len(rows)) / count) for word, count in often.items()}
-    return Shelf(fingerprint, sources, held, words, rarity)
+    return Shelf(fingerprint, sources, matrix, words, rarity)
 
 
 def source_of(row: Row) -> Source:
@@ -75,7 +81,7 @@ def source_of(row: Row) -> Source:
 
 
 class Shelves:
-    """The shelves of those who asked lately."""
+    """The shelves of recent users."""
 
     def __init__(self) -> None:
         self._held: Brief[tuple[str, str], Shelf] = Brief(MOST_SHELVES, KEPT_SECONDS)

@@ -1,6 +1,6 @@
-"""What a message asks for besides its words, read by regular expressions in well under a millisecond. Pure.
+"""Read what a message asks for besides its words, by regular expressions in well under a millisecond. Pure.
 
-English, German, Spanish and French; times in other languages by dateparser, where it is installed.
+English, German, Spanish and French; times in other languages by dateparser, if it is installed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from keeps.context.times import Span, speaks_of_last_time, time_span
 
 __all__ = ["Signals", "foreign_span", "looks_foreign", "read_signals", "time_span"]
 MOST_READ = 2_000
-"""Characters: what a message asks for stands in its beginning."""
+"""Maximum number of characters that are read: a message states its request at its beginning."""
 MOST_FOREIGN = 300
-"""Characters of a message in another language: in longer ones nobody looks for a date, which takes tenths of a
-second."""
+"""Maximum characters of a message in another language in which dates are read: it takes tenths of a second."""
 
 _IDENTITY = re.compile(
     r"\b(?:who (?:am i|i am)|what(?:'?s| is) my name|my name\?|what do you (?:know|remember) (?:about|of)"
@@ -65,7 +64,7 @@ _MEANING = re.compile(
     r"\b(?:mean|means|meaning|definition|define[sd]?|concept) ?(?:of|by|\?|$)|^what does \w{1,20} stand for",
     re.IGNORECASE,
 )
-"""Asks for a word, not for its number."""
+"""Matches questions about the meaning of a word rather than a number."""
 _ASKS = (
     r"(?:what|when|who|where|how|why|which|did|does|do|is|are|was|were|tell|explain|compare|was|wann|wer|wo|wie|warum"
     r"|welche[rsn]?|qué|cuándo|quién|dónde|cómo|por"
@@ -91,7 +90,7 @@ _ASKED = re.compile(
     r"|pregunt(?:é|ado)|mis preguntas?|demandé|mes questions?)\b",
     re.IGNORECASE,
 )
-"""Asks for the questions that were asked."""
+"""Matches requests for questions that were asked."""
 _LIST = re.compile(
     r"\b(?:all|every|everything|everyone|everybody|list|overview|summari[sz]e|summary|recap|so far|what (?:do"
     r"|have) (?:you|we)"
@@ -103,7 +102,7 @@ _LIST = re.compile(
     r"|tous|toutes|tout ce que|résume|le point sur|récapitul\w{1,4}|quel(?:le)?s \w{1,20}s|qu'est-ce qu'on a)\b",
     re.IGNORECASE,
 )
-"""Asks for many memories at once."""
+"""Matches requests for many memories at once."""
 _COMMON = {
     "english": frozenset(
         "the a an is are was were i you we it my your our what when where who how did do does have has to of in on for"
@@ -120,8 +119,12 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """`names`: of smalltalk, follow_up, identity, data, temporal, multi_step, list, asked. `since`, `until`: the time that is asked about,
-    where it is said. `parts`: of a question of several steps, each of them."""
+    """Signals of a message.
+
+    `names`: some of smalltalk, follow_up, identity, data, temporal, multi_step, list, asked.
+    `since`, `until`: the time that is asked about, if given.
+    `parts`: the steps of a question with several steps.
+    """
 
     names: tuple[str, ...]
     since: datetime | None = None
@@ -159,8 +162,7 @@ def read_signals(message: str, now: datetime, zone: tzinfo = UTC) -> Signals:
 
 
 def looks_foreign(text: str) -> bool:
-    """Whether a text is in another language than those that are read here, as far as its letters and commonest words
-    tell."""
+    """Return whether a text seems to be in none of the languages read here, by its letters and commonest words."""
     words = {word.casefold() for word in _WORD.findall(text[:MOST_READ])}
     if words & (_COMMON["english"] | _COMMON["known"]):
         return False
@@ -168,7 +170,7 @@ def looks_foreign(text: str) -> bool:
 
 
 def foreign_span(text: str, now: datetime, zone: tzinfo = UTC) -> Span | None:
-    """Return the day that a text in another language names, in `zone`; None where dateparser is not installed.
+    """Return the day that a text in another language names, in `zone`; None without dateparser.
 
     Takes tens of milliseconds, and seconds at first: call it in a thread.
     """

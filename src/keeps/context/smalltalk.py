@@ -1,7 +1,7 @@
-"""Whether a message is only a greeting, thanks or assent, in English, German, Spanish or French. Pure.
+"""Detect messages that are only a greeting, thanks or assent, in English, German, Spanish or French. Pure.
 
-Its words are taken from the left, the longest known phrase first; small talk is what leaves nothing over. So it takes
-one look at each word, whatever is sent.
+Known phrases are removed from the left, the longest first; a message is small talk if nothing is left. This takes
+linear time for any input.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LAUGHTER = re.compile(
 
 
 def is_smalltalk(message: str) -> bool:
-    """Whether nothing is left when greetings, thanks and assent are taken away. A message without words is none."""
+    """Return whether a message consists of greetings, thanks and assent. A message without words does not."""
     if len(message) > MOST_CHARACTERS:
         return False
     words = _WORD.findall(message.casefold().replace("’", "'"))

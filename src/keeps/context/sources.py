@@ -1,4 +1,4 @@
-"""Sources: what can be looked up, as agents are told of it. Each is a memory under a key."""
+"""Manage sources: places to look things up, which agents see. Each is a memory under a key."""
 
 from __future__ import annotations
 
@@ -21,23 +21,29 @@ from keeps_client.validation import one_of
 QUERIES = Statements("keeps.context")
 NAMESPACE, TOOLS = "sources", "tools"
 TOLD, MOST_LISTED = 12, 1_000
-"""So many can be told of at most."""
+"""Maximum number of sources in a context, and in a list."""
 ASKED = "Which tool, database or document answers: "
-"""Before a question, whose meaning is then nearer to what something is good for: of 100 questions to 900 sources the
-right one is among the first 12 for 92, without it for 86 (keeps bench awareness)."""
+"""Prefix that brings a question's vector closer to the purposes of sources.
+
+Of 100 questions to 900 sources, the right one is among the first 12 for 92, without the prefix for 86 (keeps bench
+awareness).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """What can be looked up, each with whether it is one's own: `best` match to a question first, and the `first` by
-    name."""
+    """Sources, each with a flag: whether it is the user's own.
+
+    `best`: best match for the question first.
+    `first`: the first by name.
+    """
 
     best: list[tuple[Source, bool]]
     first: Sequence[tuple[Source, bool]]
 
 
 class SourceService:
-    """Documents, databases and APIs, with what each is good for."""
+    """Manages documents, databases and APIs, with the purpose of each."""
 
     def __init__(self, database: Database, memories: MemoryService, recall: RecallService, clock: Clock) -> None:
         self._recall = recall
@@ -48,11 +54,11 @@ class SourceService:
         self._clock = clock
 
     def forget(self, tenant_id: str) -> None:
-        """What is kept of a tenant goes."""
+        """Drop everything cached for a tenant."""
         self._shelves.forget(tenant_id)
 
     async def add(self, scope: Scope, new: NewSource) -> Source:
-        """Tell agents of something that can be looked up."""
+        """Add a source, which agents see."""
         memory = validated(
             NewMemory,
             {
@@ -77,11 +83,11 @@ class SourceService:
         )
 
     async def list(self, scope: Scope) -> list[Source]:
-        """What can be looked up, with its purpose."""
+        """Return the sources with their purposes."""
         return await self._known(scope)
 
     async def fitting(self, scope: Scope, query: str) -> Fitting:
-        """What can be looked up, tools too."""
+        """Return the sources that fit a question, including tools."""
         who = scope.tenant_id, scope.user_id
         async with self._database.scoped(scope) as tx:
             row = await tx.fetch_row(QUERIES["sources_fingerprint"], *who, self._clock(), self._model)
@@ -94,7 +100,7 @@ class SourceService:
                 rows = await tx.fetch(QUERIES["sources_shelf"], *who, self._clock(), MOST_ON_ONE, self._model)
             shelf = await asyncio.to_thread(shelf_of, rows, scope.user_id, fingerprint)
             self._shelves.put(who, shelf)
-        # Where all of it can be told, words put it in order; else it is searched by meaning, too.
+        # If all sources fit, words order them; otherwise they are searched by meaning, too.
         vector = None if len(shelf.sources) <= TOLD else await self._recall.vector(scope, ASKED + query)
         return Fitting(shelf.best(query, vector, TOLD), shelf.sources[:TOLD])
 
@@ -104,7 +110,7 @@ class SourceService:
             return [source_of(row) for row in await tx.fetch(QUERIES["sources_known"], *who, MOST_LISTED)]
 
     async def remove(self, scope: Scope, name: str) -> Receipt:
-        """Tell of it no more. Raises NotFoundError."""
+        """Remove a source. Raises NotFoundError."""
         try:
             return await self._memories.forget(scope, None, NAMESPACE, name, hard=False)
         except NotFoundError:

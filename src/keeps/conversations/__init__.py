@@ -1,1 +1,1 @@
-"""What is said: messages into memories, notes and facts, in one transaction."""
+"""Turn messages into memories, notes and facts, in one transaction."""

@@ -1,8 +1,8 @@
-"""The job `sessions`: what is kept of a conversation that ended an hour ago, or was left a day ago.
+"""Run the job `sessions`: consolidate conversations that ended an hour ago or were abandoned a day ago.
 
-Its summary becomes a memory, what an LLM reads in it becomes facts, what matters is promoted. With no LLM the rest is
-done all the same. While one is away, or over its budget, the conversation waits as it is: its messages are stored
-anyway.
+The summary becomes a memory, facts are extracted by an LLM, and important memories are promoted. Without an LLM, the
+other steps still run. While a configured LLM is unavailable or over its budget, the conversation waits unchanged: its
+messages are stored anyway.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ AT_ONCE = 20
 READ_MESSAGES, KNOWN_FACTS = 60, 40
 ASKED_AGAIN = timedelta(minutes=30)
 WAITED = timedelta(days=3)
-"""So long after its notes expire a conversation waits for an LLM that is away; then rules must do."""
+"""Time after the expiry of its notes that a conversation waits for an unavailable LLM; then rules must suffice."""
 
 
 class SessionConsolidation:
-    """Keeps the essence of conversations. `tokens_a_day`: what a tenant's jobs may spend on the LLM."""
+    """Consolidates conversations. `tokens_a_day`: LLM tokens that a tenant's jobs may use per day."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class SessionConsolidation:
         self._tokens_a_day = tokens_a_day
 
     async def consolidate_user(self, scope: Scope, run: Run) -> None:
-        """All conversations of one user that are due."""
+        """Consolidate all due conversations of one user."""
         while not run.is_over:
             async with self._database.scoped(scope) as tx:
                 due = await sessions.notes_due(tx, run.now, AT_ONCE)
@@ -71,7 +71,7 @@ class SessionConsolidation:
         if isinstance(read, datetime) and run.now < notes.expires_at + WAITED:
             await self._database.write(scope, lambda tx: sessions.notes_done(tx, notes, agent_id, read))
             return
-        found, summary = ([], "") if isinstance(read, datetime) else read
+        extracted, summary = ([], "") if isinstance(read, datetime) else read
         plain = not any(note.role == "tool" for note in notes.items)
         if summary:
             notes = notes.model_copy(update={"summary": summary})
@@ -83,7 +83,7 @@ class SessionConsolidation:
             )
             (receipt,) = await self._memory.apply(tx, await self._memory.prepare(scope, [made], index_now=False))
             facts: list[Receipt] = []
-            for read, source, note in found:
+            for read, source, note in extracted:
                 trust = "user" if note.role == "user" else "tool" if note.role == "tool" else "agent"
                 facts += await self._exchanges.learn(
                     tx,
@@ -94,8 +94,8 @@ class SessionConsolidation:
                     read_by="llm",
                     trust=trust,
                 )
-            created = [each for each in (receipt, *facts) if each.status == "created"]
-            rows = [await memories.lock(tx, each.memory_id) for each in created]
+            created = [new_receipt for new_receipt in (receipt, *facts) if new_receipt.status == "created"]
+            rows = [await memories.lock(tx, new_receipt.memory_id) for new_receipt in created]
             if rows:
                 await record(tx, run, [Change(None, row) for row in rows if row is not None])
             await sessions.notes_done(tx, notes, agent_id)
@@ -109,26 +109,30 @@ class SessionConsolidation:
     async def _read(
         self, scope: Scope, run: Run, session_id: str, agent_id: str
     ) -> tuple[list[tuple[Read, UUID, Note]], str] | datetime:
-        """What the LLM reads in the last messages; nothing where there is no LLM. While it is away, or the day's budget
-        is spent: when to ask again."""
+        """Return the facts and the summary that the LLM extracts from the last messages; empty without an LLM.
+
+        While the LLM is unavailable or the day's budget is used up, return the time of the next attempt instead.
+        """
         if self._chat is None:
             return [], ""
         day = run.now.date()
         async with self._database.scoped(scope) as tx:
             spent = await spent_on(tx, day, JOB)
-            said = await sessions.messages(tx, session_id, READ_MESSAGES, agent_id)
+            stored_messages = await sessions.messages(tx, session_id, READ_MESSAGES, agent_id)
             rows = await tx.fetch(QUERIES["facts_known"], scope.tenant_id, scope.user_id, NAMESPACE, KNOWN_FACTS)
         if spent >= self._tokens_a_day:
             run.counts["over_llm_budget"] += 1
             return datetime.combine(day + timedelta(days=1), time(), UTC)
-        known = [_as_fact(json.loads(row["value"])) for row in rows if row["value"]]
+        known_facts = [_as_fact(json.loads(row["value"])) for row in rows if row["value"]]
         try:
-            found, summary = await llm.read(self._chat.of(scope), [note for _, note in said], known)
+            extracted, summary = await llm.read(
+                self._chat.of(scope), [note for _, note in stored_messages], known_facts
+            )
         except KeepsError as error:
             log().warning("the LLM did not read a conversation; it is asked again later", error=error.code)
             run.counts["llm_away"] += 1
             return run.now + ASKED_AGAIN
-        return [(each, *said[each.position]) for each in found], summary
+        return [(fact, *stored_messages[fact.position]) for fact in extracted], summary
 
 
 def _as_fact(value: dict[str, str]) -> Fact:

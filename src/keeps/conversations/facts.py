@@ -1,7 +1,7 @@
-"""A fact: one attribute of one entity, with its value. Pure.
+"""Facts: each is one attribute of one entity, with its value. Pure.
 
-Facts are memories under the namespace `facts`, keyed by entity and attribute; so a newer one supersedes the older,
-which stays readable and labelled, like any memory that is written again under its key.
+Facts are memories under the namespace `facts`, keyed by entity and attribute. A newer fact supersedes the older one,
+which stays readable and marked, like any memory that is written again under its key.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from keeps_client.models import NewMemory
 
 NAMESPACE = "facts"
 USER = "user"
-"""The entity that stands for whoever the memory belongs to."""
+"""The entity that represents the owner of the memory."""
 STATEMENT = "statement"
-"""The attribute of a sentence that is kept as it is: an instruction, a condition, an appointment."""
+"""The attribute of a sentence that is kept verbatim: an instruction, a condition, an appointment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`keyed_by_value`: whether several values may stand side by side: of an attribute that has several, such as
-    allergies, or because it is not certain that one replaces the other. `sentence`: the words it was read in.
+    """One attribute of an entity.
 
-    `ended`: the fact is said to be true no longer.
+    `sentence`: the words in which the fact was found.
+    `keyed_by_value`: several values may coexist: the attribute has several, such as allergies, or it is not certain
+    that one replaces the other.
+    `ended`: the fact is stated to be no longer true.
     """
 
     entity: str
@@ -41,7 +43,7 @@ class Fact:
     keyed_by_value: bool = False
     ended: bool = False
     until: datetime | None = None
-    """When what is said is over, for a statement that names a date ahead."""
+    """End of validity, for a statement that names a future date."""
 
     @property
     def key(self) -> str:
@@ -60,8 +62,11 @@ def as_memory(
     speaker: str | None,
     agent_id: str | None = None,
 ) -> NewMemory:
-    """The memory of a fact. What rules read is told in the person's own words; what an LLM read, in a sentence made of
-    it, with the words that it was read in as metadata."""
+    """Return the memory of a fact.
+
+    A fact read by rules is in the person's own words. A fact read by an LLM is a generated sentence, with the original
+    words as metadata.
+    """
     metadata: dict[str, JsonValue] = {"said": fact.sentence[:1_000], "confidence": fact.confidence, "read_by": read_by}
     if source is not None:
         metadata["read_in"] = str(source)
@@ -78,7 +83,7 @@ def as_memory(
         source="extraction",
         importance=_IMPORTANCE.get(fact.attribute, 0.7),
         expires_at=fact.until,
-        # An appointment is an episode: an agent that is bound to its own episodes must not learn of it.
+        # An appointment is an episode: an agent bound to its own episodes must not see it.
         kind="semantic" if fact.until is None else "episodic",
         agent_id=None if fact.until is None else agent_id,
         valid_from=said_at,
@@ -87,7 +92,7 @@ def as_memory(
 
 
 def sentence_of(fact: Fact) -> str:
-    """The fact in words: "The user lives in Leeds." """
+    """Return the fact as a sentence, such as "The user lives in Leeds" for a residence."""
     who = "The user" if fact.entity == USER else fact.entity
     form = _FORMS.get(fact.attribute)
     if form is not None:

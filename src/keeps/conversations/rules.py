@@ -1,8 +1,8 @@
-"""Facts that rules can read, in English: what somebody says of themselves, and `X's Y is Z`. Pure.
+"""Extract facts by rules, in English: statements about oneself, and `X's Y is Z`. Pure.
 
-A fact is a quotation: the clause in which it was said. What rules make of it decides only under which key it stands,
-so which older statement it replaces. Where the reading is not certain, such as "I moved to X" of a place or a tool, the
-key holds the value, too: both statements stay, and are told with their dates.
+A fact is a quotation: the clause that states it. The rules decide only its key, and so which older statement it
+replaces. If the reading is uncertain, such as "I moved to X" of a place or a tool, the key also contains the value:
+both statements stay, and are shown with their dates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from keeps.text.names import SENTENCE_END
 MAX_CHARACTERS = 5_000
 SHORT_MESSAGE = 200
 SHORTEST, LONGEST, LONGEST_CLAUSE = 8, 400, 200
-"""Characters of a sentence, and of a clause, in which a fact is read."""
+"""Length limits, in characters, of a sentence and of a clause that facts are read from."""
 _DOUBTFUL = re.compile(
     r"\?|[\"“”«»]|^[‘'>]|[\s(:][‘'](?=[^\W\d])"
     # supposed, wished, planned
@@ -33,14 +33,14 @@ _DOUBTFUL = re.compile(
     r"|next"
     r" (?:week|month|year|spring|summer|autumn|winter)|will|['’]ll|won['’]t|offered|interview(?:ed|ing)?|appl(?:y|ied"
     r"|ying))\b"
-    # said by others, or not meant
+    # reported, or not meant
     r"|\b(?:said|says?|saying|tell(?:s|ing)?|told|swears?|swore|introduc\w{1,4}"
     r" me|claim\w{0,4}|believ\w{1,4}|thinks?|thought|assum\w{1,4}|insist\w{0,4}|rumou?r\w{0,3}|apparently|supposedly"
     r"|allegedly|hear[sd]?|heard|according"
     r" to|wrote|writes"
     r"|convinced|was sure|were sure|mistook|mistaken\w{0,2}|jok(?:e|es|ed|ing)|kidding|sarcas\w{1,4}|as if|yeah,?"
     r" right|(?:oh|yeah|yep|haha?),? sure|sure,? and|calls? me|called me|put down|lists? me|listed|autocorrect)\b"
-    # told, not lived
+    # narrated, not experienced
     r"|\b(?:novel|story|stories|book|film|movie|play|poem|song|lyrics?|game|quest|level|character|role-?play\w{0,3}"
     r"|scene|chapter|script|actor|actress|avatar|sims?|minecraft|monopoly|fiction\w{0,2}"
     r"|example|e\.g\.|for instance|sample|template|placeholder|dummy|test"
@@ -81,7 +81,7 @@ _STRANGE = re.compile(
     r" example|wrote:|quote:|lyrics)\b|^>",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A message that holds other people's words, plays, or asks for a text: nothing in it is believed."""
+"""Matches messages with other people's words, role play, or requests for a text: no facts are read from them."""
 _TITLES = "Dr|Mr|Ms|St|Mt|Ft"
 _VALUE = rf"(?P<value>(?:[^.,;:!?()\n]|(?<=\d)[.,:](?=\d)|(?<={_TITLES})\.){{1,80}}?)"
 _LIST = r"(?P<value>[^.;:!?()\n]{1,80}?)(?= ?(?:[.;:!?()\n]|$|\b(?:but|because|since|so|now)\b))"
@@ -93,7 +93,7 @@ _END = (
 _NOW = r"(?:(?:now|just|recently|actually|currently|finally|officially|have|['’]ve|['’]m|['’]re|am|are|also) ){0,4}"
 
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ]"
-"""A letter that is none of the small Latin ones: Łódź and Örebro are names, too."""
+"""A letter other than the lower-case Latin ones: Łódź and Örebro are names, too."""
 _NAME = rf"{_CAPITAL}[\w'’-]{{1,40}}"
 _PLACE = rf"(?:[Tt]he )?(?:(?:St|Mt|Ft)\. ?)?{_NAME}(?:(?:[ ,]{{1,2}}| (?:of|de|am|on|upon|an der) ){_NAME}){{0,3}}"
 _COMPANY = rf"{_CAPITAL}[\w&'’-]{{0,40}}(?:(?: (?:of|and|&|de) | ){_CAPITAL}[\w&'’-]{{0,40}}){{0,4}}"
@@ -260,7 +260,7 @@ _ENDED = {
 }
 _ABBREVIATED = re.compile(r"(?:^|[\s(])(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|Ft|No|vs|approx|[A-Z])\.$|str\.$", re.IGNORECASE)
 _CLAUSES = re.compile(r",? (?:and|but) (?=(?:I|[Mm]y|[Ww]e)\b)|[;,] (?=(?:I|my)\b)")
-"""Where a clause with a subject of its own begins: each is quoted by itself, so that one may replace an older one."""
+"""Start of a clause with its own subject: each is quoted separately, so that it can replace an older one."""
 _CLAUSE = re.compile(
     r"\b(?:is|are|was|were|my|i|i['’]m|we|you|he|she|it|please|can|will|have|has|do|does)\b", re.IGNORECASE
 )
@@ -289,8 +289,10 @@ _READ: dict[str, re.Pattern[str]] = {
     "pronouns": re.compile(r"[a-z]{2,6}/[a-z]{2,6}"),
     "shoe size": re.compile(r"\d[\d.,]{0,4}"),
 }
-"""What is read of `my Y is Z` and `X's Y is Z`, and what Z must look like: of anything else it is too often an opinion,
-a mood, or a date that passes. Passwords and codes are not here on purpose."""
+"""Attributes read from `my Y is Z` and `X's Y is Z`, and the pattern that Z must match.
+
+Other attributes are too often an opinion, a mood, or a passing date. Passwords and codes are deliberately missing.
+"""
 
 _SECRET = re.compile(
     r"\bpass(?:w\w*|code\w*|phrase\w*|wö\w*)|\b(?:pw|pwd|p[ .]?i[ .]?n|tan|secret\w*|tokens?|api[ -]?keys?|private keys?"
@@ -321,30 +323,35 @@ _HOW_MUCH = frozenset(
 
 
 def read_facts(text: str, most: int | None = None, *, said_at: datetime | None = None) -> list[Fact]:
-    """Return the facts of a text, in its order, and at most `most`. With `said_at`, also sentences of a short message
-    that are kept as they are: instructions, health, appointments. A long message may be pasted."""
+    """Return the facts of a text, in order, at most `most`.
+
+    `said_at`: also return sentences of a short message that are kept verbatim: instructions, health, appointments.
+    Long messages are excluded, since they may be pasted.
+    """
     beginning = text[:MAX_CHARACTERS]
     if _STRANGE.search(beginning):
         return []
-    found: list[Fact] = []
+    facts: list[Fact] = []
     for sentence in _sentences(beginning):
         if not SHORTEST <= len(sentence) <= LONGEST:
             continue
-        doubtful, told = _DOUBTFUL.search(sentence), _TOLD.search(sentence)
+        doubtful, is_narrated = _DOUBTFUL.search(sentence), _TOLD.search(sentence)
         for clause in _CLAUSES.split(sentence):
             if len(clause) <= LONGEST_CLAUSE and not reads_like_an_instruction(clause):
-                changed = [] if told else _changed(clause)
-                found += changed or ([] if doubtful else _in_clause(clause))
-        if said_at is not None and len(text) <= SHORT_MESSAGE and not any(fact.sentence in sentence for fact in found):
-            found += _statement(sentence, said_at)
-        if most is not None and len(found) >= most:
+                changed = [] if is_narrated else _changed(clause)
+                facts += changed or ([] if doubtful else _in_clause(clause))
+        if said_at is not None and len(text) <= SHORT_MESSAGE and not any(fact.sentence in sentence for fact in facts):
+            facts += _statement(sentence, said_at)
+        if most is not None and len(facts) >= most:
             break
-    return found[:most]
+    return facts[:most]
 
 
 def _statement(sentence: str, said_at: datetime) -> list[Fact]:
-    """Return a sentence of a short message as a fact if it says how to answer, how the user's health is, or what
-    happens on a date ahead. Secrets, addresses and what reads like an attack are none."""
+    """Return a sentence of a short message as a fact if it states how to answer, health, or an appointment.
+
+    Secrets, addresses and text that resembles an attack are excluded.
+    """
     plain = unicodedata.normalize("NFKC", "".join(each for each in sentence if unicodedata.category(each) != "Cf"))
     if len(plain) > LONGEST_CLAUSE or _SECRET.search(plain) or _ADDRESS.search(plain) or re.search(r"[?\"“”«»]", plain):
         return []
@@ -354,52 +361,52 @@ def _statement(sentence: str, said_at: datetime) -> list[Fact]:
         return []
     fact = Fact(USER, STATEMENT, sentence, sentence, keyed_by_value=True)
     until = date_ahead(plain, said_at)
-    if until is not None:  # an appointment, whatever else it is
+    if until is not None:  # Any sentence with a future date is an appointment, whatever else it states.
         return [] if _UNSURE.search(plain) else [replace(fact, until=until)]
     own = _FIRST_PERSON.search(plain) and not _DOUBTFUL.search(plain)
     return [fact] if answers or (own and kind == "health") else []
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of a text. "Dr." and the like end none."""
-    found: list[str] = []
-    for each in SENTENCE_END.split(text):
-        piece = " ".join(each.split())
-        if found and len(found[-1]) <= LONGEST and _ABBREVIATED.search(found[-1][-12:]):
-            found[-1] = f"{found[-1]} {piece}"
+    """Return the sentences of a text. Abbreviations such as "Dr." do not end a sentence."""
+    sentences: list[str] = []
+    for sentence in SENTENCE_END.split(text):
+        piece = " ".join(sentence.split())
+        if sentences and len(sentences[-1]) <= LONGEST and _ABBREVIATED.search(sentences[-1][-12:]):
+            sentences[-1] = f"{sentences[-1]} {piece}"
         else:
-            found.append(piece)
-    return found
+            sentences.append(piece)
+    return sentences
 
 
 def _changed(clause: str) -> list[Fact]:
-    """What a clause says is so no longer, or has moved to another value: words that only a change has."""
-    found: list[Fact] = []
+    """Return the facts that a clause ends or changes, by words that only a change has."""
+    facts: list[Fact] = []
     for attribute, pattern, keyed_by_value in _ENDINGS:
         match = pattern.search(clause)
         if match is None or _is_denied(clause, match):
             continue
         if match["value"].strip() and (attribute not in ("employer", "residence") or match["value"][:1].isupper()):
-            found.append(
+            facts.append(
                 Fact(USER, attribute, _tidy(match["value"]), clause, keyed_by_value=keyed_by_value, ended=True)
             )
-    found += [
+    facts += [
         Fact(USER, _attribute(match["attribute"]), _tidy(match["value"]), clause, ended=True)
         for match in _NOT_MY.finditer(clause)
         if not _is_denied(clause, match)
     ]
-    found += [Fact(USER, "manager", _tidy(match["value"]), clause) for match in _REPORT.finditer(clause)]
-    found += [
+    facts += [Fact(USER, "manager", _tidy(match["value"]), clause) for match in _REPORT.finditer(clause)]
+    facts += [
         Fact(USER, f"favourite {match['attribute']}", _tidy(match["value"]), clause)
         for match in _FAVOURITE.finditer(clause)
     ]
-    if found and not _LATER.search(clause):  # what is so instead may stand in the same clause
-        found += [each for each in _in_clause(clause) if not each.ended]
-    return found
+    if facts and not _LATER.search(clause):  # The same clause may state the new value.
+        facts += [fact for fact in _in_clause(clause) if not fact.ended]
+    return facts
 
 
 def _is_denied(clause: str, match: re.Match[str]) -> bool:
-    """Whether what stands before a match denies or doubts it."""
+    """Return whether the words before a match deny or doubt it."""
     return _NEGATED.search(clause[: match.start()]) is not None
 
 
@@ -409,7 +416,7 @@ def _attribute(name: str) -> str:
 
 
 def _in_clause(clause: str) -> list[Fact]:
-    """What a clause says that is so, or no longer."""
+    """Return the facts that a clause states or ends."""
     ended = _NO_LONGER.search(clause)
     if (
         ended
@@ -418,41 +425,41 @@ def _in_clause(clause: str) -> list[Fact]:
     ):
         attribute = _ENDED[ended["verb"].lower()]
         return [Fact(USER, attribute, _tidy(ended["value"]), clause, keyed_by_value=attribute in _SEVERAL, ended=True)]
-    found: list[Fact] = []
+    facts: list[Fact] = []
     for attribute, pattern, keyed_by_value in _FIRST:
         match = pattern.search(clause)
         if (
             match is None
             or _is_denied(clause, match)
-            or any(each.attribute == attribute for each in found if attribute != "allergy")
+            or any(item.attribute == attribute for item in facts if attribute != "allergy")
         ):
             continue
         values = re.split(r",|\band\b|\bor\b", match["value"]) if attribute == "allergy" else [match["value"]]
-        for each in values:
-            value = _tidy(each)
+        for item in values:
+            value = _tidy(item)
             if attribute == "allergy" and (_CLAUSE.search(value) or len(value.split()) > 4):
-                break  # the list is over, and something else is said
+                break  # The list has ended, and another clause begins.
             if attribute == "allergy" and value.lower() in _HOW_MUCH:
                 continue
-            found += [Fact(USER, attribute, value, clause, keyed_by_value=keyed_by_value)] if value else []
+            facts += [Fact(USER, attribute, value, clause, keyed_by_value=keyed_by_value)] if value else []
         if "instead" in match.groupdict():
-            found.append(
+            facts.append(
                 Fact(USER, attribute, _tidy(match["instead"]), clause, keyed_by_value=keyed_by_value, ended=True)
             )
-    return found or _attributes(clause)
+    return facts or _attributes(clause)
 
 
 def _attributes(clause: str) -> list[Fact]:
-    """`my Y is Z` and `X's Y is Z`."""
-    found: list[Fact] = []
+    """Return the facts of `my Y is Z` and `X's Y is Z`."""
+    facts: list[Fact] = []
     for pattern in (_MY, _POSSESSIVE):
         for match in pattern.finditer(clause):
             attribute, value = _attribute(match["attribute"]), _tidy(match["value"])
             looks = _WORDS if attribute.startswith("favourite ") else _READ.get(attribute)
             if looks is None or not looks.fullmatch(value) or _VAGUE.match(value):
                 continue
-            found.append(Fact(match["entity"] if pattern is _POSSESSIVE else USER, attribute, value, clause))
-    return found
+            facts.append(Fact(match["entity"] if pattern is _POSSESSIVE else USER, attribute, value, clause))
+    return facts
 
 
 _SEVERAL = frozenset(("allergy", "preference", "liking", "tool"))

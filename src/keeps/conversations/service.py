@@ -1,4 +1,4 @@
-"""Exchanges: the messages of a conversation become memories, and its notes and facts with them, in one transaction."""
+"""Store exchanges: messages become memories, with notes and facts, in one transaction."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ from keeps_client.models import (
 )
 
 REBUILT_FROM = 200
-"""Of a conversation without fresh notes, so many of its last messages are read to make them again."""
+"""Number of last messages from which missing or expired notes of a conversation are rebuilt."""
 SUMMARIES = "sessions"
-"""The namespace of what is kept of each conversation, keyed by its id."""
+"""Namespace of conversation summaries, keyed by session id."""
 CONTEXT_BEGIN, CONTEXT_END = "<!-- keeps:context", "<!-- /keeps:context -->"
 FACTS_OF_A_MESSAGE, FACTS_OF_AN_EXCHANGE = 20, 50
-"""Nobody says more about themselves in one go; and writers of a tenant take turns."""
+"""Maximum number of facts per message and per exchange, so that one write does not delay a tenant's others."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A message without what Keeps itself had put into the prompt. `memory` is None where nothing else was in it."""
+    """A message without the context that Keeps added to the prompt. `memory` is None if nothing else is left."""
 
     message: Message
     memory: NewMemory | None
 
 
 class ConversationService:
-    """Conversations as they happen. `kept`: how long notes stay after the last exchange."""
+    """Manages conversations. `kept`: how long notes are kept after the last exchange."""
 
     def __init__(
         self,
@@ -86,48 +86,47 @@ class ConversationService:
         self._answer: Answer[ExchangeReceipt] = Answer(_kept, self._given)
 
     async def store(self, scope: Scope, new: NewExchange) -> ExchangeReceipt:
-        """Store messages as short-term memories, what is said in them as facts, and roll the notes on. All of it, or
-        nothing."""
+        """Store messages as short-term memories, extract their facts, update the notes: all of it, or nothing."""
         now = self._clock()
         for message in new.messages:
             self._memory.check_length(message.content)
-        said = [self._heard(message, new, now, position) for position, message in enumerate(new.messages)]
-        writes = await self._memory.prepare(scope, [each.memory for each in said if each.memory], index_now=False)
+        heard = [self._heard(message, new, now, position) for position, message in enumerate(new.messages)]
+        writes = await self._memory.prepare(scope, [item.memory for item in heard if item.memory], index_now=False)
 
-        told: list[list[Fact]] = []
-        for each in said:
-            own = each.memory and each.message.role == "user" and _own(each.memory)
-            told.append(
+        facts_by_message: list[list[Fact]] = []
+        for item in heard:
+            own = item.memory and item.message.role == "user" and _own(item.memory)
+            facts_by_message.append(
                 rules.read_facts(
-                    each.memory.content,
+                    item.memory.content,
                     FACTS_OF_A_MESSAGE,
-                    said_at=None if each.message.speaker else each.memory.valid_from or now,
+                    said_at=None if item.message.speaker else item.memory.valid_from or now,
                 )
-                if each.memory and own
+                if item.memory and own
                 else []
             )
-            await asyncio.sleep(0)  # one message at a time, and the others between
+            await asyncio.sleep(0)  # Yield between messages, so that other requests proceed.
 
         async def work(tx: Tx) -> ExchangeReceipt:
             await sessions.ensure(tx, new.session_id, now)
-            known = [each.memory is None or await _is_known(tx, each.message) for each in said]
+            repeats = [item.memory is None or await _is_known(tx, item.message) for item in heard]
             fresh = iter(writes)
-            wanted = [(next(fresh) if each.memory else None, known[at]) for at, each in enumerate(said)]
+            wanted = [(next(fresh) if item.memory else None, repeats[at]) for at, item in enumerate(heard)]
             stored = iter(await self._memory.apply(tx, [write for write, old in wanted if write and not old]))
             receipts = [
-                next(stored) if write and not old else await self._repeated(tx, each.message)
-                for each, (write, old) in zip(said, wanted, strict=True)
+                next(stored) if write and not old else await self._repeated(tx, item.message)
+                for item, (write, old) in zip(heard, wanted, strict=True)
             ]
             facts: list[Receipt] = []
-            for each, receipt, old, read in zip(said, receipts, known, told, strict=True):
-                if each.memory and not old and read and len(facts) < FACTS_OF_AN_EXCHANGE:
+            for item, receipt, old, read in zip(heard, receipts, repeats, facts_by_message, strict=True):
+                if item.memory and not old and read and len(facts) < FACTS_OF_AN_EXCHANGE:
                     facts += await self.learn(
                         tx,
                         read[: FACTS_OF_AN_EXCHANGE - len(facts)],
-                        said_at=each.memory.valid_from or now,
+                        said_at=item.memory.valid_from or now,
                         source=receipt.memory_id,
                         session_id=new.session_id,
-                        speaker=each.message.speaker,
+                        speaker=item.message.speaker,
                         agent_id=new.agent_id,
                     )
             notes = await self._fresh_notes(tx, new.session_id, now) or await self._rebuilt(
@@ -135,7 +134,7 @@ class ConversationService:
             )
             notes = folding.fold(
                 notes,
-                [_as_note(each) for each, receipt in zip(said, receipts, strict=True) if receipt.status == "created"],
+                [_as_note(item) for item, receipt in zip(heard, receipts, strict=True) if receipt.status == "created"],
                 now,
                 self._kept,
             )
@@ -144,7 +143,7 @@ class ConversationService:
                 session_id=new.session_id,
                 messages=tuple(receipts),
                 facts=tuple(facts),
-                recalled=sum(known),
+                recalled=sum(repeats),
                 notes=notes,
             )
 
@@ -154,23 +153,25 @@ class ConversationService:
         return answer
 
     async def notes(self, scope: Scope, session_id: str) -> SessionNotes | None:
-        """The notes of a conversation: from the cache, the database, or made again from its messages. None where
-        nothing was said."""
+        """Return the notes of a conversation, from the cache, the database, or rebuilt from its messages.
+
+        None if there are no messages.
+        """
         key = session_key(scope.tenant_id, scope.user_id, session_id)
         now = self._clock()
-        if self._cache is not None and not scope.agent_bound and (held := await self._cache.get(key)) is not None:
-            cached = SessionNotes.model_validate(held)
+        if self._cache is not None and not scope.agent_bound and (stored := await self._cache.get(key)) is not None:
+            cached = SessionNotes.model_validate(stored)
             if cached.expires_at > now:
                 return cached
         async with self._database.scoped(scope) as tx:
-            found = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
-        if found.message_count == 0:
+            notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
+        if notes.message_count == 0:
             return None
-        await self._share(scope, found)
-        return found
+        await self._share(scope, notes)
+        return notes
 
     async def end(self, scope: Scope, session_id: str) -> Receipt:
-        """End a conversation: its summary is kept as a memory now, and what matters of it is promoted in an hour."""
+        """End a conversation: store its summary as a memory now; important memories are promoted in an hour."""
         now = self._clock()
 
         async def work(tx: Tx) -> Receipt:
@@ -193,7 +194,7 @@ class ConversationService:
         return self._memory.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
 
     async def log_activity(self, scope: Scope, new: NewActivity) -> Receipt:
-        """Keep what an agent did by itself: a short-term memory of little weight."""
+        """Store an agent's own activity as a short-term memory of low importance."""
         memory = validated(
             NewMemory,
             {
@@ -224,23 +225,24 @@ class ConversationService:
         speaker: str | None = None,
         agent_id: str | None = None,
     ) -> list[Receipt]:
-        """Store facts, inside a transaction of their user: new, in place of an older value, or as the end of one.
+        """Store facts inside a transaction of their user: as new, in place of an older value, or as the end of one.
 
-        The user's own words replace or end any; those of an agent, and what tools or pages bring, only their like.
+        The user's own words may replace or end any fact; an agent's words, and text from tools or pages, only facts of
+        the same origin.
         """
         done: list[Receipt] = []
         for fact in facts:
             if fact.until is not None and tx.scope.agent_bound:
-                continue  # an appointment of one agent would be in the way of the same one told to another
+                continue  # An appointment of one agent would block the same appointment told to another.
             if fact.ended:
                 done += await self._ended(tx, fact, trust, said_at)
                 continue
-            held = await memories.lock_key(tx, NAMESPACE, fact.key)
-            whose = "user" if held is None else held.metadata.get("trust", "user")
-            if held is not None and trust not in ("user", whose):
+            stored = await memories.lock_key(tx, NAMESPACE, fact.key)
+            whose = "user" if stored is None else stored.metadata.get("trust", "user")
+            if stored is not None and trust not in ("user", whose):
                 continue
-            if held is not None and _says(held, fact) and trust == whose:
-                done.append(Receipt(status="unchanged", memory_id=held.memory_id, memory=held.as_memory()))
+            if stored is not None and _says(stored, fact) and trust == whose:
+                done.append(Receipt(status="unchanged", memory_id=stored.memory_id, memory=stored.as_memory()))
                 continue
             memory = as_memory(
                 fact,
@@ -253,12 +255,12 @@ class ConversationService:
                 agent_id=agent_id,
             )
             done += await self._memory.apply(tx, await self._memory.prepare(tx.scope, [memory], index_now=False))
-            if held is not None:
-                await self._outdate(tx, held, said_at)
+            if stored is not None:
+                await self._outdate(tx, stored, said_at)
         return done
 
     async def _ended(self, tx: Tx, fact: Fact, trust: str, at: datetime) -> list[Receipt]:
-        """End a fact that is true no longer, whether it was read with certainty or stands under its value."""
+        """End a fact that is no longer true, whether its key contains the value or not."""
         receipts: list[Receipt] = []
         for key in dict.fromkeys((fact.key, replace(fact, keyed_by_value=True).key)):
             stored = await memories.lock_key(tx, NAMESPACE, key)
@@ -271,28 +273,31 @@ class ConversationService:
         return receipts
 
     async def _outdate(self, tx: Tx, fact: MemoryRow, at: datetime) -> None:
-        """Note in the message that a fact was read in that its sentence is true no longer."""
-        source, said = fact.metadata.get("read_in"), fact.metadata.get("said")
-        if not isinstance(source, str) or not isinstance(said, str):
+        """Mark in the source message of a fact that its sentence is no longer true."""
+        source, sentence = fact.metadata.get("read_in"), fact.metadata.get("said")
+        if not isinstance(source, str) or not isinstance(sentence, str):
             return
         message = await memories.lock(tx, UUID(source))
-        if message is None or message.deleted_at is not None or said not in message.content:
+        if message is None or message.deleted_at is not None or sentence not in message.content:
             return
         outdated = message.metadata.get(OUTDATED, {})
         if not isinstance(outdated, dict):
-            return  # the caller's own
-        metadata: dict[str, JsonValue] = {**message.metadata, OUTDATED: {**outdated, said: f"{at:%Y-%m-%d}"}}
+            return  # The caller uses this metadata field for something else.
+        metadata: dict[str, JsonValue] = {**message.metadata, OUTDATED: {**outdated, sentence: f"{at:%Y-%m-%d}"}}
         try:
             change = MemoryChange(metadata=metadata)
         except ValidationError:
-            return  # the caller's metadata leaves no room
+            return  # The caller's metadata leaves no room.
         await self._memory.change(tx, message.memory_id, change, if_version=None)
 
     async def forget_what_was_made(self, tx: Tx, forgotten: MemoryRow, *, hard: bool) -> None:
-        """Of a message that is being forgotten, in the same transaction: its conversation's notes, which are made again
-        without it; and with `hard` all that was made of it: summaries, and facts that were read in it."""
+        """Delete what was derived from a message that is being forgotten, in the same transaction.
+
+        Its conversation's notes are rebuilt without it. With `hard`, summaries and facts read from it are erased as
+        well.
+        """
         scope = tx.scope
-        # As the user: an agent's own token sees only its own notes, and those of the user say it, too.
+        # Run as the user: an agent's token sees only its own notes, and the user's notes contain the message, too.
         await tx.become(Scope(scope.tenant_id, scope.user_id))
         session_id = forgotten.session_id
         if session_id is not None:
@@ -305,20 +310,20 @@ class ConversationService:
         await tx.become(scope)
 
     async def delete_session(self, scope: Scope, session_id: str) -> Deleted:
-        """Remove a session, with the copies of its notes; its plans stay. Raises NotFoundError."""
+        """Delete a session and the copies of its notes; its plans stay. Raises NotFoundError."""
         deleted = await self._sessions.delete(scope, session_id)
         await self.drop_copies(scope, session_id)
         return deleted
 
     async def drop_copies(self, scope: Scope, session_id: str | None = None) -> None:
-        """Take the copies of a conversation's notes, or of all of a user's, out of the cache."""
+        """Delete the cached copies of a conversation's notes, or of all notes of a user."""
         if self._cache is not None:
             await self._cache.drop(
                 session_key(scope.tenant_id, scope.user_id, session_id or ""), all_below=session_id is None
             )
 
     async def _given(self, tx: Tx, found: dict[str, Any]) -> ExchangeReceipt:
-        """The answer of an exchange that is sent again, with the notes as they are now."""
+        """Return the answer to a repeated exchange, with the notes as they are now."""
         session_id, now = found["session_id"], self._clock()
         notes = await self._fresh_notes(tx, session_id, now) or await self._rebuilt(tx, session_id, now)
         messages = await answers.given(tx, found["messages"])
@@ -331,12 +336,12 @@ class ConversationService:
         return await sessions.get_notes(tx, session_id, now)
 
     async def _rebuilt(self, tx: Tx, session_id: str, now: datetime, before: Sequence[Receipt] = ()) -> SessionNotes:
-        """Notes made again from the last messages that are stored; `before`: those just stored are left out."""
+        """Return notes rebuilt from the last stored messages. `before`: receipts of new messages to leave out."""
         new = {receipt.memory_id for receipt in before}
-        said = [
-            each for memory_id, each in await sessions.messages(tx, session_id, REBUILT_FROM) if memory_id not in new
+        earlier = [
+            note for memory_id, note in await sessions.messages(tx, session_id, REBUILT_FROM) if memory_id not in new
         ]
-        return folding.fold(folding.empty(session_id, now, self._kept), said, now, self._kept)
+        return folding.fold(folding.empty(session_id, now, self._kept), earlier, now, self._kept)
 
     async def _share(self, scope: Scope, notes: SessionNotes) -> None:
         if self._cache is not None and not scope.agent_bound:
@@ -344,7 +349,7 @@ class ConversationService:
             await self._cache.put(key, notes.model_dump(mode="json"), notes.message_count, self._kept)
 
     async def _repeated(self, tx: Tx, message: Message) -> Receipt:
-        """The receipt of a message that only repeats what is known."""
+        """Return the receipt of a message that only repeats a known fact."""
         found = await _known_as(tx, message.content)
         return Receipt(status="unchanged", memory_id=found or UUID(int=0))
 
@@ -373,14 +378,14 @@ class ConversationService:
 
 def _kept(answer: ExchangeReceipt) -> Kept:
     messages, facts = ([answers.kept(each) for each in part] for part in (answer.messages, answer.facts))
-    # Each message may be forgotten by itself; what the exchange did stays known for as long as its conversation.
-    told: dict[str, Any] = {
+    # Each message may be forgotten separately; the answer is kept as long as its conversation.
+    fields: dict[str, Any] = {
         "session_id": answer.session_id,
         "messages": messages,
         "facts": facts,
         "recalled": answer.recalled,
     }
-    return Kept(told, [f"session:{answer.session_id}"])
+    return Kept(fields, [f"session:{answer.session_id}"])
 
 
 def summary_memory(
@@ -392,10 +397,10 @@ def summary_memory(
 
     Args:
         notes: The notes of the conversation.
-        name: How the session is called.
+        name: The name of the session.
         now: The time of writing; no summary is later.
-        agent_id: Whose notes they are, where they are an agent's own.
-        trusted: False where an LLM wrote the summary and had read what a tool brought.
+        agent_id: The owner of the notes, if they are an agent's own.
+        trusted: False if an LLM wrote the summary and had read text from a tool.
     """
     held_at = min(now, max((note.at for note in notes.items), default=notes.updated_at))
     called = " ".join((name or notes.session_id).split())
@@ -416,7 +421,7 @@ def summary_memory(
 
 
 def _without_contexts(text: str) -> str:
-    """The text without what Keeps itself had put into the prompt. A mark that is never closed stays as it is."""
+    """Return the text without the contexts that Keeps added to the prompt. An unclosed mark stays."""
     parts: list[str] = []
     place = 0
     while (begin := text.find(CONTEXT_BEGIN, place)) >= 0 and (end := text.find(CONTEXT_END, begin)) >= 0:
@@ -426,7 +431,7 @@ def _without_contexts(text: str) -> str:
 
 
 async def _is_known(tx: Tx, message: Message) -> bool:
-    """Whether an agent only says what it had recalled: the words of a fact that is known."""
+    """Return whether an agent only repeats a known fact, probably recalled from memory."""
     return message.role in ("assistant", "system") and await _known_as(tx, message.content) is not None
 
 
@@ -443,12 +448,12 @@ def _as_note(said: _Said) -> Note:
 
 
 def _own(memory: NewMemory) -> bool:
-    """Whether these are the user's or agent's own words, and not what a tool or page brought."""
+    """Return whether a memory contains the user's or agent's own words, not text from a tool or page."""
     return origin_of(memory.role, memory.source, memory.metadata) == "own"
 
 
 def _says(held: MemoryRow, fact: Fact) -> bool:
-    """Whether a stored fact that is still true says the same."""
+    """Return whether a stored fact that is still true has the same value."""
     stored = _value_of(held.value)
     return held.valid_to is None and stored is not None and stored.casefold() == fact.value.casefold()
 
@@ -459,6 +464,6 @@ def _value_of(value: object) -> str | None:
 
 
 def _same_value(held: object, value: str) -> bool:
-    """Whether a stored value is this one, or has it among its words."""
+    """Return whether a stored value equals `value` or contains its words."""
     stored, said = (_value_of(held) or "").casefold().split(), value.casefold().split()
     return bool(said) and any(stored[at : at + len(said)] == said for at in range(len(stored)))

@@ -1,1 +1,1 @@
-"""The graph: entities, edges, mentions, and the ways between them."""
+"""The graph: entities, edges, mentions, and paths between entities."""

@@ -1,5 +1,4 @@
-"""What an LLM adds to the rules: types of entities, names that rules do not see, and edges. Checked against the
-text."""
+"""Extract entities by an LLM, in addition to the rules: types, further names, and edges, checked against the text."""
 
 from __future__ import annotations
 
@@ -43,39 +42,39 @@ class Answer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a text says: names with their types, and edges between them."""
+    """The contents of a text: names with their types, and edges between them."""
 
     names: dict[str, str]
     edges: list[tuple[str, str, str]]
 
 
 async def ask(chat: ChatModel, texts: Sequence[tuple[UUID, str]]) -> dict[UUID, Told]:
-    """Ask about up to 20 texts at once, numbered from 1, so that no id can be made up. Raises UnavailableError."""
+    """Ask about up to 20 texts at once, numbered from 1, so that no id can be invented. Raises UnavailableError."""
     shown = "\n\n".join(f"[{number}] {text[:MAX_CHARACTERS]}" for number, (_, text) in enumerate(texts, 1))
     return checked(await chat.answer(INSTRUCTIONS, shown, Answer), texts)
 
 
 def checked(answer: Answer, texts: Sequence[tuple[UUID, str]]) -> dict[UUID, Told]:
-    """Only what stands in the texts: a name must be there, an edge must connect two such names. Pure."""
-    found: dict[UUID, Told] = {identity: Told({}, []) for identity, _ in texts}
+    """Return the names that occur in the texts, and the edges between two such names. Pure."""
+    by_id: dict[UUID, Told] = {identity: Told({}, []) for identity, _ in texts}
     for entity in answer.entities:
         if not 1 <= entity.text <= len(texts):
             continue
         identity, text = texts[entity.text - 1]
         name = entity.name.strip()
         if 2 <= len(name) <= 100 and name.casefold() in text.casefold():
-            found[identity].names[name] = _word(entity.type) or "name"
+            by_id[identity].names[name] = _word(entity.type) or "name"
     for relation in answer.relations:
         if not 1 <= relation.text <= len(texts):
             continue
-        told = found[texts[relation.text - 1][0]]
+        contents = by_id[texts[relation.text - 1][0]]
         source, target, kind = relation.source.strip(), relation.target.strip(), _word(relation.type)
-        if kind and source != target and {source, target} <= told.names.keys():
-            told.edges.append((source, kind, target))
-    return found
+        if kind and source != target and {source, target} <= contents.names.keys():
+            contents.edges.append((source, kind, target))
+    return by_id
 
 
 def _word(text: str) -> str:
-    """A type as one word in snake_case; empty where nothing of it can be used."""
+    """Return a type as one word in snake_case; empty if it contains no usable characters."""
     word = re.sub(r"[^a-z0-9_.:/-]+", "_", text.strip().lower()).strip("_")[:100]
     return word if re.fullmatch(NAME_PATTERN, word) else ""

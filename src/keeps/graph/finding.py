@@ -1,10 +1,10 @@
-"""Entities in text, found by rules, without an LLM. Pure.
+"""Find entities in text by rules, without an LLM. Pure.
 
-Known names and aliases are found wherever they stand, longest first, whatever their case where they have more than one
-word. New names are taken from what writing marks as names: capitalised words that do not just begin a sentence, several
-capitalised words in a row (with small words between them, as in "Bank of Ireland"), quoted titles, and @handles.
-Days, months and words that are often capitalised for other reasons are no names. Dates are no entities: recall treats
-them as times. docs/graph.md has what this finds and misses, measured.
+Known names and aliases are found anywhere, longest first; those of several words in any case. New names are recognised
+by their spelling: capitalised words within a sentence, runs of capitalised words (possibly with small words between
+them, as in "Bank of Ireland"), quoted titles, and @handles. Days, months and other words that are often capitalised
+are not names. Dates are not entities: recall treats them as times. docs/graph.md describes what this finds and misses,
+with measurements.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ _NO_NAMES = frozenset(
 
 
 class KnownNames(dict[tuple[str, ...], IdT]):
-    """Names by their words in small letters, and the longest that begins with each word. `rejected`: what is no
-    name."""
+    """Maps names, as lower-case words, to ids.
+
+    `longest`: length of the longest name that begins with each word.
+    `rejected`: texts that are not names.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,16 +48,18 @@ class KnownNames(dict[tuple[str, ...], IdT]):
 
 
 def words_of_name(name: str) -> tuple[str, ...]:
-    """A name as it is compared: its words in small letters, without possessive endings."""
+    """Return a name in the form in which names are compared: lower-case words without possessive endings."""
     return tuple(_plain(each.group()) for each in _TOKEN.finditer(name))
 
 
 def find_known(text: str, known: KnownNames[IdT]) -> list[IdT]:
-    """Whose names stand in the text, in order, each once. A name of one word counts only where it is capitalised, or
-    where nothing in the text is."""
-    tokens = [each.group() for each in _TOKEN.finditer(text)]
-    words = [_plain(each) for each in tokens]
-    found: dict[IdT, None] = {}
+    """Return the ids whose names occur in the text, in order, without repeats.
+
+    A name of one word counts only if it is capitalised, or if nothing in the text is.
+    """
+    tokens = [token.group() for token in _TOKEN.finditer(text)]
+    words = [_plain(token) for token in tokens]
+    ids: dict[IdT, None] = {}
     place = 0
     while place < len(words):
         length = min(known.longest.get(words[place], 0), len(words) - place)
@@ -63,22 +68,22 @@ def find_known(text: str, known: KnownNames[IdT]) -> list[IdT]:
         if length > 1 or (
             length == 1 and (tokens[place][:1].isupper() or not tokens[place][:1].isalpha() or text.islower())
         ):
-            found[known[tuple(words[place : place + length])]] = None
+            ids[known[tuple(words[place : place + length])]] = None
         place += max(length, 1)
-    return list(found)
+    return list(ids)
 
 
 def find_names(text: str) -> list[str]:
-    """Names that writing marks as such, in order, each once."""
-    found: dict[str, None] = {}
+    """Return words that are spelled like names, in order, without repeats."""
+    names: dict[str, None] = {}
     for match in _QUOTED.finditer(text):
         title = match.group(1).strip(" ,.!?")
         if title[:1].isupper() and 1 <= len(title.split()) <= 6 and _is_name(title):
-            found[title] = None
+            names[title] = None
     span: list[re.Match[str]] = []
     for token in [*_TOKEN.finditer(text), None]:
         if token is not None and token.group().startswith("@"):
-            found[token.group().rstrip(".")] = None
+            names[token.group().rstrip(".")] = None
             continue
         if (
             token is not None
@@ -89,18 +94,18 @@ def find_names(text: str) -> list[str]:
             span.append(token)
             continue
         if span:
-            _take(text, span, found)
+            _take(text, span, names)
             span = []
         if token is not None and _capitalised(token.group()):
             span = [token]
-    return list(found)
+    return list(names)
 
 
 def _take(text: str, span: list[re.Match[str]], found: dict[str, None]) -> None:
     while span and not _capitalised(span[-1].group()):
         span.pop()
     begins = _begins_sentence(text, span[0].start())
-    # A word that begins a sentence is capitalised anyway; of a span, it goes when it is no name by itself.
+    # Any word at the beginning of a sentence is capitalised; it is dropped from the span if it is not a name by itself.
     while span and (span[0].group().lower().replace("’", "'") in _NO_NAMES):
         span.pop(0)
         begins = False
@@ -114,24 +119,24 @@ def _take(text: str, span: list[re.Match[str]], found: dict[str, None]) -> None:
 
 
 def _begins_sentence(text: str, place: int) -> bool:
-    """Whether what stands at `place` is the first of a sentence or line."""
+    """Return whether a sentence or line begins at `place`."""
     before = text[max(0, place - _LOOKED_BACK) : place]
-    said = before.rstrip()
-    if not said or "\n" in before[len(said) :] or said[-1] in _ENDS_SENTENCE:
+    preceding = before.rstrip()
+    if not preceding or "\n" in before[len(preceding) :] or preceding[-1] in _ENDS_SENTENCE:
         return True
-    return said[-1] in _BEGINS_LINE and len(said) < len(before)
+    return preceding[-1] in _BEGINS_LINE and len(preceding) < len(before)
 
 
 def new_names(
     names: Iterable[str], known: Mapping[tuple[str, ...], object], rejected: set[tuple[str, ...]]
 ) -> list[str]:
-    """Those that nobody knows yet, nor has rejected, each once."""
-    found: dict[tuple[str, ...], str] = {}
+    """Return the names that are neither known nor rejected, without repeats."""
+    unknown: dict[tuple[str, ...], str] = {}
     for name in names:
         words = words_of_name(name)
         if words and words not in known and words not in rejected:
-            found.setdefault(words, name)
-    return list(found.values())
+            unknown.setdefault(words, name)
+    return list(unknown.values())
 
 
 def _plain(token: str) -> str:

@@ -1,4 +1,4 @@
-"""Path patterns: `person -works_at-> org <-works_at- person`. Pure."""
+"""Parse path patterns: `person -works_at-> org <-works_at- person`. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ _EDGE = re.compile(rf" ?(<?)- ?({_NAME}) ?-(>?) ?")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The type that the start must have, and for each step the edge's types, its direction (`>`, `<`, or `-` for both)
-    and the types of the entity that it leads to. `*` is any, `a|b` either."""
+    """A parsed path pattern. `*` matches any type, `a|b` either.
+
+    `start`: type of the first entity.
+    For each step: `relations`, the types of the edge; `directions`, `>`, `<`, or `-` for both; `entities`, the types
+    of the entity that it leads to.
+    """
 
     start: str
     relations: tuple[str, ...]
@@ -25,7 +29,7 @@ class Pattern:
 
 
 def parse_pattern(text: str) -> Pattern:
-    """Raises ValidationFailedError, which shows where the pattern cannot be read."""
+    """Return the parsed pattern. Raises ValidationFailedError that shows where the pattern is invalid."""
     text = " ".join(text.split())
     nodes: list[str] = []
     relations: list[str] = []

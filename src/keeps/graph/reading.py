@@ -1,4 +1,4 @@
-"""Reading memories for entities: who is spoken of where. Derived, so it can be done again at any time."""
+"""Read memories to find the entities they mention. The results are derived and can be rebuilt at any time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH = 200
 
 
 class Reader:
-    """Finds entities in the memories of a user: by rules (keeps.graph.finding), and with an LLM where there is one."""
+    """Finds entities in a user's memories: by rules (keeps.graph.finding), and by an LLM if there is one."""
 
     def __init__(self, database: Database, introducer: Introducer, chat: CountedChat | None, clock: Clock) -> None:
         self._database = database
@@ -32,10 +32,10 @@ class Reader:
     async def read(
         self, scope: Scope, *, again: bool = False, progress: Callable[[int], None] | None = None
     ) -> Reading:
-        """Read what was not read yet, or with `again` everything. What a user said of a memory and an entity stays.
+        """Read unread memories, or with `again` all. A user's own statements about mentions are kept.
 
         Raises:
-            ForbiddenError: an agent's token must not see what is found in other agents' experiences.
+            ForbiddenError: an agent's token may not see entities of other agents' experiences.
         """
         if scope.agent_bound:
             raise ForbiddenError("an agent's token cannot read the memories of its user for entities; use the user's")
@@ -54,8 +54,10 @@ class Reader:
                 progress(done[0])
 
     async def _ask(self, scope: Scope) -> Mapping[UUID, Told]:
-        """What the LLM finds in the texts that are next; nothing where there is none, or it is away: the rules go
-        on."""
+        """Return what the LLM finds in the next texts.
+
+        Empty if there is none or it is unreachable: the rules continue alone.
+        """
         if self._chat is None:
             return {}
         async with self._database.scoped(scope) as tx:
@@ -69,20 +71,20 @@ class Reader:
             return {}
 
     async def _batch(self, tx: Tx, told: Mapping[UUID, Told]) -> tuple[int, int, int] | None:
-        """One batch: how many memories, new entities and mentions; None where nothing is left to read."""
+        """Read one batch. Return the numbers of memories, new entities and mentions; None if nothing is left."""
         who = (tx.scope.tenant_id, tx.scope.user_id)
         at_most = BATCH if self._chat is None else extraction.BATCH
         rows = await tx.fetch(store.QUERIES["memories_to_read"], *who, at_most)
         if not rows:
             return None
-        known = await store.known_names(tx)
+        known_names = await store.known_names(tx)
         now = self._clock()
         made: list[Entity] = []
         for row in rows:
             speaker = row["speaker"] if row["kind"] == "episodic" else None
             typed = told[row["memory_id"]].names if row["memory_id"] in told else {}
             names = [*typed, *find_names(row["content"]), *([speaker] if speaker else [])]
-            for name in new_names(names, known, known.rejected):
+            for name in new_names(names, known_names, known_names.rejected):
                 kind = "handle" if name.startswith("@") else "person" if name == speaker else typed.get(name, "name")
                 entity = Entity(
                     entity_id=new_id(),
@@ -98,19 +100,19 @@ class Reader:
                     created_at=now,
                     updated_at=now,
                 )
-                known.add(name, entity.entity_id)
+                known_names.add(name, entity.entity_id)
                 made.append(entity)
         if made:
             await store.put_entities(tx, [(entity, None) for entity in made])
         edges: list[Relation] = []
         for row in rows:
             if row["memory_id"] in told:
-                edges += await self._edges(tx, row, told[row["memory_id"]], known)
+                edges += await self._edges(tx, row, told[row["memory_id"]], known_names)
         await store.put_relations(tx, edges)
         pairs: list[tuple[UUID, UUID]] = []
         for row in rows:
             text = f"{row['speaker']}: {row['content']}" if row["speaker"] else row["content"]
-            pairs += [(row["memory_id"], each) for each in find_known(text, known)]
+            pairs += [(row["memory_id"], entity_id) for entity_id in find_known(text, known_names)]
         ids = [row["memory_id"] for row in rows]
         await tx.execute(store.QUERIES["mentions_forget"], *who, ids)
         await tx.execute(
@@ -120,16 +122,16 @@ class Reader:
         return len(rows), len(made), len(pairs)
 
     async def _edges(self, tx: Tx, row: Row, told: Told, known: Mapping[tuple[str, ...], UUID]) -> list[Relation]:
-        """The edges of a text that are not there yet. Those of a user are never ended by what an LLM reads."""
+        """Return the edges of a text that are not stored yet. An LLM never ends the edges of a user."""
         now = self._clock()
-        found: list[Relation] = []
+        edges: list[Relation] = []
         for source, kind, target in told.edges:
             ends = known.get(words_of_name(source)), known.get(words_of_name(target))
             if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
                 continue
             if await store.open_relations(tx, ends[0], kind, now, ends[1]):
                 continue
-            found.append(
+            edges.append(
                 Relation(
                     relation_id=new_id(),
                     tenant_id=tx.scope.tenant_id,
@@ -148,4 +150,4 @@ class Reader:
                     updated_at=now,
                 )
             )
-        return found
+        return edges

@@ -1,4 +1,4 @@
-"""Statements on the graph. Rows are written whole, each with its event in the same transaction."""
+"""Run the statements on the graph. Rows are written whole, each with its event in the same transaction."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ QUERIES = Statements("keeps.graph")
 PROPERTIES = ("properties",)
 PROVIDER = "graph"
 MOST_PATHS = 10_000
-"""Beginnings of paths that one traversal looks at: a second's work, whatever the pattern."""
+"""Maximum number of partial paths in one traversal: a second of work for any pattern."""
 Moved = dict[str, Any]
-"""What undoing a merge needs: aliases that were added, and which ends of which relations were moved."""
+"""The data that undoes a merge: the added aliases, and the moved ends of relations."""
 
 
 async def put_entities(tx: Tx, changed: Sequence[tuple[Entity, Moved | None]]) -> None:
-    """Store entities as they are now, each with its event."""
+    """Store entities in their current state, each with its event."""
     images = [{**entity.model_dump(mode="json"), "moved": moved} for entity, moved in changed]
     await tx.execute(QUERIES["entity_put"], json.dumps(images, ensure_ascii=False))
     news = [
@@ -53,7 +53,7 @@ async def put_entities(tx: Tx, changed: Sequence[tuple[Entity, Moved | None]]) -
 
 
 async def put_relations(tx: Tx, relations: Sequence[Relation]) -> None:
-    """Store edges as they are now, each with its event, whose id they carry."""
+    """Store edges in their current state, each with its event, whose id they carry."""
     if not relations:
         return
     images = [relation.model_dump(mode="json") for relation in relations]
@@ -80,7 +80,7 @@ async def put_relations(tx: Tx, relations: Sequence[Relation]) -> None:
 
 
 async def put_mention(tx: Tx, mention: Mention) -> None:
-    """Store what a user says of a memory and an entity, with its event."""
+    """Store a user's statement about a memory and an entity, with its event."""
     image = {**mention.model_dump(mode="json"), "tenant_id": tx.scope.tenant_id}
     await tx.execute(QUERIES["mention_put"], json.dumps(image))
     data = {
@@ -96,16 +96,26 @@ async def put_mention(tx: Tx, mention: Mention) -> None:
 
 
 async def erase(tx: Tx, entity_ids: Sequence[UUID], relation_ids: Sequence[UUID], now: datetime) -> None:
-    """Remove rows for good, and what their events say; that they are gone is said once more."""
+    """Delete rows for good, redact their events, and record one event for each deletion."""
     who = (tx.scope.tenant_id, tx.scope.user_id)
     await tx.execute(QUERIES["graph_redact"], [*entity_ids, *relation_ids])
     await tx.execute(QUERIES["cascade_log"], list(entity_ids), [])
     await tx.execute(QUERIES["relations_delete"], *who, list(relation_ids))
     await tx.execute(QUERIES["entities_delete"], *who, list(entity_ids))
-    gone = [("entity_id", each) for each in entity_ids] + [("relation_id", each) for each in relation_ids]
+    gone = [("entity_id", subject_id) for subject_id in entity_ids] + [
+        ("relation_id", subject_id) for subject_id in relation_ids
+    ]
     news = [
-        NewEvent(new_id(), "memory.erased", str(each), now, "private", None, {name: str(each), "provider_id": PROVIDER})
-        for name, each in gone
+        NewEvent(
+            new_id(),
+            "memory.erased",
+            str(subject_id),
+            now,
+            "private",
+            None,
+            {name: str(subject_id), "provider_id": PROVIDER},
+        )
+        for name, subject_id in gone
     ]
     await events.append(tx, news)
 
@@ -121,7 +131,7 @@ async def entity_with_moved(tx: Tx, entity_id: UUID) -> tuple[Entity, Moved | No
 
 
 async def taken_in(tx: Tx, entity_id: UUID) -> list[Entity]:
-    """One's own entities that an entity took in."""
+    """Return the user's own entities that were merged into an entity."""
     rows = await tx.fetch(QUERIES["entities_taken_in"], tx.scope.tenant_id, tx.scope.user_id, entity_id)
     return [entity_from_row(row) for row in rows]
 
@@ -132,7 +142,7 @@ async def was_erased(tx: Tx, entity_id: UUID) -> bool:
 
 
 async def unspoken(tx: Tx) -> list[UUID]:
-    """One's own entities, found in texts, that nothing speaks of any more."""
+    """Return the user's own entities, found in texts, that nothing mentions any more."""
     rows = await tx.fetch(QUERIES["entities_unspoken"], tx.scope.tenant_id, tx.scope.user_id)
     return [row["entity_id"] for row in rows]
 
@@ -143,7 +153,7 @@ async def entity_as_of(tx: Tx, entity_id: UUID, moment: datetime) -> Entity | No
 
 
 async def named(tx: Tx, names: Sequence[str], entity_type: str | None = None) -> list[Entity]:
-    """Who has one of the names, one's own first."""
+    """Return the entities with one of the names, the user's own first."""
     rows = await tx.fetch(QUERIES["entities_named"], tx.scope.tenant_id, list(names), entity_type, tx.scope.user_id)
     return [entity_from_row(row) for row in rows]
 
@@ -151,12 +161,12 @@ async def named(tx: Tx, names: Sequence[str], entity_type: str | None = None) ->
 async def page(
     tx: Tx, after: tuple[datetime, UUID] | None, limit: int, name: str | None, entity_type: str | None
 ) -> tuple[list[Entity], bool]:
-    """One page, newest first; and whether there are more."""
+    """Return one page, newest first, and whether there are more."""
     created_at, entity_id = after or (None, None)
-    asked = (created_at, entity_id, limit + 1, name, entity_type)
+    arguments = (created_at, entity_id, limit + 1, name, entity_type)
     listing = QUERIES["entities_list"]
-    kept, more = await fetch_page(tx, listing, tx.scope.tenant_id, *asked, limit=limit, columns=PROPERTIES)
-    return [entity_from_row(row) for row in kept], more
+    rows, more = await fetch_page(tx, listing, tx.scope.tenant_id, *arguments, limit=limit, columns=PROPERTIES)
+    return [entity_from_row(row) for row in rows], more
 
 
 async def relation(tx: Tx, relation_id: UUID) -> Relation | None:
@@ -166,8 +176,8 @@ async def relation(tx: Tx, relation_id: UUID) -> Relation | None:
 
 async def relations(tx: Tx, relation_ids: Sequence[UUID]) -> list[Relation]:
     rows = await fetch_whole(tx, QUERIES["relation_get"], tx.scope.tenant_id, list(relation_ids), columns=PROPERTIES)
-    found = {row["relation_id"]: relation_from_row(row) for row in rows}
-    return [found[each] for each in relation_ids if each in found]
+    by_id = {row["relation_id"]: relation_from_row(row) for row in rows}
+    return [by_id[each] for each in relation_ids if each in by_id]
 
 
 async def own_relations_of(tx: Tx, entity_id: UUID) -> list[Relation]:
@@ -194,11 +204,11 @@ async def relations_of(
     *,
     past: bool,
 ) -> list[Relation]:
-    """The edges of an entity that are true at `moment`; with `past`, as they were known then."""
+    """Return the edges of an entity that are true at `moment`; with `past`, as they were known then."""
     statement = QUERIES["relations_as_of" if past else "relations_of"]
     wanted = None if types is None else list(types)
-    asked = (tx.scope.tenant_id, entity_id, direction, moment, wanted, limit)
-    return [relation_from_row(row) for row in await fetch_whole(tx, statement, *asked, columns=PROPERTIES)]
+    arguments = (tx.scope.tenant_id, entity_id, direction, moment, wanted, limit)
+    return [relation_from_row(row) for row in await fetch_whole(tx, statement, *arguments, columns=PROPERTIES)]
 
 
 async def reach(
@@ -236,7 +246,7 @@ async def relations_among(
 async def step(
     tx: Tx, here: Sequence[UUID], direction: Direction, types: Sequence[str] | None, moment: datetime, limit: int
 ) -> list[tuple[UUID, UUID, UUID]]:
-    """Edges from some entities: (relation, from, to)."""
+    """Return edges from some entities: (relation, from, to)."""
     rows = await tx.fetch(
         QUERIES["step"],
         tx.scope.tenant_id,
@@ -258,8 +268,7 @@ async def paths(
     moment: datetime,
     limit: int,
 ) -> tuple[list[tuple[list[UUID], list[UUID]]], bool]:
-    """Paths along a pattern: the entities of each, and the edges between them; and whether there may be more than were
-    looked at."""
+    """Return the paths along a pattern, each with its entities and edges, and whether there may be more."""
     rows = await tx.fetch(
         QUERIES["paths"],
         tx.scope.tenant_id,
@@ -288,15 +297,15 @@ async def move_mentions(tx: Tx, source: UUID, target: UUID) -> None:
 
 
 async def known_names(tx: Tx) -> KnownNames[UUID]:
-    """Every name that the scope knows; of names that were rejected, that they are none."""
-    known: KnownNames[UUID] = KnownNames()
+    """Return every name that the scope knows, including the rejected ones."""
+    names: KnownNames[UUID] = KnownNames()
     for row in await tx.fetch(QUERIES["known_names"], tx.scope.tenant_id):
         for name in (row["name"], *row["aliases"]):
             if row["rejected"]:
-                known.rejected.add(words_of_name(name))
+                names.rejected.add(words_of_name(name))
             else:
-                known.add(name, row["entity_id"])
-    return known
+                names.add(name, row["entity_id"])
+    return names
 
 
 def entity_from_row(row: Row) -> Entity:

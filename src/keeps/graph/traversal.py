@@ -1,4 +1,4 @@
-"""From one entity to others: what is reached within some steps, along a pattern, and the shortest path between two."""
+"""Traverse the graph: entities within some steps, along a pattern, and the shortest path between two."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _REVERSED: dict[Direction, Direction] = {"outgoing": "incoming", "incoming": "ou
 
 
 async def traverse(tx: Tx, request: TraverseRequest, now: datetime) -> Traversal:
-    """What is reached from an entity within some steps, or along a pattern. Raises NotFoundError."""
+    """Return what is reachable from an entity within some steps, or along a pattern. Raises NotFoundError."""
     pattern = None if request.path_pattern is None else parse_pattern(request.path_pattern)
     start = await resolved(tx, request.start)
     if pattern is None:
-        found = await store.reach(
+        reached = await store.reach(
             tx, start.entity_id, request.depth, request.direction, request.relation_types, now, request.limit
         )
-        kept = found[: request.limit]
-        entities = await store.entities(tx, [each for each, _ in kept])
+        shown = reached[: request.limit]
+        entities = await store.entities(tx, [entity_id for entity_id, _ in shown])
         edges = await store.relations_among(
-            tx, [each for each, _ in kept], now, request.relation_types, MAX_RELATIONS + 1
+            tx, [entity_id for entity_id, _ in shown], now, request.relation_types, MAX_RELATIONS + 1
         )
         return Traversal.model_construct(
-            entities=[entities[each] for each, _ in kept],
-            depths=[depth for _, depth in kept],
+            entities=[entities[entity_id] for entity_id, _ in shown],
+            depths=[depth for _, depth in shown],
             relations=edges[:MAX_RELATIONS],
-            truncated=len(found) > request.limit or len(edges) > MAX_RELATIONS,
+            truncated=len(reached) > request.limit or len(edges) > MAX_RELATIONS,
         )
     if not fits(start.entity_type, pattern.start):
         return Traversal(entities=[start], depths=[0], relations=[])
@@ -45,7 +45,7 @@ async def traverse(tx: Tx, request: TraverseRequest, now: datetime) -> Traversal
 
 
 async def shortest_path(tx: Tx, request: PathRequest, now: datetime) -> Traversal:
-    """The way with the fewest edges from one entity to another; no paths where there is none within `max_depth`."""
+    """Return the path with the fewest edges between two entities; no paths if there is none within `max_depth`."""
     source, target = await resolved(tx, request.source), await resolved(tx, request.target)
     forward = _Search(source.entity_id, request.direction)
     backward = _Search(target.entity_id, _REVERSED[request.direction])
@@ -54,15 +54,15 @@ async def shortest_path(tx: Tx, request: PathRequest, now: datetime) -> Traversa
     for _ in range(request.max_depth):
         if meeting or not (forward.frontier and backward.frontier):
             break
-        # From both ends, always where there is less to look at: half the depth has far less than half of the graph.
-        one, other = sorted((forward, backward), key=lambda each: len(each.frontier))
+        # Search from both ends, always on the smaller side: half the depth covers far less than half of the graph.
+        one, other = sorted((forward, backward), key=lambda search: len(search.frontier))
         steps = await store.step(tx, one.frontier, one.direction, request.relation_types, now, MAX_FRONTIER + 1)
         truncated = truncated or len(steps) > MAX_FRONTIER
         one.advance(steps)
         meeting = set(one.frontier) & other.came.keys()
     if not meeting:
         return Traversal(entities=[source], depths=[0], relations=[], truncated=truncated)
-    middle = min(meeting, key=lambda each: (forward.depth[each] + backward.depth[each], each))
+    middle = min(meeting, key=lambda entity_id: (forward.depth[entity_id] + backward.depth[entity_id], entity_id))
     there, there_by = forward.way_to(middle)
     back, back_by = backward.way_to(middle)
     entities, relations = [*there, *reversed(back[:-1])], [*there_by, *reversed(back_by)]
@@ -70,34 +70,34 @@ async def shortest_path(tx: Tx, request: PathRequest, now: datetime) -> Traversa
 
 
 async def resolved(tx: Tx, wanted: str | UUID) -> Entity:
-    """The entity of an id or name; of a merged one, the one that took it in."""
+    """Return the entity with an id or name; for a merged one, the entity that it was merged into."""
     if isinstance(wanted, str):
         try:
             wanted = UUID(wanted)
         except ValueError:
-            found = await store.named(tx, [wanted])
-            if not found:
+            namesakes = await store.named(tx, [wanted])
+            if not namesakes:
                 raise NotFoundError(f"no entity is named {wanted!r}; add it first") from None
-            own = [each for each in found if each.user_id == tx.scope.user_id] or found
-            exact = [each for each in own if each.name.casefold() == wanted.casefold()] or own
-            if len({each.entity_id for each in exact}) > 1:
-                named = ", ".join(f"{each.entity_type} {each.entity_id}" for each in exact[:5])
+            own = [namesake for namesake in namesakes if namesake.user_id == tx.scope.user_id] or namesakes
+            exact = [namesake for namesake in own if namesake.name.casefold() == wanted.casefold()] or own
+            if len({namesake.entity_id for namesake in exact}) > 1:
+                named = ", ".join(f"{namesake.entity_type} {namesake.entity_id}" for namesake in exact[:5])
                 raise ConflictError(
                     f"{len(exact)} entities are named {wanted!r}; say which by its id: {named}"
                 ) from None
             return exact[0]
-    held = (await store.entities(tx, [wanted])).get(wanted)
+    entity = (await store.entities(tx, [wanted])).get(wanted)
     for _ in range(10):
-        if held is None or held.merged_into is None:
+        if entity is None or entity.merged_into is None:
             break
-        held = (await store.entities(tx, [held.merged_into])).get(held.merged_into)
-    if held is None or held.deleted_at is not None:
+        entity = (await store.entities(tx, [entity.merged_into])).get(entity.merged_into)
+    if entity is None or entity.deleted_at is not None:
         raise NotFoundError(f"no entity {wanted}")
-    return held
+    return entity
 
 
 class _Search:
-    """Breadth first from one entity: for each one reached, where it came from and by which edge."""
+    """Breadth-first search from one entity; stores the predecessor and the edge of each entity reached."""
 
     def __init__(self, start: UUID, direction: Direction) -> None:
         self.direction: Direction = direction
@@ -114,7 +114,7 @@ class _Search:
                 self.frontier.append(there)
 
     def way_to(self, entity_id: UUID) -> tuple[list[UUID], list[UUID]]:
-        """The entities from the start to one that was reached, and the edges between them."""
+        """Return the entities from the start to one that was reached, and the edges between them."""
         entities, relations = [entity_id], list[UUID]()
         while (before := self.came[entities[0]]) is not None:
             entities.insert(0, before[0])
@@ -124,16 +124,16 @@ class _Search:
 
 async def _along(tx: Tx, start: Entity, paths: list[tuple[list[UUID], list[UUID]]], *, truncated: bool) -> Traversal:
     depths: dict[UUID, int] = {start.entity_id: 0}
-    for found, _ in paths:
-        for depth, each in enumerate(found):
-            depths[each] = min(depth, depths.get(each, depth))
-    ordered = sorted(depths, key=lambda each: depths[each])
+    for path, _ in paths:
+        for depth, entity_id in enumerate(path):
+            depths[entity_id] = min(depth, depths.get(entity_id, depth))
+    ordered = sorted(depths, key=lambda entity_id: depths[entity_id])
     entities = await store.entities(tx, ordered)
-    edges = await store.relations(tx, list(dict.fromkeys(each for _, found in paths for each in found)))
+    edges = await store.relations(tx, list(dict.fromkeys(entity_id for _, path in paths for entity_id in path)))
     return Traversal.model_construct(
-        entities=[entities[each] for each in ordered if each in entities],
-        depths=[depths[each] for each in ordered if each in entities],
+        entities=[entities[entity_id] for entity_id in ordered if entity_id in entities],
+        depths=[depths[entity_id] for entity_id in ordered if entity_id in entities],
         relations=edges,
-        paths=[found for found, _ in paths],
+        paths=[path for path, _ in paths],
         truncated=truncated,
     )

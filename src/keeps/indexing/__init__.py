@@ -1,1 +1,1 @@
-"""The index: vectors derived from memories, now or later, and made anew for another model."""
+"""Build the index: vectors of memories, computed now or later, and rebuilt for another model."""

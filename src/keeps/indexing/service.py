@@ -1,4 +1,4 @@
-"""Brings the index up to date: in the background of an open engine, or at once by `keeps reindex`."""
+"""Bring the index up to date: in the background of an open engine, or at once by `keeps reindex`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class IndexStatus:
 
 
 class Indexer:
-    """Embeds what has no vector yet. Recall goes on meanwhile: by words, or with the vectors of the model before."""
+    """Embeds memories and items without a vector.
+
+    Recall continues meanwhile: by words, or with the vectors of the previous model.
+    """
 
     def __init__(self, database: Database, embedder: Embedder | None, clock: Clock) -> None:
         self._database = database
@@ -50,7 +53,7 @@ class Indexer:
         self._in_vain: dict[tuple[str, str], float] = {}
 
     def notice(self, scope: Scope) -> None:
-        """This user has something to index."""
+        """Queue a user who has something to index."""
         if self._embedder is None:
             return
         self._waiting[scope.tenant_id, scope.user_id] = Scope(scope.tenant_id, scope.user_id)
@@ -59,15 +62,15 @@ class Indexer:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def settle(self, scope: Scope) -> None:
-        """Wait until everything noticed of this user is indexed, or the indexer is closed."""
+        """Wait until everything queued for this user is indexed, or the indexer is closed."""
         user = scope.tenant_id, scope.user_id
         while self._task is not None and not self._task.done() and (user == self._current or user in self._waiting):
             await self._batch_ended.wait()
 
     async def settled(self, scope: Scope, seconds: float) -> bool:
-        """Wait up to `seconds` for what this user has waiting. Return whether it was indexed meanwhile.
+        """Wait up to `seconds` for this user's queue. Return whether it was indexed in that time.
 
-        Who waited in vain does not wait again for a while, so that a long queue delays one answer and not all.
+        After a wait in vain the user does not wait again for a while, so that a long queue delays only one answer.
         """
         user = scope.tenant_id, scope.user_id
         if user != self._current and user not in self._waiting:
@@ -85,7 +88,7 @@ class Indexer:
         return True
 
     async def index_user(self, scope: Scope, progress: Callable[[int], None] | None = None) -> int:
-        """Index all that one user has waiting; returns how many vectors were stored."""
+        """Index everything that one user has waiting. Return the number of vectors stored."""
         if self._embedder is None:
             return 0
         stored = 0
@@ -96,14 +99,14 @@ class Indexer:
         return stored
 
     async def rebuild(self, scope: Scope) -> int:
-        """Drop a user's vectors and make them anew; returns how many were stored. Reads go on by words meanwhile."""
+        """Drop and rebuild a user's vectors. Return the number stored. Reads use words meanwhile."""
         if self._embedder is None:
             return 0
         await self._database.write(scope, store.delete_vectors)
         return await self.index_user(scope)
 
     async def _index_batch(self, scope: Scope, embedder: Embedder) -> int | None:
-        """One batch; None when nothing waits. One at a time, so that nothing is embedded twice."""
+        """Index one batch; return None if nothing waits. Batches never overlap, so that nothing is embedded twice."""
         async with self._turn:
             async with self._database.scoped(scope) as tx:
                 memories = await store.memories_to_index(tx, embedder.model, BATCH)
@@ -116,7 +119,7 @@ class Indexer:
             )
 
     async def _index_items(self, scope: Scope, embedder: Embedder) -> int | None:
-        """Index one batch of items, each by all of its texts; None when nothing waits."""
+        """Index one batch of items, each by all of its texts; return None if nothing waits."""
         async with self._database.scoped(scope) as tx:
             waiting = await items.to_index(tx, embedder.model, BATCH)
         if not waiting:
@@ -124,16 +127,16 @@ class Indexer:
         texts = [(number, field, text) for number, each in enumerate(waiting) for field, text in each.texts.items()]
         with acting_for(scope.tenant_id):
             embeddings = await embedder.embed([text for _, _, text in texts])
-        found: list[dict[str, Embedding]] = [{} for _ in waiting]
+        by_item: list[dict[str, Embedding]] = [{} for _ in waiting]
         for (number, field, _), embedding in zip(texts, embeddings, strict=True):
-            found[number][field] = embedding
-        return await self._database.write(scope, lambda tx: items.insert_vectors(tx, embedder.model, waiting, found))
+            by_item[number][field] = embedding
+        return await self._database.write(scope, lambda tx: items.insert_vectors(tx, embedder.model, waiting, by_item))
 
     async def users_to_index(self) -> list[PendingUser]:
         return [] if self._embedder is None else await store.users_to_index(self._database, self._embedder.model)
 
     async def drop_other_models(self) -> None:
-        """Remove the vectors that models before this one left; call it when the new ones are complete."""
+        """Delete the vectors of earlier models; call it when the new ones are complete."""
         if self._embedder is None:
             return
         model = self._embedder.model
@@ -142,8 +145,11 @@ class Indexer:
             await self._database.write(Scope(tenant_id, user_id), lambda tx: items.delete_other_models(tx, model))
 
     async def lag(self) -> tuple[int, float]:
-        """How many memories and items wait for a vector, and for how many seconds the first has. Cheap: what `status`
-        counts anew is noted here as it happens, so vectors that a change of the model asks for are not in it."""
+        """Return how many memories and items wait for a vector, and for how many seconds the oldest has waited.
+
+        Cheap: it reads counts that are maintained on each change, unlike `status`, which counts rows. Vectors needed
+        by a change of the model are not included.
+        """
         if self._embedder is None:
             return 0, 0.0
         return self._lag(*await store.waiting(self._database))
@@ -152,7 +158,7 @@ class Indexer:
         return waiting, max(0.0, (self._clock() - oldest).total_seconds()) if oldest else 0.0
 
     async def status(self) -> IndexStatus:
-        """Counted row by row, over all tenants."""
+        """Return the state of the index, counted row by row over all tenants."""
         waiting = await self.users_to_index()
         oldest = min((each.oldest for each in waiting), default=None)
         pending, lag = self._lag(sum(each.pending for each in waiting), oldest)
@@ -170,14 +176,13 @@ class Indexer:
         return await store.storage_bytes(self._database)
 
     async def close(self) -> None:
-        """Let what was noticed be indexed, if that takes no longer than some seconds; the rest waits for a worker, or
-        for the next process that notices it."""
+        """Wait some seconds for queued memories to be indexed; a worker or the next process handles the rest."""
         if self._task is not None and not self._task.done():
             await asyncio.wait({self._task}, timeout=SETTLE_SECONDS)
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-            self._batch_ended.set()  # the task may have ended before its first step
+            self._batch_ended.set()  # The task may have ended before its first step.
 
     async def _run(self) -> None:
         while self._waiting:
@@ -185,13 +190,13 @@ class Indexer:
             del self._waiting[user]
             self._current = user
             try:
-                # One batch, and then the others: nobody waits for somebody's ten thousand.
+                # Index one batch per user in turn, so that no user waits for another's ten thousand memories.
                 with taking_long():
                     done = None if self._embedder is None else await self._index_batch(scope, self._embedder)
                 if done is not None:
                     self._waiting.setdefault(user, scope)
             except KeepsError:
-                # The database or the model is away: what waits stays in the database, and we try again.
+                # If the database or the model is unavailable, the queue stays in the database; try again later.
                 self._waiting.setdefault(user, scope)
                 self._wake.clear()
                 try:

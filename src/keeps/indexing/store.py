@@ -1,4 +1,4 @@
-"""Statements of the index."""
+"""Run the statements of the index."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PendingMemory:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much an installation holds. `vectors`: model → count."""
+    """The contents of an installation. `vectors`: number of vectors by model."""
 
     tenants: int
     users: int
@@ -56,19 +56,19 @@ async def users_to_index(database: Database, model: str, at_most: int = 1_000) -
 
 
 async def counts(database: Database) -> Counts:
-    found = await database.cells.everywhere(QUERIES["installation_counts"])
-    rows = [row for each in found.values() for row in each]
+    by_cell = await database.cells.everywhere(QUERIES["installation_counts"])
+    rows = [row for cell_rows in by_cell.values() for row in cell_rows]
     vectors = Counter[str]()
     for row in rows:
         vectors.update(json.loads(row["vectors"]))
-    held = {name: sum(row[name] for row in rows) for name in ("tenants", "users", "memories", "events")}
-    return Counts(**held, vectors=dict(vectors))
+    totals = {name: sum(row[name] for row in rows) for name in ("tenants", "users", "memories", "events")}
+    return Counts(**totals, vectors=dict(vectors))
 
 
 async def waiting(database: Database) -> tuple[int, datetime | None]:
-    """How many memories and items wait for a vector, and since when the first does."""
-    found = await database.cells.everywhere(QUERIES["index_waiting"])
-    rows = [row for each in found.values() for row in each]
+    """Return how many memories and items wait for a vector, and the time since which the oldest waits."""
+    by_cell = await database.cells.everywhere(QUERIES["index_waiting"])
+    rows = [row for cell_rows in by_cell.values() for row in cell_rows]
     return sum(row["waiting"] for row in rows), min((row["since"] for row in rows if row["since"]), default=None)
 
 
@@ -89,7 +89,7 @@ async def memories_to_index(tx: Tx, model: str, at_most: int) -> list[PendingMem
 async def insert_vectors(
     tx: Tx, model: str, memories: Sequence[PendingMemory], embeddings: Sequence[Embedding], now: datetime
 ) -> int:
-    """Store vectors; returns how many. A memory that changed meanwhile is left for the next round."""
+    """Store vectors and return their number. Memories changed in the meantime are left for the next round."""
     rows = await tx.fetch(
         QUERIES["vectors_insert"],
         tx.scope.tenant_id,

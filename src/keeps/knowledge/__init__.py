@@ -1,1 +1,1 @@
-"""Memories under the names of CoALA: what is known, what happened, how things are done."""
+"""Memories by their CoALA names: knowledge, interactions, skills."""

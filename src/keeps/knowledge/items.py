@@ -1,11 +1,11 @@
-"""Memories under their CoALA names. Pure."""
+"""Convert memories to items with CoALA names. Pure."""
 
 from __future__ import annotations
 
 from keeps_client.models import EpisodicItem, Hit, Memory, ProceduralItem, SemanticItem
 
 EXTERNAL = "external"
-"""The namespace of facts that came with an `external_id`."""
+"""The namespace of facts that have an `external_id`."""
 
 
 def semantic_item(memory: Memory, hit: Hit | None = None) -> SemanticItem:

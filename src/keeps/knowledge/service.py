@@ -1,4 +1,4 @@
-"""Knowledge, interactions and skills: each a memory of a kind, as agents' frameworks speak of them."""
+"""Store and search knowledge, interactions and skills: memories of one kind each, in terms of agent frameworks."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from keeps_client.models import (
 from keeps_client.validation import one_of
 
 COMPARED = 10
-"""Facts that `upsert` compares with the new one, nearest first."""
+"""Number of facts that `upsert` compares with the new one, nearest first."""
 
 
 class KnowledgeService:
-    """Where no agent is named, the one who asks is meant."""
+    """Knowledge, interactions and skills of a scope. If no agent is named, the asking agent is used."""
 
     def __init__(self, memories: MemoryService, recall: RecallService) -> None:
         self._memories = memories
         self._recall = recall
 
     async def store(self, scope: Scope, new: NewKnowledge) -> SemanticItem:
-        """Store a fact; under an `external_id` in place of what was there.
+        """Store a fact; with an `external_id`, in place of the stored one.
 
-        Clients of the source documents send every field, also those that nobody gave: empty ones, and a text without
-        an `external_id` that is not public, keep what is stored.
+        Clients of the source documents send every field, even unset ones. Therefore empty fields keep the stored
+        values, and so does a fact without an `external_id` that is not public.
         """
         public = new.is_public if new.public is None else new.public
         fields: dict[str, Any] = {"content": new.content} | {
@@ -58,7 +58,7 @@ class KnowledgeService:
         return semantic_item(await self._stored(scope, fields))
 
     async def upsert(self, scope: Scope, new: KnowledgeUpsert) -> Upserted:
-        """Store a fact, or put it in place of one's own nearest that is similar enough and says the same."""
+        """Store a fact, or replace the user's own nearest fact if it is similar enough and says the same."""
         nearest = next(
             (
                 memory
@@ -67,25 +67,25 @@ class KnowledgeService:
             ),
             None,
         )
-        given: dict[str, Any] = {"content": new.content} | ({"metadata": new.metadata} if new.metadata else {})
+        fields: dict[str, Any] = {"content": new.content} | ({"metadata": new.metadata} if new.metadata else {})
         if nearest is not None:
             receipt = await self._memories.update(
-                scope, nearest.memory_id, validated(MemoryChange, given), if_version=None, index_now=True
+                scope, nearest.memory_id, validated(MemoryChange, fields), if_version=None, index_now=True
             )
         else:
-            receipt = await self._memories.remember(scope, validated(NewMemory, given), index_now=True)
-        # From the receipt, not from the way taken: sent again with its key, a request that created finds its own fact.
+            receipt = await self._memories.remember(scope, validated(NewMemory, fields), index_now=True)
+        # Use the receipt's status: a repeated request that had created a fact now finds its own fact.
         return Upserted(status="created" if receipt.status == "created" else "updated", id=str(receipt.memory_id))
 
     async def query(self, scope: Scope, query: str, *, limit: int, public: bool = True) -> list[SemanticItem]:
-        """The facts that best answer, best first."""
+        """Return the facts that best answer a query, best first."""
         found = await self._found(
             scope, query=query, limit=limit, kinds=("semantic",), scope="all" if public else "own"
         )
         return [semantic_item(hit.memory, hit) for hit in found]
 
     async def log(self, scope: Scope, new: NewInteraction) -> EpisodicItem:
-        """Store what was said or done, private to this user and agent."""
+        """Store an interaction, private to this user and agent."""
         fields: dict[str, Any] = {
             "content": new.content,
             "kind": "episodic",
@@ -99,7 +99,7 @@ class KnowledgeService:
         return episodic_item(await self._stored(scope, fields))
 
     async def recent(self, scope: Scope, agent_id: str | None, limit: int) -> list[EpisodicItem]:
-        """What an agent logged last, newest first."""
+        """Return an agent's latest interactions, newest first."""
         wanted: list[Any] = [
             {"kind": {"eq": "episodic"}},
             {"agent_id": {"eq": _agent(scope, agent_id)}},
@@ -109,13 +109,13 @@ class KnowledgeService:
         return [episodic_item(memory) for memory in page.items]
 
     async def search_log(self, scope: Scope, query: str, agent_id: str | None, limit: int) -> list[EpisodicItem]:
-        """What an agent logged that best answers, best first."""
+        """Return an agent's interactions that best answer a query, best first."""
         agent = _agent(scope, agent_id)
         found = await self._found(scope, query=query, limit=limit, kinds=("episodic",), agent_id=agent, scope="own")
         return [episodic_item(hit.memory, hit) for hit in found]
 
     async def store_skill(self, scope: Scope, new: NewSkill) -> ProceduralItem:
-        """Store a prompt or example for an agent, and when it applies."""
+        """Store a prompt or an example for an agent, with its trigger."""
         fields: dict[str, Any] = {
             "content": new.content,
             "kind": "procedural",
@@ -127,7 +127,7 @@ class KnowledgeService:
         return procedural_item(await self._stored(scope, fields))
 
     async def skills(self, scope: Scope, query: str, agent_id: str | None, limit: int) -> list[ProceduralItem]:
-        """The skills of an agent that best fit, best first."""
+        """Return an agent's skills that fit best, best first."""
         agent = _agent(scope, agent_id)
         found = await self._found(scope, query=query, limit=limit, kinds=("procedural",), agent_id=agent, scope="own")
         return [procedural_item(hit.memory, hit) for hit in found]
@@ -141,13 +141,13 @@ class KnowledgeService:
 
 
 def _agent(scope: Scope, agent_id: str | None) -> str:
-    """The agent that is named, else the one who asks. Raises ValidationFailedError where there is neither."""
-    found = scope.agent_id if agent_id is None else agent_id
-    if found is None:
+    """Return the named agent, else the asking one. Raises ValidationFailedError if there is neither."""
+    agent = scope.agent_id if agent_id is None else agent_id
+    if agent is None:
         raise ValidationFailedError("agent_id: say which agent, or ask as one (X-Agent-ID, or a token of an agent)")
-    return found
+    return agent
 
 
 def _is_of(scope: Scope, memory: Memory) -> bool:
-    """Return whether a memory belongs to nobody in particular, or to the agent and session that ask."""
+    """Return whether a memory belongs to no agent or session, or to the agent and session that ask."""
     return memory.agent_id in (None, scope.agent_id) and memory.session_id in (None, scope.session_id)

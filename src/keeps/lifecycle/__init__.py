@@ -1,1 +1,1 @@
-"""What becomes of memories with time: decay, promotion, expiry; operations, and undoing them."""
+"""Age memories: decay, promotion, expiry, consolidation; as operations that can be undone."""

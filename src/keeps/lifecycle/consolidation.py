@@ -1,7 +1,7 @@
-"""Consolidation, weekly: near-duplicates are merged, what has faded is summed up week by week, stale facts are flagged.
+"""Run the weekly consolidation: merge near-duplicates, summarise faded memories by week, and flag stale facts.
 
-The originals stay: of duplicates as older truths that name the one that stands for them, of weeks as archived
-memories; until the window for undoing closes all of it can be taken back as one.
+The originals are kept: duplicates as older truths that name the memory representing them, weeks as archived memories.
+All of it can be undone as one operation until the undo window closes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SUMMARIES = "summaries"
 
 
 _TOGETHER = ("namespace", "visibility", "agent_id", "session_id", "app_id")
-"""Only memories that agree in these stand for each other: what belongs to one agent, session or app stays theirs."""
+"""Fields in which merged memories must agree: a memory of one agent, session or app stays theirs."""
 
 
 async def consolidate_user(database: Database, changes: Changes, scope: Scope, run: Run) -> None:
-    """All three, of one user."""
+    """Run all three steps for one user."""
     await _merge(database, changes, scope, run)
     async with database.scoped(scope) as tx:
         weeks = await tx.fetch(QUERIES["clusters_old"], scope.tenant_id, scope.user_id, run.now - LOOKED_BACK)
@@ -41,7 +41,7 @@ async def consolidate_user(database: Database, changes: Changes, scope: Scope, r
         run.counts["summarised"] += await database.write(scope, lambda tx, week=week: _sum_up(tx, run, week))
     while not run.is_over and (done := await database.write(scope, lambda tx: _flag(tx, run))):
         run.counts["stale"] += done
-    run.counts = +run.counts  # what is zero is not told
+    run.counts = +run.counts  # Drop zero counts from the receipt.
 
 
 async def _merge(database: Database, changes: Changes, scope: Scope, run: Run) -> None:
@@ -59,40 +59,40 @@ async def _merge(database: Database, changes: Changes, scope: Scope, run: Run) -
 
 
 async def _merge_one(tx: Tx, changes: Changes, run: Run, row: Row) -> int:
-    """Let one of a fact and its near-duplicates stand for all; how many went into it."""
+    """Merge a fact with its near-duplicates. Return how many were merged into the one that is kept."""
     alike = await tx.fetch(
         QUERIES["facts_alike"], tx.scope.tenant_id, tx.scope.user_id, row["memory_id"], row["embedding"]
     )
     same = [
-        each["memory_id"]
-        for each in alike
-        if all(each[name] == row[name] for name in _TOGETHER)
-        and same_fact(row["content"], each["content"], each["similarity"])
+        candidate["memory_id"]
+        for candidate in alike
+        if all(candidate[name] == row[name] for name in _TOGETHER)
+        and same_fact(row["content"], candidate["content"], candidate["similarity"])
     ]
     if not same:
         return 0
     rows = await tx.fetch(
         RECEIPTS["memories_lock_many"], tx.scope.tenant_id, tx.scope.user_id, [row["memory_id"], *same]
     )
-    held = [
-        each
-        for each in map(MemoryRow.read, rows)
-        if each.superseded_by is None and each.deleted_at is None and _is_own(each)
+    facts = [
+        candidate
+        for candidate in map(MemoryRow.read, rows)
+        if candidate.superseded_by is None and candidate.deleted_at is None and _is_own(candidate)
     ]
-    if len(held) < 2 or row["memory_id"] not in {each.memory_id for each in held}:
-        return 0  # merged already, from the other side
-    keeper = held[0]
-    for each in held[1:]:
-        if not richer(keeper.content, each.content):
-            keeper = each
-    others = [each for each in held if each is not keeper]
+    if len(facts) < 2 or row["memory_id"] not in {candidate.memory_id for candidate in facts}:
+        return 0  # They were already merged, starting from the other one.
+    keeper = facts[0]
+    for candidate in facts[1:]:
+        if not richer(keeper.content, candidate.content):
+            keeper = candidate
+    others = [candidate for candidate in facts if candidate is not keeper]
     merged = _merged(keeper, others)
     gone = [
-        Change(each, each.evolve(superseded_by=keeper.memory_id, valid_to=max(run.now, each.valid_from)))
-        for each in others
+        Change(candidate, candidate.evolve(superseded_by=keeper.memory_id, valid_to=max(run.now, candidate.valid_from)))
+        for candidate in others
     ]
     await changes.replace(tx, keeper, written(merged), None, run.now)
-    await store.replace(tx, [Written(each.after) for each in gone], "memory.superseded", run.now)
+    await store.replace(tx, [Written(candidate.after) for candidate in gone], "memory.superseded", run.now)
     await record(tx, run, [Change(keeper, merged), *gone])
     return len(gone)
 
@@ -102,8 +102,7 @@ def _is_own(row: MemoryRow) -> bool:
 
 
 def _merged(keeper: MemoryRow, others: list[MemoryRow]) -> MemoryRow:
-    """The keeper, as important as the most important, with all tags, kept as long as any, and the ids of those it
-    stands for."""
+    """Return the kept memory with the highest importance, all tags, the latest expiry and the merged ids."""
     ends = [row.expires_at for row in (keeper, *others)]
     before = keeper.metadata.get("merged_from")
     ids: list[Json] = [*(before if isinstance(before, list) else ()), *(str(row.memory_id) for row in others)]
@@ -116,21 +115,21 @@ def _merged(keeper: MemoryRow, others: list[MemoryRow]) -> MemoryRow:
 
 
 async def _sum_up(tx: Tx, run: Run, week: Row) -> int:
-    """One memory for a week of what faded. 0 where there is one already."""
+    """Store one summary memory for a week of faded memories. Return 0 if there is one already."""
     who = (tx.scope.tenant_id, tx.scope.user_id)
     rows = await tx.fetch(
         QUERIES["cluster_memories"], *who, week["agent_id"], week["content_type"], week["week"], run.now
     )
     if not rows:
         return 0
-    said = [Note(kind="message", text=row["content"], role="user", at=row["valid_from"]) for row in rows]
+    notes = [Note(kind="message", text=row["content"], role="user", at=row["valid_from"]) for row in rows]
     summary = ""
-    for start in range(0, len(said), 5):
-        summary = summarise(summary, said[start : start + 5])
-    lines = summary or "\n".join(f"- {note.text[:120]}" for note in said[:10])
+    for start in range(0, len(notes), 5):
+        summary = summarise(summary, notes[start : start + 5])
+    lines = summary or "\n".join(f"- {note.text[:120]}" for note in notes[:10])
     kind = week["content_type"].replace("_", " ")
     memory = NewMemory(
-        content=f"{kind.capitalize()}, week of {week['week']:%Y-%m-%d}: {len(said)} entries.\n{lines}"[:8_000],
+        content=f"{kind.capitalize()}, week of {week['week']:%Y-%m-%d}: {len(notes)} entries.\n{lines}"[:8_000],
         kind="episodic",
         content_type="summary",
         namespace=SUMMARIES,
@@ -138,7 +137,7 @@ async def _sum_up(tx: Tx, run: Run, week: Row) -> int:
         importance=0.5,
         agent_id=week["agent_id"] or None,
         valid_from=week["week"],
-        metadata={"summarises": len(said), "sources": [str(row["memory_id"]) for row in rows]},
+        metadata={"summarises": len(notes), "sources": [str(row["memory_id"]) for row in rows]},
         expires_at=min((row["expires_at"] for row in rows if row["expires_at"]), default=None),
     )
     summed = new_row(memory, tx.scope, new_id(), run.now)
@@ -155,6 +154,6 @@ async def _flag(tx: Tx, run: Run) -> int:
         Change(row, row.evolve(metadata={**row.metadata, "stale_since": day})) for row in map(MemoryRow.read, rows)
     ]
     if changes:
-        await store.replace(tx, [Written(each.after) for each in changes], "memory.written", run.now)
+        await store.replace(tx, [Written(change.after) for change in changes], "memory.written", run.now)
         await record(tx, run, changes)
     return len(changes)

@@ -1,8 +1,7 @@
-"""Decay: short-term memories that have faded are archived. Left out of default recall, still there, and it can be
-undone.
+"""Archive short-term memories that have faded. They are left out of default recall, but kept, and can be restored.
 
-What defines or binds somebody is looked at once more before it goes, by its meaning, and kept for long instead (see
-keeps.lifecycle.meaning). What the rest told in passing stays, too: see keeps.lifecycle.gist.
+Before archiving, memories that define or bind a person are recognised by meaning and promoted instead (see
+keeps.lifecycle.meaning). Facts mentioned in passing are kept, too (see keeps.lifecycle.gist).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from keeps.text.importance import estimate_importance
 
 
 async def decay_user(database: Database, scope: Scope, run: Run) -> None:
-    """Archive one user's memories whose retention is under 0.3, a batch at a time; but for those that last."""
+    """Archive one user's memories whose retention is below 0.3, in batches; promote the lasting ones."""
     while not run.is_over:
         archived, promoted = await database.write(scope, lambda tx: _batch(tx, run))
         for what, count in (("archived", archived), ("promoted", promoted)):
@@ -46,28 +45,30 @@ async def _batch(tx: Tx, run: Run) -> tuple[int, int]:
 
 
 async def _lasting(tx: Tx, rows: Sequence[Row]) -> set[object]:
-    """Which of these say something that lasts. Where a caller said how important one is, that counts."""
+    """Return the ids of the rows with lasting content. Rows whose importance a caller set are not considered."""
     guessed = {
         row["memory_id"]: row["content"]
         for row in rows
         if row["role"] in (None, "user")
-        and row["content_type"] != "daily_log"  # the weekly summary keeps those
+        and row["content_type"] != "daily_log"  # The weekly summary keeps those.
         and row["importance"] == estimate_importance(row["content"], row["role"])
     }
     if not guessed:
         return set()
-    found = await tx.fetch(QUERIES["memory_meanings"], tx.scope.tenant_id, list(guessed), MINILM)
+    meanings = await tx.fetch(QUERIES["memory_meanings"], tx.scope.tenant_id, list(guessed), MINILM)
     return {
-        row["memory_id"] for row in found if lasting(guessed[row["memory_id"]], row["embedding"].to_numpy())
+        row["memory_id"] for row in meanings if lasting(guessed[row["memory_id"]], row["embedding"].to_numpy())
     } - await promotions_undone(tx, list(guessed))
 
 
 async def _archive(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
     changes = [Change(row, row.evolve(archived_at=run.now)) for row in map(MemoryRow.read, rows)]
     if changes:
-        await store.replace(tx, [Written(each.after) for each in changes], "memory.archived", run.now)
-        telling = [each.after for each in changes if each.after.expires_at is None or each.after.expires_at > run.now]
-        kept = [new_row(new, tx.scope, new_id(), run.now).evolve(layer="long_term") for new in gists_of(telling)]
-        stored = await store.insert_many(tx, [store.written(row) for row in kept], "") if kept else set[UUID]()
-        await record(tx, run, [*changes, *(Change(None, row) for row in kept if row.memory_id in stored)])
+        await store.replace(tx, [Written(change.after) for change in changes], "memory.archived", run.now)
+        telling = [
+            change.after for change in changes if change.after.expires_at is None or change.after.expires_at > run.now
+        ]
+        gists = [new_row(new, tx.scope, new_id(), run.now).evolve(layer="long_term") for new in gists_of(telling)]
+        stored = await store.insert_many(tx, [store.written(row) for row in gists], "") if gists else set[UUID]()
+        await record(tx, run, [*changes, *(Change(None, row) for row in gists if row.memory_id in stored)])
     return len(changes)

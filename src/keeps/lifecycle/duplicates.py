@@ -1,10 +1,10 @@
-"""When two texts say the same with almost the same words. Pure.
+"""Decide whether two texts say the same with almost the same words. Pure.
 
-Nearness of meaning is not enough: "the budget is $50" and "the budget is $60", "the train from Oslo to Paris" and its
-way back are almost one text. So both are brought to one form (numbers, times, units, spelling, contractions, words that
-say nothing), and must then say the same words in the same order; only a part such as "on Fridays" may have moved to the
-other end, or two parts have changed places around "and" or "or".
-What this does not see as the same stays twice, which costs a line; what it wrongly saw as the same would be lost.
+Similar meaning is not enough: "the budget is $50" and "the budget is $60", or "the train from Oslo to Paris" and the
+return train, are almost one text. So both texts are normalised (numbers, times, units, spelling, contractions, filler
+words) and must then have the same words in the same order. Only a part such as "on Fridays" may have moved to the
+other end, or two parts may have swapped around "and" or "or". A duplicate that is not recognised costs one extra line;
+a wrongly recognised one would lose a fact.
 """
 
 from __future__ import annotations
@@ -131,7 +131,10 @@ _MOVABLE = frozenset(
 
 
 def same_fact(one: str, other: str, similarity: float, least_similarity: float = LEAST_SIMILARITY) -> bool:
-    """Whether one of the two is enough. Long texts are not taken apart: theirs must be the same words as written."""
+    """Return whether one of the two texts suffices.
+
+    Long texts are not normalised: they must have the same words as written.
+    """
     if similarity < least_similarity:
         return False
     if max(len(one), len(other)) > MOST_CHARACTERS:
@@ -140,8 +143,10 @@ def same_fact(one: str, other: str, similarity: float, least_similarity: float =
 
 
 def same_words(one: list[str], other: list[str]) -> bool:
-    """Whether two texts in one form say the same words in the same order, but for a part that moved to the other
-    end, or two parts that changed places around "and" or "or"."""
+    """Return whether two normalised texts have the same words in the same order.
+
+    One part may have moved to the other end, or two parts may have swapped around "and" or "or".
+    """
     if one == other:
         return True
     if sorted(one) != sorted(other):
@@ -154,7 +159,7 @@ def same_words(one: list[str], other: list[str]) -> bool:
 
 
 def _are_swapped(one: list[str], other: list[str]) -> bool:
-    """Return whether the texts differ only as "cgroups and namespaces" and "namespaces and cgroups" do."""
+    """Return whether the texts differ only like "cgroups and namespaces" and "namespaces and cgroups"."""
     start = next(place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1])
     end = len(one) - next(
         place for place, pair in enumerate(zip(one[::-1], other[::-1], strict=True)) if pair[0] != pair[1]
@@ -168,11 +173,11 @@ def _are_swapped(one: list[str], other: list[str]) -> bool:
 
 
 def canonical(text: str) -> list[str]:
-    """The words of a text in one form."""
+    """Return the words of a text in normalised form."""
     plain = "".join(
-        each
-        for each in unicodedata.normalize("NFKD", without_piles(text).casefold())
-        if not unicodedata.combining(each)
+        character
+        for character in unicodedata.normalize("NFKD", without_piles(text).casefold())
+        if not unicodedata.combining(character)
     ).replace("’", "'")
     for short, whole in _CONTRACTIONS:
         plain = plain.replace(short, whole)
@@ -191,12 +196,12 @@ def _one_form(word: str) -> str:
 
 
 def _with_numbers(words: list[str]) -> list[str]:
-    """Numbers as digits: `two hundred and fifty` is 250."""
-    found: list[str] = []
+    """Return the words with numbers as digits: `two hundred and fifty` becomes 250."""
+    result: list[str] = []
     place = 0
     while place < len(words):
         if words[place] not in _DIGITS:
-            found.append(words[place])
+            result.append(words[place])
             place += 1
             continue
         total = _DIGITS[words[place]]
@@ -215,13 +220,13 @@ def _with_numbers(words: list[str]) -> list[str]:
             else:
                 break
             place += 1
-        found.append(str(total))
-    return found
+        result.append(str(total))
+    return result
 
 
 def _with_times(words: list[str]) -> list[str]:
-    """Times of day in 24 hours: `3 pm`, `3pm` and `15:00` are one."""
-    found: list[str] = []
+    """Return the words with times of day in 24 hours: `3 pm`, `3pm` and `15:00` become the same."""
+    result: list[str] = []
     place = 0
     while place < len(words):
         word, following = words[place], words[place + 1] if place + 1 < len(words) else ""
@@ -229,27 +234,27 @@ def _with_times(words: list[str]) -> list[str]:
         half = (match[3] if match else "") or (following if match and following in ("am", "pm") else "")
         if match and half and int(match[1]) <= 12:
             hour = int(match[1]) % 12 + (12 if half == "pm" else 0)
-            found.append(f"{hour:02}:{match[2] or '00'}")
+            result.append(f"{hour:02}:{match[2] or '00'}")
             place += 1 if match[3] else 2
             continue
         if match and match[2]:
             word = f"{int(match[1]):02}:{match[2]}"
-        found.append({"noon": "12:00", "midnight": "00:00"}.get(word, word))
+        result.append({"noon": "12:00", "midnight": "00:00"}.get(word, word))
         place += 1
-    return found
+    return result
 
 
 def _with_symbols_behind(words: list[str]) -> list[str]:
-    """`€ 40` as `40 €`, the way it is said."""
-    found: list[str] = []
+    """Return the words with currency signs after the amount: `€ 40` becomes `40 €`."""
+    result: list[str] = []
     for word in words:
-        if found and found[-1] in ("€", "$", "£") and word[0].isdigit():
-            found.insert(-1, word)
+        if result and result[-1] in ("€", "$", "£") and word[0].isdigit():
+            result.insert(-1, word)
         else:
-            found.append(word)
-    return found
+            result.append(word)
+    return result
 
 
 def richer(one: str, other: str) -> bool:
-    """Whether the first says at least as much as the second."""
+    """Return whether the first text says at least as much as the second."""
     return len(one) >= len(other)

@@ -1,4 +1,4 @@
-"""Expiry: what has a time and is past it is forgotten; what was forgotten 30 days ago is removed; closed windows go."""
+"""Expire memories: forget those past their end, erase those forgotten 30 days ago, and close undo windows."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ RECEIPTS_KEPT = timedelta(days=90)
 async def expire_user(
     database: Database, changes: Changes, scope: Scope, run: Run, sweep: Callable[[Scope], Awaitable[int]]
 ) -> None:
-    """All that is overdue of one user."""
+    """Handle everything that is overdue for one user."""
 
     async def forget(tx: Tx) -> int:
         rows = await tx.fetch(QUERIES["memories_expired"], tx.scope.tenant_id, tx.scope.user_id, run.now, BATCH)
         gone = [Change(row, row.evolve(deleted_at=run.now)) for row in map(MemoryRow.read, rows)]
         if gone:
-            await store.replace(tx, [Written(each.after) for each in gone], "memory.expired", run.now)
+            await store.replace(tx, [Written(change.after) for change in gone], "memory.expired", run.now)
             await record(tx, run, gone)
         return len(gone)
 
     async def remove_documents(tx: Tx) -> int:
         gone = await documents.overdue(tx, run.now - RESTORABLE)
-        for each in gone:
-            await documents.erase(tx, each, run.now)
+        for document in gone:
+            await documents.erase(tx, document, run.now)
         return len(gone)
 
     async def tidy(tx: Tx) -> None:

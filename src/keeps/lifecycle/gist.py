@@ -1,8 +1,7 @@
-"""What is kept of words that fade: the sentences that carry a name, a number, a date, or something about who says them.
-Pure.
+"""Keep the gist of fading messages: sentences with a name, a number, a date, or a fact about the speaker. Pure.
 
-Small talk fades whole. Of the rest the sentence stays, for long, with the ids of the memories it was said in; so what
-was told in passing can be asked for months later, and goes with its source when that is forgotten for good.
+Small talk fades completely. Other sentences are kept long-term, with the ids of their source memories, so that facts
+mentioned in passing can be recalled months later. A gist is erased with its source.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ _OWN = re.compile(r"\b(?:my|our|i|i['’](?:m|ve|d|ll)|we|me|us)\b", re.IGNORECA
 
 
 def telling_sentences(text: str) -> list[str]:
-    """The sentences of a text that say something which could be asked for later."""
-    found: list[str] = []
+    """Return the sentences of a text that a later question could ask about."""
+    sentences: list[str] = []
     for sentence in SENTENCE_END.split(text[:8_000]):
         plain = " ".join(sentence.split())
         if len(plain.split()) < 3 or len(plain) > MOST_CHARACTERS or is_chatter(plain):
@@ -48,15 +47,15 @@ def telling_sentences(text: str) -> list[str]:
         own = _OWN.search(plain) is not None
         marked = _NAME.search(plain) is not None or _NUMBER.search(plain) is not None
         if asks_only(plain) and not (own and marked):
-            continue  # "I've put 340 aside, is that enough?" says more than it asks
+            continue  # "I've put 340 aside, is that enough?" states more than it asks.
         telling = (own and len(plain.split()) >= 5) or _PERSON.search(plain) is not None
         if marked or telling or estimate_importance(plain) > LEAST_IMPORTANCE:
-            found.append(plain)
-    return found
+            sentences.append(plain)
+    return sentences
 
 
 def gists_of(rows: Sequence[MemoryRow]) -> Iterable[NewMemory]:
-    """What is to be kept of messages that fade: of each that its user said, one memory."""
+    """Yield the gist of each fading message of the user as one memory."""
     for row in rows:
         if row.session_id is None or row.role not in (None, "user") or row.kind != "episodic":
             continue

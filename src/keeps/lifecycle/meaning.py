@@ -1,7 +1,7 @@
-"""Whether what nobody asked for says something that lasts, by its meaning. Pure.
+"""Classify by meaning whether a text that nobody recalled says something lasting. Pure.
 
-Who somebody is, what binds them, what was decided and how they want it can be said in more ways than rules know. A
-linear classifier over the sentence vector of the built-in model tells it from talk, moods and errands; it was fitted on
+Identity, obligations, decisions and wishes can be expressed in more ways than rules know. A linear classifier over the
+sentence vector of the built-in model distinguishes them from talk, moods and errands. It was fitted to
 `benchmarks/sets/lasting.jsonl` (`python tools/fit_lasting.py`), which was written for it.
 """
 
@@ -17,7 +17,7 @@ from keeps.text.importance import is_chatter
 from keeps.text.lasting import is_passing
 
 LEAST = 0.4
-"""The probability from which on a text is taken for lasting."""
+"""Minimum probability of a lasting text."""
 DATA = "data/lasting.npz"
 
 
@@ -29,11 +29,11 @@ def _weights() -> tuple[NDArray[np.float32], float]:
 
 
 def lasting_probability(sentence: NDArray[np.floating]) -> float:
-    """Between 0 and 1, of a sentence vector of the built-in model: unit length, (384,)."""
+    """Return the probability, 0 to 1, for a sentence vector of the built-in model: unit length, (384,)."""
     weights, bias = _weights()
     return float(1 / (1 + np.exp(-(sentence @ weights + bias))))
 
 
 def lasting(text: str, sentence: NDArray[np.floating]) -> bool:
-    """Whether a text, which means `sentence`, says something that must not fade in a month."""
+    """Return whether a text with the vector `sentence` says something that must not fade within a month."""
     return not is_chatter(text) and not is_passing(text) and lasting_probability(sentence) >= LEAST

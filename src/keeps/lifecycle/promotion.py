@@ -1,10 +1,10 @@
-"""Promotion: which short-term memories are kept for long.
+"""Decide which short-term memories are promoted to long-term.
 
-    score = importance + 0.1 · ln(1 + times it was recalled), at most 0.3 + 0.05 · retention
+    score = importance + min(0.3, 0.1 · ln(1 + number of recalls)) + 0.05 · retention
 
-A memory is promoted when its score reaches 0.8 and it is an hour old: what defines or binds somebody at once, the
-ordinary when it was recalled about a dozen times, small talk never. The gate is measured on a simulated population
-(`keeps bench lifecycle`): one that nobody or everybody passes fails the test.
+A memory is promoted when its score reaches 0.8 and it is an hour old: memories that define or bind a person at once,
+ordinary ones after about a dozen recalls, small talk never. The gate is measured on a simulated population (`keeps
+bench lifecycle`): a gate that nobody or everybody passes fails the test.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ ACCESS_GAIN, MOST_ACCESS_GAIN = 0.1, 0.3
 RECENCY_GAIN = 0.05
 MIN_AGE = timedelta(hours=1)
 LEAST_IMPORTANCE = GATE - MOST_ACCESS_GAIN - RECENCY_GAIN
-"""Below this, no number of readings is enough."""
+"""Minimum importance for promotion; below it, no number of recalls suffices."""
 ALONE = GATE - RECENCY_GAIN
-"""From this on, a memory may pass without having been read."""
+"""Minimum importance for promotion without any recall."""
 
 
 def promotion_score(importance: float, access_count: int, last_used_at: datetime, now: datetime) -> float:
-    """Between 0 and 1.35."""
+    """Return the promotion score, between 0 and 1.35."""
     read = min(MOST_ACCESS_GAIN, ACCESS_GAIN * math.log1p(access_count))
     return importance + read + RECENCY_GAIN * retention(importance, access_count, last_used_at, now)
 
@@ -42,12 +42,12 @@ def promotion_score(importance: float, access_count: int, last_used_at: datetime
 def is_promoted(
     importance: float, access_count: int, last_used_at: datetime, created_at: datetime, now: datetime
 ) -> bool:
-    """Whether a memory is kept for long from now on."""
+    """Return whether a memory is promoted now."""
     return now - created_at >= MIN_AGE and promotion_score(importance, access_count, last_used_at, now) >= GATE
 
 
 async def promote_user(database: Database, scope: Scope, run: Run) -> None:
-    """Promote what passes the gate, in order of ids."""
+    """Promote the memories that pass the gate, in order of ids."""
     after = NOWHERE
     while True:
 
@@ -73,10 +73,10 @@ async def promote_user(database: Database, scope: Scope, run: Run) -> None:
 
 
 async def would_promote(tx: Tx, now: datetime) -> list[str]:
-    """The texts of what a run would promote now, in order of ids; at most 2,000."""
-    found: list[str] = []
+    """Return the texts that a run would promote now, in order of ids; at most 2,000."""
+    texts: list[str] = []
     after = NOWHERE
-    while len(found) < 2_000:
+    while len(texts) < 2_000:
         rows = await tx.fetch(
             QUERIES["memories_may_pass"],
             tx.scope.tenant_id,
@@ -87,7 +87,7 @@ async def would_promote(tx: Tx, now: datetime) -> list[str]:
             now - MIN_AGE,
             BATCH,
         )
-        found += [
+        texts += [
             row["content"]
             for row in rows
             if is_promoted(row["importance"], row["access_count"], row["last_used_at"], row["created_at"], now)
@@ -95,11 +95,11 @@ async def would_promote(tx: Tx, now: datetime) -> list[str]:
         if len(rows) < BATCH:
             break
         after = rows[-1]["memory_id"]
-    return found
+    return texts
 
 
 async def promote(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
-    """Move locked rows to the long-term layer; what had faded already is brought back."""
+    """Move locked rows to the long-term layer; archived ones are restored."""
     changes: list[Change] = []
     for row in rows:
         before = MemoryRow.read(row)
@@ -111,7 +111,7 @@ async def promote(tx: Tx, run: Run, rows: Sequence[Row]) -> int:
 
 
 async def promotions_undone(tx: Tx, memory_ids: Sequence[UUID]) -> set[UUID]:
-    """Return those whose promotion somebody undid: no job promotes them again while the receipt is kept."""
+    """Return the memories whose promotion was undone: no job promotes them again while the receipt is kept."""
     rows = await tx.fetch(QUERIES["promotions_undone"], tx.scope.tenant_id, list(memory_ids))
     return {row["memory_id"] for row in rows}
 

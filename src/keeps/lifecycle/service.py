@@ -1,7 +1,6 @@
-"""Runs a job over one tenant: user by user, batch by batch, each batch a transaction of its own with its changes
-recorded.
+"""Run a job for one tenant: user by user, in batches, each batch in its own transaction with its changes recorded.
 
-A run that is killed leaves whole batches; the next one goes on, since what is done is no longer due.
+A killed run leaves complete batches; the next run continues, since finished work is no longer due.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ USERS_AT_ONCE = 500
 Progress = Callable[[int], None]
 UserJob = Callable[[Scope, Run], Awaitable[None]]
 Sweep = Callable[[Scope], Awaitable[int]]
-"""Removes the items of a user that are over; how many."""
+"""Removes a user's overdue items and returns their number."""
 
 CLEANUP_HOURS = 24
 
 
 class Lifecycle:
-    """The jobs of a tenant. `more`: jobs of other parts, each for one user: those of sessions, of the index."""
+    """The jobs of a tenant. `more`: per-user jobs of other parts, such as sessions and the index."""
 
     def __init__(
         self,
@@ -67,10 +66,11 @@ class Lifecycle:
     async def run(
         self, tenant_id: str, job: str, *, progress: Progress | None = None, seconds: float = math.inf
     ) -> Operation | None:
-        """Run one job over one tenant; None where there was nothing to do. What fails is in the receipt, and raised.
+        """Run one job for one tenant. Return None if there was nothing to do.
 
-        After `seconds` it leaves the rest to its next turn, which then is due at once. `progress` is told each user
-        done.
+        An error is recorded in the receipt and raised.
+        After `seconds`, the rest is left to the next run, which is then due at once.
+        `progress` is called for each finished user.
         """
         check_job(job)
         run = Run(new_id(), tenant_id, job, self._clock(), time.monotonic() + seconds)
@@ -128,6 +128,6 @@ class Lifecycle:
 
 
 def check_job(job: str) -> None:
-    """Raise ValidationFailedError, which names those there are, for an unknown job."""
+    """Raise ValidationFailedError, which lists the jobs, for an unknown job."""
     if job not in get_args(JobName):
         raise ValidationFailedError(f"there is no job {job!r}; there are {', '.join(get_args(JobName))}")

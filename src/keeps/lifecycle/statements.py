@@ -1,4 +1,4 @@
-"""The statements of this folder."""
+"""Load the statements of this folder."""
 
 from __future__ import annotations
 

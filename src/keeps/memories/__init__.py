@@ -1,1 +1,1 @@
-"""Memories: written, read, changed, forgotten, restored."""
+"""Write, read, change, forget and restore memories."""

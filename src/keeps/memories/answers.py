@@ -1,4 +1,4 @@
-"""Receipts as they are kept for retries: what became of which memory, and not what it says."""
+"""Store receipts for retries: the outcome and id of each memory, without its content."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from keeps_client.models import Receipt
 
 
 def kept(receipt: Receipt) -> dict[str, JsonValue]:
-    told = receipt.model_dump(mode="json", include={"status", "memory_id", "event_id", "indexed"})
-    return {**told, "whole": receipt.memory is not None}
+    fields = receipt.model_dump(mode="json", include={"status", "memory_id", "event_id", "indexed"})
+    return {**fields, "whole": receipt.memory is not None}
 
 
 async def given(tx: Tx, found: Sequence[dict[str, Any]]) -> list[Receipt]:
-    """The receipts again, each with its memory as it is now."""
-    memories = await store.get_many(tx, [UUID(each["memory_id"]) for each in found if each["whole"]])
+    """Return the stored receipts, each with its memory as it is now."""
+    memories = await store.get_many(tx, [UUID(stored["memory_id"]) for stored in found if stored["whole"]])
     return [
-        Receipt.model_validate({name: value for name, value in each.items() if name != "whole"}).model_copy(
-            update={"memory": memories.get(UUID(each["memory_id"]))}
+        Receipt.model_validate({name: value for name, value in stored.items() if name != "whole"}).model_copy(
+            update={"memory": memories.get(UUID(stored["memory_id"]))}
         )
-        for each in found
+        for stored in found
     ]
 
 

@@ -1,4 +1,7 @@
-"""Memories counted and page by number, and whose they are: for protocols that ask so. Keeps' own pages have cursors."""
+"""Count memories, page through them by offset, and list their owners, for protocols that need it.
+
+Keeps' own pages use cursors.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from keeps_client.models import Filters, Memory
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A user, agent, app or run (a session) of which there are memories."""
+    """A user, agent, app or run (session) that has memories."""
 
     type: str
     name: str
@@ -28,14 +31,14 @@ class Subject:
 
 
 class Census:
-    """Of one's own current memories; what others share is not counted."""
+    """Counts and lists the user's own current memories, without those shared by others."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def count(self, scope: Scope, filters: Filters | None) -> int:
-        """How many memories there are."""
+        """Return the number of memories."""
         condition = compile_filters(filters, first_parameter=4)
         async with self._database.reading(scope) as tx:
             row = await tx.fetch_row(
@@ -50,7 +53,7 @@ class Census:
     async def window(
         self, scope: Scope, filters: Filters | None, offset: int, limit: int, *, ever: bool = False
     ) -> list[Memory]:
-        """Memories newest first, but for the first `offset`. `ever`: those that are forgotten or over, too."""
+        """Return memories, newest first, after the first `offset`. `ever`: include forgotten and expired ones."""
         condition, now = compile_filters(filters, first_parameter=7), self._clock()
         async with self._database.reading(scope) as tx:
             rows = await fetch_whole(
@@ -68,19 +71,19 @@ class Census:
         return [memory_from_row(row, now) for row in rows]
 
     async def owners(self, scope: Scope, memory_ids: Sequence[UUID]) -> dict[UUID, str]:
-        """Which users of the tenant have these memories. Only for callers who may act for any of them."""
+        """Return the owner of each memory in the tenant. Only for callers that may act for all of its users."""
         async with self._database.reading(scope) as tx:
             rows = await tx.fetch(QUERIES["memory_owners"], list(memory_ids))
         return {row["memory_id"]: row["user_id"] for row in rows}
 
     async def subjects(self, scope: Scope, limit: int) -> list[Subject]:
-        """Of whom the user has memories, last changed first."""
+        """Return the subjects that the user has memories of, last changed first."""
         async with self._database.reading(scope) as tx:
             rows = await tx.fetch(QUERIES["memory_subjects"], scope.tenant_id, scope.user_id, limit)
         return [Subject(**row) for row in rows]
 
     async def subjects_of_tenant(self, scope: Scope, limit: int) -> list[Subject]:
-        """The same of all users of the tenant. Only for administrators."""
+        """Return the subjects of all users of the tenant. Only for administrators."""
         async with self._database.reading(scope) as tx:
             rows = await tx.fetch(QUERIES["memory_subjects_of_tenant"], limit)
         return [Subject(**row) for row in rows]

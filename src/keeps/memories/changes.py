@@ -1,4 +1,4 @@
-"""What a transaction does to memories: store new ones, meet what is there, replace, erase."""
+"""Change memories inside a transaction: store, reconcile, replace, erase."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ RESTORABLE = timedelta(days=30)
 
 
 class Changes:
-    """The steps of writing, for whoever holds a transaction. `model`: the tag of the vectors that come with a write."""
+    """The steps of a write, for the holder of a transaction. `model`: tag of the vectors that come with a write."""
 
     def __init__(self, model: str, clock: Clock) -> None:
         self._model = model
         self._clock = clock
 
     async def apply(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
-        """Store writes of one user: the new ones in one statement, then one by one those that meet something stored.
+        """Store writes of one user: new memories in one statement, then each write that meets a stored memory.
 
-        Where one expects a version, all go one by one, so that each meets what those before it left.
+        If any write expects a version, all are stored one by one, so that each sees the results of those before it.
         """
         created: dict[UUID, Receipt] = {}
         if all(write.if_version is None for write in writes):
@@ -54,17 +54,19 @@ class Changes:
         return answers
 
     async def create(self, tx: Tx, writes: Sequence[Write]) -> dict[UUID, Receipt]:
-        """Store in one statement what is new of writes of several users of a tenant; the receipts of that, by memory
-        id. The transaction is nobody's afterwards."""
+        """Store the new memories of several users of a tenant in one statement; return receipts by memory id.
+
+        Afterwards the transaction belongs to no user.
+        """
         return await self._insert(tx, [write.new for write in writes], [write.scope for write in writes])
 
     async def _insert(self, tx: Tx, news: Sequence[Written], asking: Sequence[Scope] = ()) -> dict[UUID, Receipt]:
         inserted = await store.insert_many(tx, news, self._model, asking)
-        receipts = await stepwise(_created, [each for each in news if each.row.memory_id in inserted])
-        return {each.memory_id: each for each in receipts}
+        receipts = await stepwise(_created, [new for new in news if new.row.memory_id in inserted])
+        return {new.memory_id: new for new in receipts}
 
     async def _meet(self, tx: Tx, write: Write) -> Receipt:
-        """Store one write whose key or content is there already, or that expects a version."""
+        """Store one write whose key or content is already stored, or that expects a version."""
         new = write.new
         stored = await store.lock_same(tx, new.row)
         if stored is not None and are_apart(stored, new.row, write.given):
@@ -73,14 +75,14 @@ class Changes:
         check_version(stored, write.if_version)
         if stored is None:
             if not await store.insert_many(tx, [new], self._model):
-                # There is one, but this agent's token may not see it.
+                # The row exists, but this agent's token may not see it.
                 raise ConflictError("another agent of yours holds this key or content already")
             return _created(new)
         match reconcile(stored, new.row, write.given, new_id(), self._clock()):
             case Keep(current):
                 return await self.unchanged(tx, current)
             case Replace(row, older):
-                # The embedding is of what was given; what the stored memory keeps may have changed its text.
+                # The embedding belongs to the given text; kept fields of the stored memory may have changed the text.
                 fits = row.embedded_text == new.row.embedded_text
                 return await self.replace(tx, stored, written(row, new.embedding if fits else None), older)
             case StoreOlder(row):
@@ -89,7 +91,7 @@ class Changes:
     async def replace(
         self, tx: Tx, stored: MemoryRow, new: Written, older: MemoryRow | None, at: datetime | None = None
     ) -> Receipt:
-        """Store a locked row anew, and the older truth that it supersedes, if there was one. `at`: as in the store."""
+        """Replace a locked row, and store the older truth that it supersedes, if any. `at`: as in `store.replace`."""
         row = new.row
         if older is not None:
             await store.insert_many(tx, [written(older)], self._model)
@@ -107,7 +109,7 @@ class Changes:
         return receipt("updated", row, new.event_id, indexed=indexed)
 
     async def _hide_older(self, tx: Tx, memory_id: UUID) -> None:
-        """What is made private takes its older truths along."""
+        """Make the older truths of a memory private that has been made private."""
         for older in await store.lock_older(tx, memory_id):
             if older.visibility == "tenant":
                 hidden = written(older.evolve(visibility="private", updated_at=self._clock()))
@@ -115,16 +117,16 @@ class Changes:
                 await store.store_words(tx, hidden)
 
     async def _store_older(self, tx: Tx, stored: MemoryRow, row: MemoryRow, embedding: Embedding | None) -> Receipt:
-        """Put a truth that arrived late into its place among the older ones, each ending where the next begins."""
+        """Insert a truth that arrived late among the older ones; each ends where the next begins."""
         begins = row.valid_from
-        known = [each for each in await store.lock_older(tx, stored.memory_id) if each.deleted_at is None]
-        for each in known:
-            if same_json((each.content, each.value), (row.content, row.value)) and each.valid_from == begins:
-                return await self.unchanged(tx, each)
-        later = min(each.valid_from for each in (stored, *known) if each.valid_from > begins)
-        for each in known:
-            if each.valid_from < begins < (each.valid_to or stored.valid_from):
-                ended = each.evolve(valid_to=begins, updated_at=self._clock())
+        older_rows = [older for older in await store.lock_older(tx, stored.memory_id) if older.deleted_at is None]
+        for older in older_rows:
+            if same_json((older.content, older.value), (row.content, row.value)) and older.valid_from == begins:
+                return await self.unchanged(tx, older)
+        later = min(older.valid_from for older in (stored, *older_rows) if older.valid_from > begins)
+        for older in older_rows:
+            if older.valid_from < begins < (older.valid_to or stored.valid_from):
+                ended = older.evolve(valid_to=begins, updated_at=self._clock())
                 await store.replace(tx, [Written(ended)], "memory.superseded")
         placed = written(row.evolve(valid_to=later), embedding)
         await store.insert_many(tx, [placed], self._model)
@@ -134,15 +136,15 @@ class Changes:
         return receipt("unchanged", row, None, indexed=await store.is_indexed(tx, row.memory_id, self._model))
 
     async def erase(self, tx: Tx, rows: Sequence[MemoryRow]) -> Receipt:
-        """Remove memories with their older truths, and take what they said out of all events."""
-        found = {row.memory_id: row for row in rows}
-        found |= {older.memory_id: older for older in await store.lock_older(tx, *found)}
-        await store.delete(tx, list(found))
-        await store.redact_events(tx, list(found))
+        """Delete memories with their older truths, and redact their content from all events."""
+        by_id = {row.memory_id: row for row in rows}
+        by_id |= {older.memory_id: older for older in await store.lock_older(tx, *by_id)}
+        await store.delete(tx, list(by_id))
+        await store.redact_events(tx, list(by_id))
         news: list[NewEvent] = []
-        for memory_id, row in found.items():
-            if row.superseded_by is not None and row.superseded_by not in found:
-                # An older truth was once said under the id of the newer one.
+        for memory_id, row in by_id.items():
+            if row.superseded_by is not None and row.superseded_by not in by_id:
+                # An older truth was once stated under the id of the newer one.
                 await store.redact_events(tx, [row.superseded_by], row.content)
             data = {"memory_id": str(memory_id)}
             news.append(NewEvent(new_id(), "memory.erased", str(memory_id), self._clock(), "private", None, data))
@@ -150,7 +152,7 @@ class Changes:
         return Receipt(status="forgotten", memory_id=rows[0].memory_id, event_id=news[0].event_id)
 
     async def remove_overdue(self, tx: Tx) -> int:
-        """What was forgotten more than 30 days ago goes for good, a little at a time; how many went."""
+        """Erase some of the memories forgotten more than 30 days ago. Return the number erased."""
         overdue = [await store.lock(tx, each) for each in await store.overdue(tx, self._clock() - RESTORABLE)]
         if rows := [row for row in overdue if row is not None]:
             await self.erase(tx, rows)

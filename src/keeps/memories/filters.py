@@ -1,10 +1,10 @@
-"""The filter language, compiled to SQL with every value bound.
+"""Compile the filter language to SQL with every value bound. Pure.
 
     {"AND": [{"kind": {"eq": "episodic"}}, {"metadata.topic": {"in": ["food", "travel"]}}, {"NOT": [{"tags":
     {"contains": "old"}}]}]}
 
-Fields are the columns of Memory and `metadata.<path>`, where a name that holds dots may stand in quotes; several fields
-in one object are joined by AND. An unknown field or operator is an error that names those there are. Pure.
+Fields are the columns of Memory and `metadata.<path>`; a name that contains dots may be quoted. Several fields in one
+object are joined by AND. An unknown field or operator raises an error that lists the known ones.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _TIMES: TypeAdapter[datetime] = TypeAdapter(UtcTime)
 
 
 def compile_filters(filters: Filters | None, first_parameter: int, table: str = "memories") -> Condition:
-    """A condition on `table` whose values are bound from `$first_parameter` on. No filters: a condition that holds.
+    """Return a condition on `table` with values bound from `$first_parameter` on; `true` without filters.
 
-    Raises ValidationFailedError for anything it does not know.
+    Raises ValidationFailedError for unknown fields and operators.
     """
     if not filters:
         return Condition("true")
@@ -58,8 +58,8 @@ def compile_filters(filters: Filters | None, first_parameter: int, table: str = 
 
 
 def fields_of(filters: Filters | None) -> set[str]:
-    """The columns that a filter mentions, for those defaults that step aside when asked for."""
-    found: set[str] = set()
+    """Return the columns that a filter mentions, for defaults that yield to an explicit filter."""
+    columns: set[str] = set()
 
     def walk(part: JsonValue) -> None:
         if isinstance(part, dict):
@@ -67,13 +67,13 @@ def fields_of(filters: Filters | None) -> set[str]:
                 if name in ("AND", "OR", "NOT"):
                     walk(inner)
                 else:
-                    found.add(name.split(".")[0])
+                    columns.add(name.split(".")[0])
         elif isinstance(part, list):
             for inner in part:
                 walk(inner)
 
     walk(cast("JsonValue", filters))
-    return found
+    return columns
 
 
 @dataclass(slots=True)
@@ -101,8 +101,8 @@ class _Compiler:
                 parts = inner if isinstance(inner, list) else [inner]
                 if not parts:
                     raise ValidationFailedError(f"{name} needs at least one filter")
-                inside = [self.group(each, depth + 1) for each in parts]
-                joined = (" OR " if name == "OR" else " AND ").join(f"({each})" for each in inside)
+                inside = [self.group(piece, depth + 1) for piece in parts]
+                joined = (" OR " if name == "OR" else " AND ").join(f"({piece})" for piece in inside)
                 pieces.append(f"({joined}) IS NOT TRUE" if name == "NOT" else f"({joined})")
             else:
                 pieces.append(self.field(name, inner))
@@ -157,7 +157,8 @@ class _Compiler:
             return f"{column} = {bound}"
         if operator == "ne":
             return f"{column} IS DISTINCT FROM {bound}"
-        order = ' COLLATE "C"' if kind == _TEXT else ""  # the same order in every database: that of the characters
+        # Sort by code point, so that the order is the same in every database.
+        order = ' COLLATE "C"' if kind == _TEXT else ""
         return f"{column} {_COMPARISONS[operator]} {bound}{order}"
 
     def tags(self, column: str, operator: str, value: JsonValue) -> str:
@@ -194,7 +195,7 @@ class _Compiler:
                 )
 
     def within(self, text: str, operator: str, value: str) -> str:
-        """Whether a text holds another: as it is written, or in any case."""
+        """Return SQL that tests whether a text contains `value`, case-sensitively or not."""
         bound = self.bind(value, _TEXT)
         return (
             f"position({bound} IN {text}) > 0"
@@ -208,28 +209,28 @@ class _Compiler:
             raise ValidationFailedError(
                 'metadata.<path> needs names between its dots; one that holds a dot may stand in quotes: metadata."a.b"'
             )
-        found = f"({self.table}.metadata #> {self.bind(path, _TAGS)})"
-        if "." in written and '"' not in written:  # or it is one name that holds dots
-            found = f"COALESCE({found}, {self.table}.metadata -> {self.bind(written, _TEXT)})"
+        field = f"({self.table}.metadata #> {self.bind(path, _TAGS)})"
+        if "." in written and '"' not in written:  # A name may itself contain dots.
+            field = f"COALESCE({field}, {self.table}.metadata -> {self.bind(written, _TEXT)})"
         if operator == "exists":
-            return f"{found} IS {'NOT ' if _flag('metadata', value) else ''}NULL"
+            return f"{field} IS {'NOT ' if _flag('metadata', value) else ''}NULL"
         if operator in ("in", "nin"):
             inside = (
-                f"{found} = ANY"
+                f"{field} = ANY"
                 f" ({self.bind([_encoded('metadata', each) for each in _list('metadata', value)], 'text[]')}::jsonb[])"
             )
             return inside if operator == "in" else f"({inside}) IS NOT TRUE"
         if operator in ("eq", "ne", "contains"):
-            return self.json(found, f"metadata.{written}", operator, value)
+            return self.json(field, f"metadata.{written}", operator, value)
         if operator in _SUBSTRINGS:
-            inside = self.within(f"({found} #>> '{{}}')", operator, _text("metadata", value))
-            return f"(jsonb_typeof({found}) = 'string' AND {inside})"
-        # Only values of one type compare: a number with numbers, a text with texts.
+            inside = self.within(f"({field} #>> '{{}}')", operator, _text("metadata", value))
+            return f"(jsonb_typeof({field}) = 'string' AND {inside})"
+        # Only values of one type are compared: numbers with numbers, texts with texts.
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValidationFailedError(f"{operator} compares numbers or texts")
         kind = "string" if isinstance(value, str) else "number"
         return (
-            f"(jsonb_typeof({found}) = '{kind}' AND {found} {_COMPARISONS[operator]}"
+            f"(jsonb_typeof({field}) = '{kind}' AND {field} {_COMPARISONS[operator]}"
             f" {self.bind(_encoded('metadata', value), _JSON)})"
         )
 

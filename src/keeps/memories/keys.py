@@ -1,4 +1,4 @@
-"""Keys as paths: what is stored under one and below it moves or goes together, in one transaction."""
+"""Move the memories of a key and of the keys below it, in one transaction. Keys form paths."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ COUNT = plain(int)
 
 
 class MemoryKeys:
-    """Moves keys. Forgetting them is in keeps.forgetting."""
+    """Moves keys. keeps.forgetting forgets them."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def move(self, scope: Scope, namespace: str, key: str, to: str) -> KeysChanged:
-        """Give a key, and all keys below it, another place: all of them, with their older truths, or none. Raises
-        NotFoundError, and ConflictError where something is there already."""
+        """Move a key and all keys below it, with their older truths, or none of them.
+
+        Raises NotFoundError, and ConflictError if the target is occupied.
+        """
         if to == key or to.startswith(f"{key}/"):
             raise ValidationFailedError(f"to: {to!r} is {key!r} itself, or lies below it")
 
@@ -51,10 +53,10 @@ class MemoryKeys:
 
 
 async def below(tx: Tx, namespace: str, key: str) -> list[MemoryRow]:
-    """One's own current memories of a key and the keys below it, locked. Raises NotFoundError."""
-    found = await store.lock_below(tx, namespace, key, MAX_BATCH_ITEMS + 1)
-    if not found:
+    """Return the user's own current memories of a key and the keys below it, locked. Raises NotFoundError."""
+    rows = await store.lock_below(tx, namespace, key, MAX_BATCH_ITEMS + 1)
+    if not rows:
         raise NotFoundError(f"nothing of yours is stored under {namespace}/{key}")
-    if len(found) > MAX_BATCH_ITEMS:
+    if len(rows) > MAX_BATCH_ITEMS:
         raise ValidationFailedError(f"more than {MAX_BATCH_ITEMS:,} keys lie below {key!r}; take a part of them")
-    return found
+    return rows

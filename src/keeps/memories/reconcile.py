@@ -1,4 +1,4 @@
-"""What a write does to what is already there. Pure: from the stored row and the new one to the rows to store."""
+"""Reconcile a write with the stored row. Pure: takes both rows and returns the rows to store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keeps.text.forms import known_form
 from keeps_client.errors import ConflictError
 from keeps_client.validation import same_json
 
-# What a caller who writes a key or content again may change without making it another truth.
+# A caller who writes a key or content again may change these without creating another truth.
 _ATTRIBUTES = (
     "kind",
     "tags",
@@ -31,19 +31,19 @@ _ATTRIBUTES = (
 
 
 RENEWED_AFTER = timedelta(days=1)
-"""The default time to live begins anew with a known text, but not for less than this."""
+"""Minimum extension of a known text's default time to live; smaller extensions are not written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Nothing to do: it is stored like this already."""
+    """The stored row is already the same; there is nothing to do."""
 
     current: MemoryRow
 
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Store `current` in place of the row with its id; `older` keeps the truth that it supersedes, if there was one."""
+    """Store `current` in place of the row with its id. `older` keeps the superseded truth, if any."""
 
     current: MemoryRow
     older: MemoryRow | None
@@ -51,7 +51,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class StoreOlder:
-    """What was written is older than what is known: store it as superseded from the start."""
+    """The written truth is older than the stored one: store it as superseded from the start."""
 
     older: MemoryRow
 
@@ -60,11 +60,11 @@ Outcome = Keep | Replace | StoreOlder
 
 
 def are_apart(stored: MemoryRow, new: MemoryRow, given: frozenset[str]) -> bool:
-    """Return whether two memories without a key are two, though their `content_hash` is the same.
+    """Return whether two memories without a key are distinct although their `content_hash` is the same.
 
-    Those of another agent, session or app are, where the stored hash does not tell (an earlier release made it, or the
-    metadata changed). So is a private memory of what is now given to the whole tenant: its metadata, tags and
-    source were written for its owner alone.
+    They are if they belong to another agent, session or app and the stored hash does not show it (an earlier release
+    made it, or the metadata changed). They also are if the stored one is private and the new one is given to the whole
+    tenant: the private memory's metadata, tags and source were written for its owner alone.
     """
     if new.key is not None or new.layer == "knowledge":
         return False
@@ -73,9 +73,10 @@ def are_apart(stored: MemoryRow, new: MemoryRow, given: frozenset[str]) -> bool:
 
 
 def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id: UUID, now: datetime) -> Outcome:
-    """Writing `new` where `stored` is current, by key or by content.
+    """Return the outcome of writing `new` where `stored` is current, by key or by content.
 
-    `given`: the fields that the caller named; the others keep what is stored. `copy_id`: the id for the older truth.
+    `given`: fields that the caller named; the others keep their stored values.
+    `copy_id`: id for the older truth.
     """
     over = _is_past(stored.expires_at, now) or _is_past(stored.valid_to, now)
     value = new.value if "value" in given else stored.value
@@ -88,35 +89,35 @@ def reconcile(stored: MemoryRow, new: MemoryRow, given: frozenset[str], copy_id:
         if _ends_anew(stored, new, given):
             changed["expires_at"] = new.expires_at
         if "valid_from" not in given and not _is_past(stored.valid_from, now):
-            changed["valid_from"] = new.valid_from  # it was to become true later, and is true now
+            changed["valid_from"] = new.valid_from  # It was to become true later, and is true now.
         if "valid_from" in given and new.valid_from < stored.valid_from:
-            changed["valid_from"] = new.valid_from  # it was true before; that it is true again later says nothing new
+            changed["valid_from"] = new.valid_from  # It was already true earlier; being true again later adds nothing.
         return Replace(_next_version(stored, changed, now), None) if changed else Keep(stored)
     if "valid_from" in given and not over and new.valid_from < stored.valid_from:
         visibility = new.visibility if "visibility" in given else stored.visibility
         return StoreOlder(new.evolve(visibility=visibility, superseded_by=stored.memory_id, valid_to=stored.valid_from))
     changed = {
-        # How long the new truth stays is its own: the time to live of the old one says nothing about it.
+        # The new truth has its own time to live.
         **{name: getattr(new, name) for name in ("content", "value", "valid_from", "expires_at")},
         **named,
         "valid_to": None,
     }
     current = _next_version(stored, changed, now)
     if current.key is not None:
-        # What the caller did not name is kept, so the new row's own hash is that of another memory.
+        # Fields that the caller did not name keep their values, so the hash of `new` does not apply.
         current = _hash_anew(current, new.valid_from if "valid_from" in given else None)
     return Replace(current, older_copy(stored, new.valid_from, copy_id, now))
 
 
 def _is_same_text(stored: MemoryRow, new: MemoryRow) -> bool:
-    """Return whether a text is known: under a key letter by letter, else in the form that `content_hash` is of."""
+    """Return whether a text is known: exactly the same under a key, else by the form in `content_hash`."""
     if new.key is None and new.layer != "knowledge":
         return known_form(stored.content) == known_form(new.content)
     return stored.content == new.content
 
 
 def revise(stored: MemoryRow, changes: Mapping[str, object], copy_id: UUID, now: datetime) -> Keep | Replace:
-    """`update`: the named fields change; new content or value supersedes the old."""
+    """Apply an `update`: the named fields change; new content or value supersedes the old."""
     changed = {name: value for name, value in changes.items() if not _same(value, getattr(stored, name))}
     if not changed:
         return Keep(stored)
@@ -132,15 +133,17 @@ def revise(stored: MemoryRow, changes: Mapping[str, object], copy_id: UUID, now:
 
 def check_version(stored: MemoryRow | None, expected: int | None) -> None:
     """Raise ConflictError unless the stored version is the expected one; 0 expects that nothing is stored."""
-    found = 0 if stored is None else stored.version
-    if expected is not None and expected != found:
+    stored_version = 0 if stored is None else stored.version
+    if expected is not None and expected != stored_version:
         current = None if stored is None else stored.as_json(("memory_id", "content", "value", "version"))
-        was = "nothing is stored there" if stored is None else f"version {found} is stored"
-        raise ConflictError(f"expected version {expected}, but {was}", current_version=found or None, current=current)
+        was = "nothing is stored there" if stored is None else f"version {stored_version} is stored"
+        raise ConflictError(
+            f"expected version {expected}, but {was}", current_version=stored_version or None, current=current
+        )
 
 
 def older_copy(stored: MemoryRow, valid_to: datetime, copy_id: UUID, now: datetime) -> MemoryRow:
-    """The truth that ends at `valid_to`: a row of its own, superseded by the one that keeps the id."""
+    """Return the truth that ends at `valid_to` as a row of its own, superseded by the row that keeps the id."""
     ends = min(valid_to, stored.valid_to or valid_to)
     return stored.evolve(
         memory_id=copy_id,
@@ -151,13 +154,13 @@ def older_copy(stored: MemoryRow, valid_to: datetime, copy_id: UUID, now: dateti
 
 
 def _ends_anew(stored: MemoryRow, new: MemoryRow, given: frozenset[str]) -> bool:
-    """Return whether a known text gets the end of the new write: a given one, or that of the installation's default."""
+    """Return whether a known text gets the end of the new write, which is explicit or the installation's default."""
     if {"ttl_days", "expires_at"} & given:
         return new.expires_at != stored.expires_at
     if new.expires_at is None or stored.expires_at is None:
         return False
     default = new.expires_at - new.created_at
-    # An end that is nearer to the beginning than the default was given by somebody, and stays.
+    # An end earlier than the default was set explicitly, and stays.
     return stored.expires_at - stored.created_at >= default and new.expires_at - stored.expires_at >= RENEWED_AFTER
 
 

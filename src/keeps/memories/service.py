@@ -1,4 +1,4 @@
-"""Memories: remember, get, find, list, update, forget, restore, history."""
+"""Remember, get, find, list, update, forget and restore memories, and read their history."""
 
 from __future__ import annotations
 
@@ -40,17 +40,20 @@ from keeps_client.models.memories import MemoryOrder
 
 INLINE_CHARACTERS = 8_000
 INLINE_ITEMS = 50
-"""What is read on the event loop at once; more takes too long for whoever waits."""
+"""Limits of a batch that is prepared on the event loop; a larger one would block other callers."""
 SOURCE = "source"
-"""The content_type of what says where something can be looked up."""
+"""The content_type of a memory that describes a place to look things up."""
 _PASSAGE_FIELDS = {"layer", "memory_id", "content_type", "source", "document_id"}
 _NO_PASSAGES: Filters = {"layer": {"ne": "knowledge"}}
-"""Documents have a list of their own, and thousands of passages."""
+"""Excludes passages: documents have their own list, and thousands of passages."""
 _LIFE_FIELDS = {"deleted_at": "deleted", "superseded_by": "superseded", "valid_to": "superseded"}
 
 
 class MemoryService:
-    """Everything that happens to memories, but for recall. `notice` is told whose memories wait for a vector."""
+    """All operations on memories except recall.
+
+    `notice`: called with the scope of memories that wait for a vector.
+    """
 
     def __init__(
         self,
@@ -82,8 +85,10 @@ class MemoryService:
         return self._clock()
 
     async def remember(self, scope: Scope, new: NewMemory, *, index_now: bool, source: bool = False) -> Receipt:
-        """Store one memory; `source`: it says what can be looked up. Raises ConflictError when `if_version` is not the
-        stored version."""
+        """Store one memory. Raises ConflictError if `if_version` is not the stored version.
+
+        `source`: the memory describes a place to look things up.
+        """
         self._check_source(new.content_type, allowed=source)
         self.check_length(new.content)
         (write,) = await self.prepare(scope, [new], index_now=index_now)
@@ -91,7 +96,7 @@ class MemoryService:
 
     @staticmethod
     def _check_source(content_type: str, *, allowed: bool) -> None:
-        """What agents are told to look up has doors of its own, which ask for the role that it needs."""
+        """Raise ValidationFailedError for a source: sources are added by calls of their own, which require a role."""
         if content_type == SOURCE and not allowed:
             raise ValidationFailedError(f"content_type {SOURCE!r} is kept for add_source, add_tool and add_database")
 
@@ -104,7 +109,7 @@ class MemoryService:
             return await self._writer.write(write)
 
     def noticed(self, scope: Scope, *receipts: Receipt) -> Receipt:
-        """The first of these receipts. Whatever left a vector missing, the index is told."""
+        """Return the first receipt. Notify the index if any memory has no vector yet."""
         if not all(receipt.indexed for receipt in receipts):
             self._notice(scope)
         return receipts[0]
@@ -112,7 +117,7 @@ class MemoryService:
     async def remember_many(
         self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool, source: bool = False
     ) -> list[Receipt]:
-        """Store all items in one transaction, or none. One receipt for each, in order."""
+        """Store all items in one transaction, or none. Return one receipt per item, in order."""
         if len(items) > MAX_BATCH_ITEMS:
             raise ValidationFailedError(
                 f"a batch has at most {MAX_BATCH_ITEMS:,} items, this one {len(items):,}; split it"
@@ -128,8 +133,10 @@ class MemoryService:
         return receipts
 
     async def get(self, scope: Scope, memory_id: UUID, *, as_of: datetime | None = None) -> Memory:
-        """One memory, forgotten or superseded ones too; or as it was known at `as_of`. Raises NotFoundError, also for
-        someone else's."""
+        """Return one memory, even a forgotten or superseded one, or as it was known at `as_of`.
+
+        Raises NotFoundError, also for another user's memory.
+        """
         async with self._database.reading(scope) as tx:
             if as_of is not None:
                 await events.check_reachable(tx, as_of)
@@ -143,26 +150,29 @@ class MemoryService:
     async def known(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None
     ) -> Memory | None:
-        """One's own memory by id or key, whatever became of it; None where there is none."""
+        """Return the user's own memory by id or key, whatever its life; None if there is none."""
         async with self._database.scoped(scope) as tx:
             if memory_id is not None:
-                found = await store.get(tx, memory_id)
+                memory = await store.get(tx, memory_id)
             elif namespace is not None and key is not None:
-                found = await store.find(tx, namespace, key, self._clock())
+                memory = await store.find(tx, namespace, key, self._clock())
             else:
                 raise ValidationFailedError("say what to forget: a memory_id, or a namespace and a key")
-        return found if found is not None and found.user_id == scope.user_id else None
+        return memory if memory is not None and memory.user_id == scope.user_id else None
 
     async def find(self, scope: Scope, namespace: str, key: str) -> Memory | None:
-        """The current memory of a key: one's own, else one that the tenant shares; else None."""
+        """Return the current memory of a key: the user's own, else one that the tenant shares, else None."""
         async with self._database.scoped(scope) as tx:
             return await store.find(tx, namespace, key, self._clock())
 
     async def list(
         self, scope: Scope, *, filters: Filters | None, limit: int, cursor: str | None, order: MemoryOrder = "created"
     ) -> Page[Memory]:
-        """One page of current memories, in an order. A filter on `deleted_at` or `superseded_by` shows those, too, one
-        on `layer` or another field that passages of documents are known by shows these."""
+        """Return one page of current memories, in the given order.
+
+        A filter on `deleted_at` or `superseded_by` includes memories in that life.
+        A filter on `layer` or another field of passages includes passages of documents.
+        """
         if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= MAX_LIMIT:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValidationFailedError(f"limit must be 1 to {MAX_LIMIT}")
         named = fields_of(filters)
@@ -176,12 +186,12 @@ class MemoryService:
         if order != "created":
             place = read_place(cursor, order) if cursor else None
             async with self._database.reading(scope) as tx:
-                found, more = await store.page_in_order(
+                placed, more = await store.page_in_order(
                     tx, order, condition=condition, lives=lives, after=place, limit=limit, now=now
                 )
             return Page(
-                items=[memory for memory, _ in found],
-                next_cursor=write_place(order, found[-1][1]) if more else None,
+                items=[memory for memory, _ in placed],
+                next_cursor=write_place(order, placed[-1][1]) if more else None,
             )
         after = read_cursor_of_id(cursor)
         async with self._database.reading(scope) as tx:
@@ -196,8 +206,8 @@ class MemoryService:
         named = _named(change)
         self.check_length(change.content if "content" in named else "")
         current = await self.get(scope, memory_id)
-        for each in (current.content_type, change.content_type):
-            self._check_source(each, allowed=False)
+        for content_type in (current.content_type, change.content_type):
+            self._check_source(content_type, allowed=False)
         text = _text_of(current.model_copy(update=named))
         embedding: Embedding | None = None
         if index_now and text != _text_of(current):
@@ -209,7 +219,7 @@ class MemoryService:
         return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
 
     async def change(self, tx: Tx, memory_id: UUID, change: MemoryChange, *, if_version: int | None) -> Receipt:
-        """The same inside a transaction of its user; a new text gets its vector later."""
+        """Change some fields inside a transaction of the user; a new text gets its vector later."""
         return await self._revise(tx, memory_id, _named(change), if_version, "", None)
 
     async def _revise(
@@ -242,8 +252,7 @@ class MemoryService:
     async def forget(
         self, scope: Scope, memory_id: UUID | None, namespace: str | None, key: str | None, *, hard: bool
     ) -> Receipt:
-        """The memory alone. Whoever forgets what was said uses keeps.forgetting, which takes along what was made of
-        it."""
+        """Forget this memory alone. keeps.forgetting also forgets the memories derived from it."""
 
         async def work(tx: Tx) -> Receipt:
             return await self.forget_stored(tx, await self.stored(tx, memory_id, namespace, key), hard=hard)
@@ -251,7 +260,7 @@ class MemoryService:
         return await self._database.write(scope, work, answer=RECEIPT)
 
     async def stored(self, tx: Tx, memory_id: UUID | None, namespace: str | None, key: str | None) -> MemoryRow:
-        """One's own memory by id or key, locked, whatever became of it. Raises NotFoundError."""
+        """Return the user's own memory by id or key, locked, whatever its life. Raises NotFoundError."""
         if memory_id is None:
             stored = None if key is None else await store.lock_key(tx, namespace, key)
             if stored is None:
@@ -263,11 +272,11 @@ class MemoryService:
         return stored
 
     async def forget_stored(self, tx: Tx, stored: MemoryRow, *, hard: bool) -> Receipt:
-        """Hide a memory and its older truths for 30 days, or with `hard` remove them and redact their events now."""
+        """Hide a memory and its older truths for 30 days, or with `hard` delete them and redact their events now."""
         await self._changes.remove_overdue(tx)
         older = await store.lock_older(tx, stored.memory_id)
         if hard:
-            # An older truth goes alone; what is current takes along whatever was said under its key before.
+            # An older truth is erased alone; a current one with all earlier memories of its key.
             same = [] if stored.superseded_by else await store.lock_incarnations(tx, stored)
             twins = [each for each in same if each.memory_id != stored.memory_id]
             return await self._changes.erase(tx, [stored, *twins])
@@ -283,8 +292,10 @@ class MemoryService:
         return receipt("forgotten", gone[0].row, gone[0].event_id, indexed=False)
 
     async def restore(self, scope: Scope, memory_id: UUID) -> Receipt:
-        """Bring back what was forgotten less than 30 days ago, or has expired. Raises ConflictError if its key is in
-        use again."""
+        """Restore a memory that was forgotten less than 30 days ago, or has expired.
+
+        Raises ConflictError if its key or content is in use again.
+        """
 
         async def work(tx: Tx) -> Receipt:
             stored = await store.lock(tx, memory_id)
@@ -308,28 +319,28 @@ class MemoryService:
         return self.noticed(scope, await self._database.write(scope, work, answer=RECEIPT))
 
     async def _restored(self, tx: Tx, rows: Sequence[MemoryRow], now: datetime) -> Receipt:
-        """Bring back a memory, and its older truths behind it."""
+        """Restore a memory, and its older truths after it."""
         back = [Written(_alive(row, now)) for row in rows]
         await store.replace(tx, back, "memory.restored")
         indexed = await store.is_indexed(tx, rows[0].memory_id, self.model)
         return receipt("restored", back[0].row, back[0].event_id, indexed=indexed)
 
     async def history(self, scope: Scope, memory_id: UUID) -> list[Event]:
-        """Everything that happened to a memory, oldest first; of what was forgotten hard, only that it did."""
+        """Return all events of a memory, oldest first; for a hard-forgotten one, only that it was forgotten."""
         async with self._database.scoped(scope) as tx:
-            found = await events.by_subject(tx, str(memory_id))
-        if not found:
+            history = await events.by_subject(tx, str(memory_id))
+        if not history:
             raise NotFoundError(f"no memory {memory_id}")
-        return found
+        return history
 
     async def close(self) -> None:
         await self._writer.close()
         await self._texts.close()
 
     async def prepare(self, scope: Scope, items: Sequence[NewMemory], *, index_now: bool) -> list[Write]:
-        """What `apply` stores: with vectors where `index_now`, so call it before the transaction.
+        """Return the writes that `apply` stores, with vectors if `index_now`; call it before the transaction.
 
-        Long texts are read in a thread of their own: other callers go on meanwhile.
+        Long texts are prepared in a thread, so that other callers are not blocked.
         """
         now = self._clock()
         if scope.agent_bound and any(
@@ -343,27 +354,27 @@ class MemoryService:
             return written(new_row(new, scope, new_id(), now))
 
         if len(items) <= INLINE_ITEMS and sum(len(new.content) for new in items) <= INLINE_CHARACTERS:
-            found = [made(new) for new in items]
+            rows = [made(new) for new in items]
         else:
             with acting_for(scope.tenant_id):
-                found = await self._texts.map(made, list(items))
-        embeddings: Sequence[Embedding | None] = [None] * len(found)
+                rows = await self._texts.map(made, list(items))
+        embeddings: Sequence[Embedding | None] = [None] * len(rows)
         if index_now:
             with acting_for(scope.tenant_id):
-                embeddings = await self._embedded([each.row.embedded_text for each in found])
+                embeddings = await self._embedded([row.row.embedded_text for row in rows])
         return [
-            Write(scope, replace(each, embedding=embedding), given, new.if_version)
-            for new, given, each, embedding in zip(items, named, found, embeddings, strict=True)
+            Write(scope, replace(row, embedding=embedding), given, new.if_version)
+            for new, given, row, embedding in zip(items, named, rows, embeddings, strict=True)
         ]
 
     def _ending(self, new: NewMemory) -> NewMemory:
-        """Return the memory with the end of this installation's default, where nobody set one."""
+        """Return the memory with this installation's default end, unless the caller set one."""
         if self._default_ttl_days is None or new.ttl_days or new.expires_at is not None:
             return new
         return new.model_copy(update={"ttl_days": self._default_ttl_days})
 
     def check_length(self, content: str) -> None:
-        """Raise ValidationFailedError for what somebody sends that is longer than this installation takes."""
+        """Raise ValidationFailedError for content longer than this installation allows."""
         if len(content) > self._max_content_characters:
             raise ValidationFailedError(
                 f"content has {len(content):,} characters; this installation takes {self._max_content_characters:,}"
@@ -371,7 +382,7 @@ class MemoryService:
             )
 
     async def _embedded(self, texts: Sequence[str]) -> Sequence[Embedding | None]:
-        """Vectors, or none where there is no model or it is away: then the write goes on, and the index catches up."""
+        """Return vectors; None for each text without a reachable model: the index catches up later."""
         if self._embedder is None:
             return [None] * len(texts)
         try:
@@ -380,7 +391,7 @@ class MemoryService:
             return [None] * len(texts)
 
     async def apply(self, tx: Tx, writes: list[Write]) -> list[Receipt]:
-        """Store prepared items inside a transaction of their user; all, or raise."""
+        """Store prepared items inside a transaction of their user; all of them, or raise."""
         receipts: list[Receipt] = []
         for position, answer in enumerate(await self._changes.apply(tx, writes)):
             if isinstance(answer, ConflictError):
@@ -396,7 +407,7 @@ class MemoryService:
 
 
 def _alive(row: MemoryRow, now: datetime) -> MemoryRow:
-    """A forgotten or expired row, brought back. It is not over at once: a time that has passed goes."""
+    """Return a forgotten or expired row, restored. An end that has passed is removed, or it would expire at once."""
     ends = None if row.expires_at is not None and row.expires_at <= now else row.expires_at
     return row.evolve(deleted_at=None, updated_at=now, version=row.version + 1, expires_at=ends)
 
@@ -406,12 +417,12 @@ def _text_of(memory: Memory) -> str:
 
 
 def _given(new: NewMemory) -> frozenset[str]:
-    """Return the fields that a caller gave. None means absent."""
+    """Return the fields that a caller set. None counts as absent."""
     return frozenset(name for name in new.model_fields_set if getattr(new, name) is not None)
 
 
 def _named(change: MemoryChange) -> dict[str, object]:
-    """The fields that a change names, as a row holds them."""
+    """Return the fields that a change names, with values as in a row."""
     named: dict[str, object] = {name: getattr(change, name) for name in change.model_fields_set}
     if "tags" in named:
         named["tags"] = tuple(dict.fromkeys(change.tags))

@@ -1,4 +1,4 @@
-"""Statements on memories. Every function takes the transaction first."""
+"""Run the statements on memories. Every function takes the transaction first."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ MAX_BATCH_CHARACTERS = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A row on its way, with what is derived from it, made before the transaction: what is slow is done by then. Of a
-    row whose words stay as they are nothing is derived."""
+    """A row to store, with its derived data, which is computed before the transaction because it is slow.
+
+    Nothing is derived for a row whose words stay the same.
+    """
 
     row: MemoryRow
     event_id: UUID = field(default_factory=new_id)
@@ -47,33 +49,33 @@ class Written:
 
 
 def written(row: MemoryRow, embedding: Embedding | None = None) -> Written:
-    """A row with its words."""
+    """Return a row with its words."""
     words = searched_words(row.embedded_text, row.kind, row.tags, row.key)
     return Written(row, new_id(), pack(words), embedding)
 
 
 async def insert_many(tx: Tx, rows: Sequence[Written], model: str, asking: Sequence[Scope] = ()) -> set[UUID]:
-    """Store rows with events, words and vectors; returns the ids of those whose key and content were free.
+    """Store rows with events, words and vectors. Return the ids of those whose key and content were free.
 
-    `asking`: who asks for each, where they are several; the transaction is nobody's afterwards.
+    `asking`: the scope of each row, if there are several; afterwards the transaction belongs to no user.
     """
-    vectors = [(each.row.memory_id, each.embedding) for each in rows if each.embedding is not None]
+    vectors = [(new.row.memory_id, new.embedding) for new in rows if new.embedding is not None]
     encoded = f"[{','.join(await stepwise(_inserted, rows))}]"
     if len(encoded) > MAX_BATCH_CHARACTERS:
         raise PayloadTooLargeError(f"a batch holds at most {MAX_BATCH_CHARACTERS >> 20} MiB of JSON; split it")
     fetch = tx.fetch_for_many if asking else tx.fetch
-    found = await fetch(
+    inserted = await fetch(
         QUERIES["memories_insert"],
         encoded,
-        [each.words.counts for each in rows],
-        [each.user_id for each in asking or [tx.scope] * len(rows)],
-        [each.bound_agent for each in asking or [tx.scope] * len(rows)],
+        [new.words.counts for new in rows],
+        [new.user_id for new in asking or [tx.scope] * len(rows)],
+        [new.bound_agent for new in asking or [tx.scope] * len(rows)],
         [memory_id for memory_id, _ in vectors],
         [HalfVector(embedding.sentence) for _, embedding in vectors],
         [embedding.tokens for _, embedding in vectors],
         model,
     )
-    return {row["memory_id"] for row in found}
+    return {row["memory_id"] for row in inserted}
 
 
 def _inserted(new: Written) -> str:
@@ -86,9 +88,9 @@ def _inserted(new: Written) -> str:
 
 
 async def replace(tx: Tx, rows: Sequence[Written], event_type: EventType, at: datetime | None = None) -> None:
-    """Write locked rows anew, each with an event. Derived rows follow by trigger; see `store_words`.
+    """Replace locked rows, each with an event. Triggers update derived rows; see `store_words`.
 
-    `at`: when it happens, where that is not `updated_at`: jobs change rows that nobody has updated.
+    `at`: time of the event if it is not `updated_at`: jobs change rows that no user has updated.
     """
     images = await stepwise(_replaced, rows)
     await tx.fetch(QUERIES["memories_replace"], f"[{','.join(images)}]", event_type, at)
@@ -99,13 +101,13 @@ def _replaced(new: Written) -> str:
 
 
 async def store_words(tx: Tx, new: Written) -> None:
-    """The words of a memory that is stored, in place of those it had."""
+    """Replace the words of a stored memory."""
     who = new.row.tenant_id, new.row.memory_id
     await tx.execute(QUERIES["memory_words_update"], *who, new.words.total, new.words.words, new.words.counts)
 
 
 async def store_vector(tx: Tx, row: MemoryRow, embedding: Embedding, model: str) -> None:
-    """The vector of a memory whose text changed, in place of those it had."""
+    """Replace the vector of a memory whose text changed."""
     await tx.execute(QUERIES["memory_vectors_delete"], row.tenant_id, row.memory_id)
     await tx.execute(
         QUERIES["memory_vector_insert"],
@@ -122,7 +124,7 @@ async def store_vector(tx: Tx, row: MemoryRow, embedding: Embedding, model: str)
 
 
 async def drop_vectors(tx: Tx, row: MemoryRow) -> None:
-    """The vectors of a memory whose searched text changes: it waits for new ones."""
+    """Delete the vectors of a memory whose searched text changes, and queue it for new ones."""
     await tx.execute(QUERIES["memory_vectors_delete"], row.tenant_id, row.memory_id)
     await tx.execute(QUERIES["memory_pending_add"], row.tenant_id, row.memory_id, row.user_id)
 
@@ -148,20 +150,20 @@ async def get_many(tx: Tx, memory_ids: Sequence[UUID]) -> dict[UUID, Memory]:
 
 
 async def said(tx: Tx, namespace: str, content: str) -> UUID | None:
-    """One's own current fact of a namespace that says just this."""
+    """Return the user's own current fact of a namespace with exactly this content; None if there is none."""
     row = await tx.fetch_row(QUERIES["memory_said"], tx.scope.tenant_id, tx.scope.user_id, namespace, content)
     return None if row is None else row["memory_id"]
 
 
 async def fact(tx: Tx, content_hash: bytes) -> UUID | None:
-    """Return one's own current fact without namespace and key whose hash begins so."""
+    """Return the user's own current fact without namespace and key whose hash starts with `content_hash`."""
     who = tx.scope.tenant_id, tx.scope.user_id
     row = await tx.fetch_row(QUERIES["memory_fact"], *who, content_hash, content_hash + b"\xff" * 33)
     return None if row is None else row["memory_id"]
 
 
 async def get_as_of(tx: Tx, memory_id: UUID, as_of: datetime) -> Memory | None:
-    """The memory as the last event up to `as_of` told it."""
+    """Return the memory as the last event up to `as_of` describes it."""
     row = await tx.fetch_row(QUERIES["memory_get_as_of"], tx.scope.tenant_id, str(memory_id), as_of)
     return None if row is None else memory_from_row(row)
 
@@ -177,33 +179,33 @@ async def lock(tx: Tx, memory_id: UUID) -> MemoryRow | None:
 
 
 async def lock_key(tx: Tx, namespace: str | None, key: str) -> MemoryRow | None:
-    """One's own current row of a key."""
+    """Lock and return the user's own current row of a key."""
     row = await tx.fetch_row(QUERIES["memory_lock_by_key"], tx.scope.tenant_id, tx.scope.user_id, namespace, key)
     return None if row is None else MemoryRow.read(row)
 
 
 async def lock_below(tx: Tx, namespace: str, key: str, limit: int) -> list[MemoryRow]:
-    """One's own current rows of a key, and of the keys below it."""
+    """Lock and return the user's own current rows of a key and of the keys below it."""
     who = tx.scope.tenant_id, tx.scope.user_id
     rows = await tx.fetch(QUERIES["memories_lock_below"], *who, namespace, key, limit)
     return [MemoryRow.read(row) for row in rows]
 
 
 async def keys_below(tx: Tx, namespace: str, key: str) -> list[str]:
-    """One's own keys: this one, and those below it."""
+    """Return the user's own keys: this one and those below it."""
     who = tx.scope.tenant_id, tx.scope.user_id
     rows = await tx.fetch(QUERIES["keys_below"], *who, namespace, key, MAX_BATCH_ITEMS + 1)
     return [row["key"] for row in rows]
 
 
 async def lock_content(tx: Tx, content_hash: bytes) -> MemoryRow | None:
-    """One's own current row without a key that says just this."""
+    """Lock and return the user's own current row without a key that has this content."""
     row = await tx.fetch_row(QUERIES["memory_lock_by_content"], tx.scope.tenant_id, tx.scope.user_id, content_hash)
     return None if row is None else MemoryRow.read(row)
 
 
 async def lock_same(tx: Tx, row: MemoryRow) -> MemoryRow | None:
-    """The current row of the same key, or of the same content where there is no key."""
+    """Lock and return the current row of the same key, or of the same content if there is no key."""
     if row.key is not None:
         return await lock_key(tx, row.namespace, row.key)
     return await lock_content(tx, row.content_hash)
@@ -223,10 +225,13 @@ async def page(
     limit: int,
     now: datetime,
 ) -> tuple[list[Memory], bool]:
-    """One keyset page, newest first; and whether there are more. The values of `condition` are bound from $8 on."""
+    """Return one keyset page, newest first, and whether there are more.
+
+    The values of `condition` are bound from $8 on.
+    """
     created_at, memory_id = after or (None, None)
     statement = QUERIES["memories_list"].where(condition)
-    kept, more = await fetch_page(
+    rows, more = await fetch_page(
         tx,
         statement,
         tx.scope.tenant_id,
@@ -240,15 +245,17 @@ async def page(
         limit=limit,
         columns=JSON_COLUMNS,
     )
-    return [memory_from_row(row, now) for row in kept], more
+    return [memory_from_row(row, now) for row in rows], more
 
 
 async def page_in_order(
     tx: Tx, order: str, *, condition: Condition, lives: Sequence[str], after: Place | None, limit: int, now: datetime
 ) -> tuple[list[tuple[Memory, Place]], bool]:
-    """The same in another order: each with its place, for the page after. The values of `condition` are bound from $8
-    on."""
-    kept, more = await fetch_page(
+    """Return one page in another order: each memory with its place, for the next page.
+
+    The values of `condition` are bound from $8 on.
+    """
+    rows, more = await fetch_page(
         tx,
         QUERIES["memories_in_order"].where(condition),
         tx.scope.tenant_id,
@@ -262,13 +269,15 @@ async def page_in_order(
         limit=limit,
         columns=JSON_COLUMNS,
     )
-    places = [(row["rank"], row["age"], row["words"], str(row["memory_id"])) for row in kept]
-    return [(memory_from_row(row, now), place) for row, place in zip(kept, places, strict=True)], more
+    places = [(row["rank"], row["age"], row["words"], str(row["memory_id"])) for row in rows]
+    return [(memory_from_row(row, now), place) for row, place in zip(rows, places, strict=True)], more
 
 
 async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
-    """Remove rows for good, with all their older truths among them; what was said of them and of entities goes along,
-    and into the log."""
+    """Delete rows for good, with all older truths among them.
+
+    Statements about them and about entities are deleted and logged too.
+    """
     async with leaving(tx, memory_ids):
         for some in _parts(memory_ids):
             await tx.execute(QUERIES["memories_cascade_log"], some)
@@ -277,8 +286,10 @@ async def delete(tx: Tx, memory_ids: Sequence[UUID]) -> None:
 
 @asynccontextmanager
 async def leaving(tx: Tx, memory_ids: Sequence[UUID]) -> AsyncGenerator[None]:
-    """Within, these memories and no others are removed, or change their life. Many leave the lists of the index
-    together: one after the other they would take as long as their number squared."""
+    """Remove these memories from the index lists together, and no others, while the block deletes or changes them.
+
+    Removing them one by one would take quadratic time.
+    """
     if len(memory_ids) < MANY_LEAVE:
         yield
         return
@@ -289,14 +300,14 @@ async def leaving(tx: Tx, memory_ids: Sequence[UUID]) -> AsyncGenerator[None]:
 
 
 async def lock_incarnations(tx: Tx, row: MemoryRow) -> list[MemoryRow]:
-    """All rows that hold the same key, or without one the same content: forgotten and superseded ones, too."""
+    """Lock and return all rows of the same key, or without one of the same content, whatever their lives."""
     who = tx.scope.tenant_id, tx.scope.user_id
     rows = await tx.fetch(QUERIES["memory_lock_incarnations"], *who, row.key, row.namespace, row.content_hash)
     return [MemoryRow.read(each) for each in rows]
 
 
 async def redact_events(tx: Tx, memory_ids: Sequence[UUID], content: str | None = None) -> None:
-    """Take the content out of the events of memories; with `content`, only out of those that carry it."""
+    """Redact the content of memories in their events; with `content`, only in events that carry it."""
     for some in _parts(memory_ids):
         await tx.fetch(QUERIES["memory_redact_events"], some, content, tx.scope.tenant_id)
 
@@ -307,14 +318,14 @@ async def overdue(tx: Tx, deleted_before: datetime) -> list[UUID]:
 
 
 async def count_access(tx: Tx, reads: dict[UUID, tuple[int, datetime]]) -> None:
-    """Add to the access counts; memories that are gone by now are left out."""
+    """Add to the access counts. Memories that no longer exist are ignored."""
     ordered = sorted(reads)
     await tx.execute(
         QUERIES["memories_count_access"],
         tx.scope.tenant_id,
         ordered,
-        [reads[each][0] for each in ordered],
-        [reads[each][1] for each in ordered],
+        [reads[memory_id][0] for memory_id in ordered],
+        [reads[memory_id][1] for memory_id in ordered],
     )
 
 
@@ -330,8 +341,10 @@ JSON_COLUMNS = ("metadata", "value")
 
 
 def memory_from_row(row: Row | dict[str, object], now: datetime | None = None) -> Memory:
-    """A row as the model that callers see. It was validated when it was written. With `now`, and how it was read: its
-    life."""
+    """Return a row as the model that callers see, without validation: it was validated when written.
+
+    `now`: adds the memory's life; the row then needs its access counts.
+    """
     values = dict(row)
     count, last_accessed_at = values.pop("access_count", None), values.pop("last_accessed_at", None)
     if now is not None:
@@ -358,6 +371,6 @@ def _life_of(values: Mapping[str, Any], count: int, last_accessed_at: datetime |
 
 
 def _parts(memory_ids: Sequence[UUID]) -> Iterator[list[UUID]]:
-    """No statement takes long, however many go."""
+    """Yield the ids in parts, so that no statement runs long."""
     for start in range(0, len(memory_ids), REMOVED_AT_ONCE):
         yield list(memory_ids[start : start + REMOVED_AT_ONCE])

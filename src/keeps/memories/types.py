@@ -1,6 +1,6 @@
-"""A memory as it is stored: the one list of its columns, and what follows from them. Pure.
+"""A stored memory: the list of its columns, and what follows from them. Pure.
 
-The event of a write holds the same row as JSON, so replaying events gives the rows.
+The event of a write contains the same row as JSON, so replaying events restores the rows.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from keeps_client.models.memories import Kind, Layer, ProcedureType, Role, Visib
 
 Json = JsonValue
 APP_ID = "app_id"
-"""The metadata that names the app which a memory belongs to; mem0's clients give it."""
+"""Metadata field with the app that a memory belongs to; mem0's clients set it."""
 SUFFIX_BYTES = 16
 DEFAULT_LAYER: dict[Kind, Layer] = {"semantic": "long_term", "procedural": "long_term", "episodic": "short_term"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRow:
-    """A row of keeps.memories. A field here is a column there; statements name them by the mark `/*:memory*/`."""
+    """A row of keeps.memories. Each field is a column; statements insert the columns at the mark `/*:memory*/`."""
 
     tenant_id: str
     memory_id: UUID
@@ -70,38 +70,38 @@ class MemoryRow:
 
     @classmethod
     def read(cls, row: Row) -> Self:
-        """From what the database gives; other columns are left alone."""
+        """Read a database row; other columns are ignored."""
         return cls(**{name: _from_database(name, row[name]) for name in NAMES})
 
     @classmethod
     def of(cls, memory: Memory) -> Self:
-        """From a memory as callers see it; its hash is left empty."""
+        """Return the row of a memory as callers see it, with an empty hash."""
         return cls(**{name: getattr(memory, name) for name in _SHOWN}, content_hash=b"")
 
     def evolve(self, **changes: Any) -> Self:
-        """The same with other values."""
+        """Return a copy with some values changed."""
         return replace(self, **changes)
 
     def as_json(self, names: Sequence[str] = ()) -> dict[str, Json]:
-        """As PostgreSQL reads it back from JSON: all columns, or some."""
+        """Return columns, all or some, as JSON values that PostgreSQL can read back."""
         return {name: _as_json(getattr(self, name)) for name in names or NAMES}
 
     def with_json(self, values: Mapping[str, object]) -> Self:
-        """The same with some values as `as_json` gives them."""
+        """Return a copy with some values in the format of `as_json`."""
         return replace(self, **{name: _from_json(name, value) for name, value in values.items()})
 
     def as_memory(self) -> Memory:
-        """As callers see it. It was validated when it was written."""
+        """Return the memory as callers see it, without validation: it was validated when written."""
         return Memory.model_construct(**{name: getattr(self, name) for name in _SHOWN})
 
     @property
     def audience(self) -> str:
-        """Who may find it: its owner, or the empty text for the whole tenant."""
+        """The users who may find the memory: its owner, or the empty text for the whole tenant."""
         return "" if self.visibility == "tenant" else self.user_id
 
     @property
     def life(self) -> str:
-        """Where it is in its life: what keeps.memory_life says in SQL."""
+        """The stage of the memory's life, as keeps.memory_life computes it in SQL."""
         if self.deleted_at:
             return "deleted"
         if self.superseded_by:
@@ -123,7 +123,7 @@ _SQL = {str: "text", UUID: "uuid", datetime: "timestamptz", float: "double preci
 
 
 def _sql_type(hint: Any) -> str:
-    """The type of a column, from the type of its field."""
+    """Return the column type for the type of a field."""
     if get_origin(hint) is tuple:
         return "text[]"
     if get_origin(hint) is Literal:
@@ -137,11 +137,11 @@ MEMORY = Columns(
     {name: "jsonb" if name in _JSON else _sql_type(_HINTS[name]) for name in NAMES},
     ("tenant_id", "memory_id", "user_id", "created_at"),
 )
-"""For statements: who owns a memory, and since when there is one, never changes."""
+"""Columns for statements. The last argument names those that never change: owner and creation."""
 
 
 def new_row(new: NewMemory, scope: Scope, memory_id: UUID, now: datetime) -> MemoryRow:
-    """The memory that `scope` writes at `now`."""
+    """Return the memory that `scope` writes at `now`."""
     agent_id, session_id = new.agent_id or scope.agent_id, new.session_id or scope.session_id
     row = MemoryRow(
         tenant_id=scope.tenant_id,
@@ -175,11 +175,13 @@ def new_row(new: NewMemory, scope: Scope, memory_id: UUID, now: datetime) -> Mem
 
 
 def content_hash(row: MemoryRow, occurred_at: datetime | None = None) -> bytes:
-    """Return the identity of a memory without a key among those of its user.
+    """Return the identity of a memory without a key among the memories of its user.
 
-    A memory is its words, and it belongs to an agent, a session and an app. A skill also belongs to its trigger. An
-    experience also belongs to its speaker, and to its moment where that was given: saying "yes" twice is two
-    experiences. The first 32 bytes are those of the same words of nobody in particular.
+    A memory consists of its words and belongs to an agent, a session and an app.
+    A skill also belongs to its trigger.
+    An experience also belongs to its speaker, and to its time if that was given: saying "yes" twice is two
+    experiences.
+    The first 32 bytes are the hash of the words without agent, session and app.
     """
     if row.layer == "knowledge":
         return passage_hash(row.content, row.visibility)
@@ -188,7 +190,7 @@ def content_hash(row: MemoryRow, occurred_at: datetime | None = None) -> bytes:
         identity += [row.agent_id, row.role, row.trigger_condition, row.procedure_type]
     if row.kind == "episodic":
         identity += [row.session_id, row.metadata.get("speaker"), occurred_at.isoformat() if occurred_at else None]
-    # What agent and session an experience and a skill belong to is part of the words above since the first release.
+    # Since the first release, the identity above covers the agent and session of experiences, and the agent of skills.
     agent_id, session_id, app_id = belongs_to(row)
     others = {"semantic": (agent_id, session_id, app_id), "procedural": (session_id, app_id), "episodic": (app_id,)}
     owners = others[row.kind]
@@ -211,7 +213,7 @@ def fact_hash(content: str) -> bytes:
 
 
 def passage_hash(content: str, visibility: str) -> bytes:
-    """The same, of a passage of a document."""
+    """Return the identity of a passage of a document."""
     return _digest(["passage", visibility, content])
 
 

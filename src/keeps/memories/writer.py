@@ -1,10 +1,10 @@
-"""Writes of one process, gathered: many callers, one multi-row statement, one commit.
+"""Gather the writes of one process: many callers, one multi-row statement, one commit.
 
-Each tenant has a lane. While one transaction of a lane runs, further writes wait in it and go together in the next;
-nobody ever waits for company. What several users write goes together, too: each row is written as its own user, and
-PostgreSQL holds it against that one (ADR 44). A write that may be sent again is no exception: its answer is kept in the
-same commit. Every caller gets the receipt or the error of its own write: one that conflicts fails alone, and when a
-whole transaction fails, its writes are tried one by one.
+Each tenant has a lane. While one transaction of a lane runs, further writes wait in it and are stored together in the
+next; no write waits for others to arrive. Writes of several users are stored together too: each row is written as its
+own user, and PostgreSQL checks it against that user (ADR 44). This includes writes that may be retried: their answers
+are stored in the same commit. Every caller gets the receipt or the error of its own write: a conflicting write fails
+alone, and if a whole transaction fails, its writes are tried one by one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_GATHERED = 256
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One memory on its way: what is stored if it is new, and how it is reconciled if it is not."""
+    """One memory to store: the new row, and the data to reconcile it with a stored one."""
 
     scope: Scope
     new: Written
@@ -49,7 +49,7 @@ Create = Callable[[Tx, list[Write]], Awaitable[dict[UUID, Receipt]]]
 
 
 class _AnsweredBeforeError(Exception):
-    """Among what was stored together is a request that had its answer already: nothing is to be stored for it."""
+    """A request stored together with others already had its answer, so nothing may be stored for it."""
 
 
 @dataclass(slots=True)
@@ -61,8 +61,11 @@ class _Lane:
 
 
 class Writer:
-    """Gathers single writes. `apply` stores writes of one user and answers each with a receipt or an error; `create`
-    stores what is new of writes of several, and gives the receipts of that by memory id."""
+    """Gathers single writes.
+
+    `apply`: stores writes of one user and answers each with a receipt or an error.
+    `create`: stores the new memories of several users and returns their receipts by memory id.
+    """
 
     def __init__(self, database: Database, apply: Apply, create: Create) -> None:
         self._database = database
@@ -71,7 +74,7 @@ class Writer:
         self._lanes: dict[str, _Lane] = {}
 
     async def write(self, write: Write) -> Receipt:
-        """Store one memory; returns when it is committed."""
+        """Store one memory. Return when it is committed."""
         if write.request is not None:
             write.request.check()
         lane = self._lanes.setdefault(write.scope.tenant_id, _Lane())
@@ -85,7 +88,7 @@ class Writer:
         return receipt
 
     async def close(self) -> None:
-        """Wait for what is on its way."""
+        """Wait for pending writes."""
         await asyncio.gather(*(lane.task for lane in self._lanes.values() if lane.task is not None))
 
     async def _drain(self, tenant_id: str, lane: _Lane) -> None:
@@ -95,26 +98,26 @@ class Writer:
         self._lanes.pop(tenant_id, None)
 
     async def _commit(self, batch: list[tuple[Write, asyncio.Future[Receipt]]]) -> None:
-        # Sorting keeps the order within a user; each user's writes make one statement.
-        batch = sorted(batch, key=lambda each: _who(each[0]))
+        # Sorting keeps the order within a user, and each user's writes form one statement.
+        batch = sorted(batch, key=lambda waiting: _who(waiting[0]))
         traces = {write.traceparent for write, _ in batch}
         try:
-            # One transaction says one trace: where several requests share it, none is named.
+            # A transaction has one trace; if several requests share it, none is named.
             with traced(traces.pop() if len(traces) == 1 else ""):
                 answers = await self._stored([write for write, _ in batch])
         except KeepsError as error:
             if len(batch) == 1 or error.code == "unavailable":
                 _settle(batch, [error] * len(batch))
             else:
-                for each in batch:
-                    await self._commit([each])
+                for waiting in batch:
+                    await self._commit([waiting])
             return
-        except BaseException as error:  # noqa: BLE001  a defect of ours must reach whoever waits, not vanish in a task
+        except BaseException as error:  # noqa: BLE001  a defect must reach the caller, not vanish in a task
             if len(batch) == 1:
                 _settle(batch, [error])
             else:
-                for each in batch:
-                    await self._commit([each])
+                for waiting in batch:
+                    await self._commit([waiting])
             return
         _settle(batch, answers)
 
@@ -128,8 +131,12 @@ class Writer:
         return await self._database.write(scope, lambda tx: self._by_user(tx, writes))
 
     async def _together(self, tx: Tx, writes: list[Write]) -> list[Receipt | KeepsError]:
-        """What is new of all users in one statement, then the rest by user. Of who expects a version, or sends two
-        requests with one key, nothing is stored ahead: the first of them is answered first."""
+        """Store the new memories of all users in one statement, then the rest by user.
+
+        Nothing is stored ahead for a user who expects a version or sends two requests with one key: the first of them
+        must be
+        answered first.
+        """
         keys = Counter(_key(write) for write in writes if write.request is not None)
         careful = {_who(write) for write in writes if write.if_version is not None or keys[_key(write)] > 1}
         ahead = [write for write in writes if _who(write) not in careful]

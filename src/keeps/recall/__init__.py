@@ -1,1 +1,1 @@
-"""Recall: one question, several arms, one ranking, and why."""
+"""Answer a question: several arms find candidates, one ranking orders them and explains the order."""

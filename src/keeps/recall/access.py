@@ -17,11 +17,11 @@ from keeps_client.models.recall import WEAK_RELEVANCE
 FLUSH_SECONDS = 5.0
 MAX_BUFFERED = 10_000
 REVIVED_AT_ONCE = 100
-"""So many of a user are revived in one transaction; the others when they are read again."""
+"""Maximum number of a user's memories revived in one transaction; the others are revived when they are read again."""
 
 
 class AccessBuffer:
-    """Counts accesses per memory, and takes archived memories that were relevant out of the archive.
+    """Counts accesses per memory and takes relevant archived memories out of the archive.
 
     Bounded: beyond 10,000 memories further accesses are dropped, since they only guide decay.
     """
@@ -36,7 +36,10 @@ class AccessBuffer:
     def add(
         self, scope: Scope, memory_ids: Iterable[UUID], at: datetime, *, archived: Collection[UUID] = frozenset()
     ) -> None:
-        """Count an access to each memory. `archived`: those of them that are revived when the counts are written."""
+        """Count an access to each memory.
+
+        `archived`: the memories among them to revive when the counts are written.
+        """
         reads = self._reads.setdefault((scope.tenant_id, scope.user_id), {})
         for memory_id in memory_ids:
             if memory_id in reads:

@@ -1,7 +1,7 @@
-"""The arms of recall: each finds memories in its own way, and says how well they fit.
+"""The arms of recall: each finds memories in its own way and scores how well they fit.
 
-A new one is a statement in `queries.sql` with its function in `store.py`, a method here that `find` calls, and a field
-of `Found`; what that is worth is said in `fusion.py`.
+To add an arm, write a statement in `queries.sql` with its function in `store.py`, a method here that `find` calls and
+a field of `Found`. Its weight belongs in `fusion.py`.
 """
 
 from __future__ import annotations
@@ -31,25 +31,30 @@ from keeps.text.words import count_terms, is_spaceless, terms_by_word
 from keeps_client.models import RecallRequest
 
 MAX_TERMS, MAX_COMPARED = 128, 3
-"""Of a very long question, so many words are searched, and so many unknown ones compared with what is there."""
+"""Maximum number of words of a question that are searched, and of unknown words that are compared."""
 SMALL_AUDIENCE = 5_000
-"""Of so many memories, an unknown word is compared with all words; of more, with those that begin alike."""
+"""Maximum audience in which an unknown word is compared with all words, not only with similar beginnings."""
 NEAR, MANY_NEAR = 100, 200
-"""So many of the best by the signs of their vectors are candidates, of up to 50,000 memories and of more. Of
-28,000 real texts they hold .994 of the nearest ten."""
+"""Number of candidates chosen by the signs of their vectors: up to 50,000 memories, and above.
+
+In 28,000 real texts these candidates contain 99.4 % of the ten nearest memories.
+"""
 PASSING = 200
-"""So many go on from signs to the vectors themselves, where the nearest alone are asked for."""
+"""Minimum number of candidates that pass from signs to full vectors when only the nearest memories are wanted."""
 FILTERED = 512
-"""So many of the best are looked at first, where a filter leaves some of them out."""
+"""Number of best candidates in the first batch that a filter checks."""
 SEEN_AT_ONCE = 200_000
-"""Of so many vectors the signs are compared in two milliseconds; of more in a thread of their own."""
+"""Signs of this many vectors are compared in two milliseconds; larger comparisons run in a thread."""
 _NAME_WORD = re.compile(r"@[\w.]+|[^\W_]+(?:['’.&-][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, and which memories may answer it. `query`: its vectors, where there is a model. `depth`: how many
-    memories an arm that could go on finds."""
+    """A question and the selection of memories that may answer it.
+
+    `query`: the question's vectors, None without a model.
+    `depth`: number of memories that an arm returns at most.
+    """
 
     request: RecallRequest
     selection: Selection
@@ -59,11 +64,15 @@ class Asked:
 
 @dataclass(slots=True)
 class Found:
-    """What the arms found. `scored`: all that hold a word of the question · `holders`: which words · `places`: where
-    the best by text and by meaning are · `keys`, `graph`: memories by their ids.
+    """Results of the arms.
 
-    `total`: how many memories the audience has. `idf`: how rare each word of the question is; under "" a word that no
-    memory has. `all_words`: the score by text of a memory of usual length that holds each word once.
+    `scored`: all memories that contain a word of the question.
+    `holders`: which words each memory contains.
+    `places`: positions of the best memories by text and by meaning.
+    `keys`, `graph`: memories by id.
+    `total`: number of memories in the audience.
+    `idf`: rarity of each word of the question; under "" the rarity of a word that no memory contains.
+    `all_words`: text score of a memory of average length that contains each word once.
     """
 
     total: int
@@ -77,7 +86,10 @@ class Found:
 
 
 class Arms:
-    """All ways to find memories, over the statements of `store`. `model`: whose vectors are compared."""
+    """All ways to find memories, built on the statements of `store`.
+
+    `model`: the model whose vectors are compared.
+    """
 
     def __init__(self, model: str, clock: Clock) -> None:
         self.model = model
@@ -89,53 +101,55 @@ class Arms:
         counts = count_terms(asked.request.query) if asked.request.scope != "indexed" else Counter[str]()
         terms = list(counts)[:MAX_TERMS]
         vectors = None if asked.query is None else (self.model, asked.query.sentence.shape[0])
-        # Of words alone, or where only some may answer, whoever holds a common one alone may be all there is to find.
+        # Without vectors, or with a filter, the only hits may be memories that contain nothing but a common word.
         whole = asked.query is None or asked.request.as_of is not None or asked.selection.condition(1) is not None
-        held = await store.postings(tx, terms, asked.selection, vectors, whole=whole)
-        found = Found(sum(each.memories for each in held), Scored(Layout(held)))
+        postings = await store.postings(tx, terms, asked.selection, vectors, whole=whole)
+        results = Found(sum(audience.memories for audience in postings), Scored(Layout(postings)))
         if terms:
-            score_text(found, held, counts, terms)
-            await self._misspelt(tx, asked, held, found)
+            score_text(results, postings, counts, terms)
+            await self._misspelt(tx, asked, postings, results)
         near = np.zeros(0, dtype=np.int64)
         if asked.query is not None:
-            passing = max(NEAR if found.total <= 50_000 else MANY_NEAR, asked.depth)
-            near = await self._near(tx, held, asked.query.sentence, asked.selection, passing)
-        await self._look_up(tx, asked, found, near)
+            passing = max(NEAR if results.total <= 50_000 else MANY_NEAR, asked.depth)
+            near = await self._near(tx, postings, asked.query.sentence, asked.selection, passing)
+        await self._look_up(tx, asked, results, near)
         if "graph" in (asked.request.providers or ()):
-            await self._graph(tx, asked, found)
-        await self._key(tx, asked, found)
-        return found
+            await self._graph(tx, asked, results)
+        await self._key(tx, asked, results)
+        return results
 
     async def most_similar(self, tx: Tx, sentence: Floats, selection: Selection, limit: int) -> dict[UUID, float]:
         """Return the memories whose meaning is nearest, each with its cosine similarity."""
-        held = await store.postings(tx, [], selection, (self.model, sentence.shape[0]))
-        return await self.nearest(tx, held, sentence, selection, limit)
+        postings = await store.postings(tx, [], selection, (self.model, sentence.shape[0]))
+        return await self.nearest(tx, postings, sentence, selection, limit)
 
     async def nearest(
         self, tx: Tx, held: Sequence[Postings], sentence: Floats, selection: Selection, limit: int
     ) -> dict[UUID, float]:
-        """The memories whose meaning is nearest: first by signs, then by cosine similarity. A filter is asked of more
-        and more of them, until enough pass."""
+        """Return the nearest memories by meaning: first by signs, then by cosine similarity.
+
+        A filter checks growing batches until `limit` memories pass.
+        """
         near, layout = await self._near(tx, held, sentence, selection, max(PASSING, 2 * limit)), Layout(held)
-        found: dict[UUID, float] = {}
+        similarities: dict[UUID, float] = {}
         looked, step = 0, max(FILTERED, 2 * limit)
-        while looked < len(near) and len(found) < limit:
+        while looked < len(near) and len(similarities) < limit:
             places = layout.places(near[looked : looked + step])
-            found |= await store.near(tx, self.model, sentence, places, selection, limit - len(found))
+            similarities |= await store.near(tx, self.model, sentence, places, selection, limit - len(similarities))
             looked, step = looked + step, 8 * step
-        return found
+        return similarities
 
     async def _near(
         self, tx: Tx, held: Sequence[Postings], sentence: Floats, selection: Selection, passing: int
     ) -> Positions:
-        """The best by the signs of their vectors; all of them, where a filter is to be asked."""
+        """Return the best positions by the signs of their vectors; all positions if a filter follows."""
         if selection.condition(1) is not None:
-            passing = max(passing, sum(each.memories for each in held))
+            passing = max(passing, sum(audience.memories for audience in held))
         nearest = Nearest(sentence, passing)
-        for each, (_, _, start) in zip(held, Layout(held).parts(), strict=True):
-            if each.signs:
-                nearest.see(*read_signs(each.signs, each.sign_size), start)
-            async for signs in self._signs.of(tx, each, self.model):
+        for audience, (_, _, start) in zip(held, Layout(held).parts(), strict=True):
+            if audience.signs:
+                nearest.see(*read_signs(audience.signs, audience.sign_size), start)
+            async for signs in self._signs.of(tx, audience, self.model):
                 if len(signs.places) > SEEN_AT_ONCE:
                     await asyncio.to_thread(nearest.see, signs.places, signs.columns, start)
                 else:
@@ -143,13 +157,15 @@ class Arms:
         return await asyncio.to_thread(nearest.best) if passing > SEEN_AT_ONCE else nearest.best()
 
     def forget(self, tenant_id: str) -> None:
-        """What is kept of a tenant's signs and words goes."""
+        """Drop the cached signs and words of a tenant."""
         self._signs.forget(tenant_id)
         self._words.forget(tenant_id)
 
     async def _look_up(self, tx: Tx, asked: Asked, found: Found, near: Positions) -> None:
-        """Where the best by text and by meaning are, of those that are selected. How near they really are is measured
-        with everything else."""
+        """Set the positions of the best selected memories by text and by meaning.
+
+        Their exact similarity is measured later, together with everything else.
+        """
         scored = found.scored
         if (condition := asked.selection.condition(6)) is None:
             found.places = _each_once(scored.best(asked.depth), near)
@@ -162,15 +178,18 @@ class Arms:
         found.places = _each_once(texts, await selected(len(near), lambda most: near[:most]))
 
     async def _misspelt(self, tx: Tx, asked: Asked, held: Sequence[Postings], found: Found) -> None:
-        """Words of the question that no memory has and no dictionary knows may be misspelt names."""
+        """Score memories with words similar to unknown words of the question, which may be misspelt names.
+
+        Unknown words are those that no memory and no dictionary contains.
+        """
         compared = 0
         newest: Vocabulary | None = None
         query = asked.query
         pieces = Counter(piece.lower() for piece in query.words) if query is not None else Counter[str]()
         for word, terms in dict(terms_by_word(asked.request.query)).items():
-            known = min((found.idf.get(term, 0.0) for term in terms), default=0.0)
+            rarity = min((found.idf.get(term, 0.0) for term in terms), default=0.0)
             if (
-                known < found.idf.get("", 0.0)
+                rarity < found.idf.get("", 0.0)
                 or len(word) < 4
                 or is_spaceless(word[0])
                 or not word.isalpha()
@@ -183,8 +202,8 @@ class Arms:
             begins = [""] if found.total <= SMALL_AUDIENCE else first_letters(word)
             if newest is None:
                 newest = await vocabulary_of(await store.newest_words(tx, asked.selection))
-            listed = [await self._words.of(tx, each, begins) for each in held]
-            many = sum(len(each.words) for each in (newest, *listed)) > MANY_WORDS
+            listed = [await self._words.of(tx, audience, begins) for audience in held]
+            many = sum(len(vocabulary.words) for vocabulary in (newest, *listed)) > MANY_WORDS
             compared_with = partial(_likest, terms[-1], [newest, *listed])
             similar = await asyncio.to_thread(compared_with) if many else compared_with()
             if similar:
@@ -194,16 +213,16 @@ class Arms:
                     likeness = np.array(list(similar.values()))[matches.columns]
                     looks_like = np.zeros(len(positions))
                     np.maximum.at(looks_like, matches.rows, likeness)
-                    found.scored.add(positions, known * looks_like)
+                    found.scored.add(positions, rarity * looks_like)
 
     async def _graph(self, tx: Tx, asked: Asked, found: Found) -> None:
         names = names_in(asked.request.query)
-        told = await store.speaking_of(tx, names, found.total, self._clock(), asked.depth)
-        passing = await store.passing(tx, told.keys(), asked.selection)
-        found.graph = {each: score for each, score in told.items() if each in passing}
+        scores = await store.speaking_of(tx, names, found.total, self._clock(), asked.depth)
+        passing = await store.passing(tx, scores.keys(), asked.selection)
+        found.graph = {each: score for each, score in scores.items() if each in passing}
 
     async def _key(self, tx: Tx, asked: Asked, found: Found) -> None:
-        """A question may be the key of a memory, with its namespace before it or beside it."""
+        """Look up the question as the key of a memory, with the namespace as its prefix or in the request."""
         namespace, _, key = asked.request.query.strip().rpartition("/")
         if key and " " not in key and (namespace or asked.request.namespace):
             there = await store.with_key(tx, namespace or asked.request.namespace or "", key)
@@ -217,30 +236,33 @@ def _likest(word: str, vocabularies: Sequence[Vocabulary]) -> dict[str, float]:
 async def _selected(
     tx: Tx, layout: Layout, condition: Condition, depth: int, count: int, best: Callable[[int], Positions]
 ) -> Positions:
-    """The best that pass the filter: it is asked of more and more of the `count`, until `depth` do."""
-    found = np.zeros(0, dtype=np.int64)
+    """Return the best positions that pass the filter.
+
+    The filter checks growing batches of `count` candidates until `depth` pass.
+    """
+    selected = np.zeros(0, dtype=np.int64)
     looked, step = 0, max(FILTERED, depth)
-    while looked < count and len(found) < depth:
+    while looked < count and len(selected) < depth:
         some = best(looked + step)[looked:]
-        passing = await store.passing_at(tx, layout.places(some), condition, depth - len(found))
-        found = np.concatenate((found, some[passing]))
+        passing = await store.passing_at(tx, layout.places(some), condition, depth - len(selected))
+        selected = np.concatenate((selected, some[passing]))
         looked, step = looked + step, 8 * step
-    return found
+    return selected
 
 
 def _each_once(*positions: Positions) -> Positions:
-    """In the order in which each comes first."""
+    """Return the distinct positions, in the order of their first occurrence."""
     return np.array(list(dict.fromkeys(np.concatenate(positions).tolist())), dtype=np.int64)
 
 
 def names_in(text: str) -> list[str]:
-    """The words of a question, alone and up to four in a row, as names are compared."""
+    """Return the words of a question, alone and in runs of up to four, in the form in which names are compared."""
     words = [re.sub(r"['’]s?$", "", each) for each in _NAME_WORD.findall(text.lower())][:MAX_TERMS]
     return [" ".join(words[start : start + length]) for start in range(len(words)) for length in range(1, 5)]
 
 
 def score_text(found: Found, held: Sequence[Postings], counts: Counter[str], terms: Sequence[str]) -> None:
-    """What each memory has of the words of a question. A word whose lists were all left out is asked of nobody."""
+    """Score each memory by the words of a question. Words whose lists were all skipped count for no memory."""
     positions, matches = read_matches(held, terms)
     left_out, read_nowhere = left_out_of(held, terms)
     idf = bm25.inverse_frequencies(matches.held_by() + left_out, found.total)
@@ -253,5 +275,5 @@ def score_text(found: Found, held: Sequence[Postings], counts: Counter[str], ter
     common = frozenset(term for term, count in zip(terms, left_out.tolist(), strict=True) if count)
     found.holders = Holders(terms, positions, matches, common)
     found.scored.text = bm25.score(matches, idf, average_length, query_counts)
-    # Of a word that some lists were left out of nobody knows in how many conversations it is.
+    # The number of conversations is unknown for a word with skipped lists.
     found.scored.session = bm25.score_sessions(matches, np.where(left_out > 0, 0.0, query_counts))

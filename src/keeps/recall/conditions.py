@@ -1,4 +1,4 @@
-"""The arguments of recall that select memories, as one SQL condition. Pure."""
+"""Build one SQL condition from the arguments of recall that select memories. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keeps_client.models import RecallRequest
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which memories may answer: their lives, by index; and whether a further condition applies."""
+    """The memories that may answer: their lives, by index, and whether a further condition applies."""
 
     lives: tuple[str, ...]
     request: RecallRequest
@@ -26,9 +26,9 @@ class Selection:
     always: bool
 
     def condition(self, first_parameter: int) -> Condition | None:
-        """The condition with values bound from `$first_parameter` on; None where the lives say it all.
+        """Return the condition with values bound from `$first_parameter` on; None if the lives are sufficient.
 
-        Of the past, too: rows of today are where it is looked for, and `past` says what it must have been then.
+        Also None for a request about the past: it searches today's rows, and `past` has the condition for that moment.
         """
         if self.request.as_of is not None:
             return None
@@ -39,17 +39,21 @@ class Selection:
         )
 
     def past(self, first_parameter: int) -> Condition:
-        """What a memory must have been at `as_of`."""
+        """Return the condition that a memory must have met at `as_of`."""
         return _condition(self.request, self.scope, self.request.as_of or self.now, first_parameter)
 
     def current(self, rows: Rows) -> npt.NDArray[np.bool_]:
-        """What the unfiltered arms leave to be checked of each candidate: time passes without writing rows."""
+        """Return which candidates are valid and unexpired now.
+
+        The arms without a filter cannot check this: time passes without writing rows.
+        """
         if self.request.as_of is not None:
             return np.ones(len(rows), dtype=bool)
         moment = moment_of(self.request.valid_at or self.now)
         begun = rows.numbers["begins"] <= moment
         if self.request.valid_at is None:
-            begun |= rows.numbers["begins"] <= rows.numbers["used"]  # written then, by a clock that has gone back
+            # Accept rows written by a clock that has since been set back.
+            begun |= rows.numbers["begins"] <= rows.numbers["used"]
         here = begun & (rows.numbers["expires"] > moment_of(self.now))
         return here if self.request.include_superseded else here & (rows.numbers["ends"] > moment)
 
@@ -66,7 +70,7 @@ def select(request: RecallRequest, scope: Scope, now: datetime, *, always: bool 
 
 
 def _selects(request: RecallRequest) -> bool:
-    """Whether the request narrows the answer beyond the lives."""
+    """Return whether the request narrows the selection beyond the lives."""
     narrowed = (
         request.kinds,
         request.layers,
@@ -119,7 +123,7 @@ def _condition(request: RecallRequest, scope: Scope, now: datetime, first_parame
     if scope.agent_bound:
         add("(memories.kind = 'semantic' OR memories.agent_id = {}::text)", scope.agent_id)
     add("(memories.expires_at IS NULL OR memories.expires_at > {}::timestamptz)", now)
-    # What was valid when it was written stays so where the clock has gone back since.
+    # A memory that was valid when it was written stays valid if the clock has since been set back.
     since_written = "" if request.valid_at or request.as_of else " OR memories.valid_from <= memories.updated_at"
     add("(memories.valid_from <= {}::timestamptz" + since_written + ")", request.valid_at or now)
     if not request.include_superseded:

@@ -1,7 +1,7 @@
-"""What a question says besides its words: whom it names, when, and whether it asks for advice. Pure.
+"""Read cues in a question besides its words: names, dates, and requests for advice. Pure.
 
-Advice is where stated preferences matter, and where they share no words with the question: "how should I get to Spain?"
-and "I never fly". So such a question is also asked as the preference that would answer it.
+Advice depends on stated preferences, which may share no words with the question: "how should I get to Spain?" and "I
+never fly". Such a question is therefore also searched as the preference that would answer it.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _SENTENCE = re.compile(r"[^.!?]+[.!?]?")
 
 
 def is_personal(query: str) -> bool:
-    """Whether a question speaks of who asks, or of theirs."""
+    """Return whether a question mentions its author, in the first person."""
     return _PERSONAL.search(query) is not None
 
 
 def preferences_behind(query: str) -> tuple[str, ...]:
-    """For a question that asks for advice, the two preferences that would answer it; empty for other questions."""
+    """Return the two preferences that would answer a request for advice; empty for other questions."""
     if not _ADVICE.search(query):
         return ()
     topic = " ".join(word for word in words_of(query) if word not in _IDLE_WORDS)
@@ -71,7 +71,7 @@ def preferences_behind(query: str) -> tuple[str, ...]:
 
 
 def states_preference(opening: str, role: str | None) -> bool:
-    """Whether a memory says, in its first three sentences, what somebody likes, needs, avoids or never does."""
+    """Return whether the first three sentences of a memory state a like, a need, an aversion or a rule."""
     if role in ("assistant", "system", "tool"):
         return False
     sentences = _SENTENCE.findall(opening.replace("\u2019", "'"))[:3]
@@ -79,33 +79,33 @@ def states_preference(opening: str, role: str | None) -> bool:
 
 
 def named_in(query_words: frozenset[str], speaker: str | None) -> bool:
-    """Whether the question names the speaker, by any part of the name of three letters or more."""
+    """Return whether the question contains a part of the speaker's name that has at least three letters."""
     if not speaker:
         return False
     return any(part in query_words for part in words_of(speaker) if len(part) >= 3)
 
 
 def dates_in(query: str) -> list[tuple[int | None, int | None, int | None]]:
-    """The dates that a question mentions, as (year, month, day) with None for what it leaves open."""
-    found: list[tuple[int | None, int | None, int | None]] = []
+    """Return the dates that a question mentions as (year, month, day), with None for missing parts."""
+    dates: list[tuple[int | None, int | None, int | None]] = []
     years = [int(year) for year in _YEAR.findall(query)]
     year = years[0] if len(years) == 1 else None
     for whole_year, month, day in _ISO.findall(query):
         if 1 <= int(month) <= 12:
-            found.append((int(whole_year), int(month), int(day) if day else None))
+            dates.append((int(whole_year), int(month), int(day) if day else None))
     for day, month, other_month, other_day in _DAY_MONTH.findall(query):
-        found.append((year, ENGLISH_MONTHS[(month or other_month).lower()], int(day or other_day)))
-    if not found:
-        found.extend(
+        dates.append((year, ENGLISH_MONTHS[(month or other_month).lower()], int(day or other_day)))
+    if not dates:
+        dates.extend(
             (year, ENGLISH_MONTHS[(first or second).lower()], None) for first, second in _MONTH_ONLY.findall(query)
         )
-    if not found and year is not None:
-        found.append((year, None, None))
-    return found
+    if not dates and year is not None:
+        dates.append((year, None, None))
+    return dates
 
 
 def date_match(dates: list[tuple[int | None, int | None, int | None]], moment: datetime) -> float:
-    """1 where a memory's time fits a mentioned date in all it says, 0.5 where only year and month fit, else 0."""
+    """Return 1 if a time matches a mentioned date in all its parts, 0.5 if only year and month match, else 0."""
     best = 0.0
     for year, month, day in dates:
         if (year is None or year == moment.year) and (month is None or month == moment.month):

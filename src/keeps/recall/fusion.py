@@ -1,8 +1,9 @@
-"""From what the arms measured to one ranking. Pure; every constant of recall stands here.
+"""Combine the scores of the arms into one ranking. Pure; the weights of recall are defined here.
 
-Scores of our own arms are normalised between the worst (0) and the best (1) candidate and added: on LoCoMo, rank
-fusion was worse than BM25 alone. The late-interaction score leads, words and meaning help, and in a conversation the
-turns around a turn speak for it. All constants are round and flat: small changes of any move no data set by much.
+Scores of the arms are normalised between the worst (0) and the best (1) candidate and added: on LoCoMo, rank fusion
+was worse than BM25 alone. The late-interaction score leads, words and meaning support it, and in a conversation the
+turns around a turn add to its score. All constants are round and lie on plateaus: small changes of any constant move
+no data set by much.
 """
 
 from __future__ import annotations
@@ -19,51 +20,53 @@ TOKENS_WEIGHT = 1.0
 """Late interaction: MaxSim over token vectors, less `LENGTH_PENALTY · ln(tokens / 64)` for long memories."""
 VECTOR_WEIGHT = 0.2
 COMMON_SHARE = 0.5
-"""Similarity counts without half of what the vectors of all candidates have in common: they are of one user, or about
-one matter, and what they share tells none from another."""
+"""Share of the candidates' mean vector that is subtracted before similarity is computed.
+
+The candidates belong to one user or one subject, so what they share does not distinguish them.
+"""
 TEXT_WEIGHT = 0.2
 FIRST_STAGE_WEIGHT = 0.5
-"""Where no memory has token vectors (another model), and the memory none, words and vector count half each."""
+"""Weight of words and of vectors if no candidate has token vectors (another model), or this memory has none."""
 UNINDEXED_WEIGHT = TOKENS_WEIGHT + VECTOR_WEIGHT + TEXT_WEIGHT
-"""What is not indexed yet, beside what is: as much as all three, for the share of the question's words that it holds,
-each by its rarity."""
+"""Weight of a memory that is not indexed yet: as much as all three scores together.
+
+It is multiplied by the share of the question's words, by rarity, that the memory contains.
+"""
 LENGTH_PENALTY = 0.1
 LENGTH_TOKENS = 64
 STATED_WEIGHT, STATED_BONUS = 1.3, 0.2
-"""When advice is asked for, a stated preference counts at least this share of its nearness to the question, and a
-bonus."""
+"""Minimum share of its similarity that a stated preference scores when advice is requested, and its bonus."""
 STATED_TOKENS = 64
 NEXT_TURN_WEIGHT, SECOND_TURN_WEIGHT = 0.15, 0.1
 ASKED_WEIGHT = 0.2
-"""More for the turn before, where it asks: what answers a question is often said in other words than the question."""
+"""Extra weight of the preceding turn if it asks a question: an answer often uses other words than the question."""
 SESSION_WEIGHT, SESSION_TOKENS_WEIGHT = 0.1, 0.2
-"""For the whole conversation: by words, and by late interaction, each word of the question with its best turn."""
+"""Weights of the whole conversation: by words, and by late interaction with the best turn for each word."""
 SPEAKER_WEIGHT = 0.4
 DATE_WEIGHT = 0.5
 ASKS_WEIGHT, REPEATS_WEIGHT = -0.2, -1.5
-"""For a message that only asks: it answers nothing, least of all the same question."""
+"""Penalties for a message that only asks: it answers nothing, least of all the same question."""
 REPEATS_FROM, REPEATS_TO = 0.7, 0.95
-"""Late interaction from which, and at which, a question counts as the same."""
+"""Late-interaction scores at which a message begins to count, and fully counts, as the same question."""
 IMPORTANCE_WEIGHT = 0.1
 RETENTION_WEIGHT = 0.05
-"""What fades is ranked lower before it is archived; what does not fade counts in full."""
+"""Weight of retention: fading memories are ranked lower before they are archived; others count in full."""
 RECENCY_WEIGHT = 0.02
 RECENCY_DAYS = 30.0
 ARCHIVED_WEIGHT = -0.1
-"""An archived memory stands below a current one that is as relevant."""
+"""Ranks an archived memory below an equally relevant current one."""
 KEY_WEIGHT = 2.0
 GRAPH_WEIGHT = 0.1
-"""For memories that mention the question's entities, where the graph is asked (docs/adr/0013)."""
+"""Weight of memories that mention the question's entities, if the graph is searched (docs/adr/0013)."""
 RERANKER_WEIGHT = 0.2
-"""For what a model says that reads the question together with each of the best, where there is one (docs/adr/0045)."""
+"""Weight of the reranker, a model that reads the question together with each of the best memories (docs/adr/0045)."""
 SAME_TOPIC_SIMILARITY = 0.7
 NEWER_FIRST_MARGIN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Pairs of candidates that stand near each other in a conversation: what `others` say counts for `of`, by
-    `weights`."""
+    """Pairs of nearby candidates in a conversation: the scores of `others` count for `of`, times `weights`."""
 
     of: npt.NDArray[np.int64]
     others: npt.NDArray[np.int64]
@@ -72,12 +75,13 @@ class Beside:
 
 @dataclass(slots=True)
 class Candidates:
-    """What is known of n candidates: lists and arrays of length n. NaN where an arm says nothing of a candidate.
+    """Features of n candidates: lists and arrays of length n. NaN where an arm has no value for a candidate.
 
-    `words`: the share of the question's words that each holds, by their rarity, 0 to 1. `centred`: the similarity
-    without what the candidates have in common. `session`, `session_tokens`: of the whole conversation, 0 to 1.
-    `begins`: when each began to be true, as a number that grows with time. `message`, `assistant`: 1 for a message of a
-    conversation, and for one by the assistant.
+    `words`: share of the question's words, by rarity, that each candidate contains, 0 to 1.
+    `centred`: similarity without the component that the candidates share.
+    `session`, `session_tokens`: scores of the whole conversation, 0 to 1.
+    `begins`: start of validity, as a number that grows with time.
+    `message`, `assistant`: 1 for a message of a conversation, and for a message by the assistant.
     """
 
     keys: list[bytes]
@@ -119,17 +123,17 @@ class Part:
 
 
 def normalise(values: Scores) -> Scores:
-    """Between the smallest (0) and the largest (1); what is unknown counts as the smallest; all equal give 0."""
-    known = values[~np.isnan(values)]
-    if not len(known) or known.max() - known.min() <= 1e-12:
-        return np.where(np.isnan(values) | (values <= 0), 0.0, 1.0) if len(known) else np.zeros(len(values))
-    return np.nan_to_num((values - known.min()) / (known.max() - known.min()), nan=0.0)
+    """Scale values between the smallest (0) and the largest (1). NaN counts as the smallest; equal values give 0."""
+    valid = values[~np.isnan(values)]
+    if not len(valid) or valid.max() - valid.min() <= 1e-12:
+        return np.where(np.isnan(values) | (values <= 0), 0.0, 1.0) if len(valid) else np.zeros(len(values))
+    return np.nan_to_num((values - valid.min()) / (valid.max() - valid.min()), nan=0.0)
 
 
 def alone(
     text: Scores, words: Scores, vector: Scores, centred: Scores, tokens: Scores, token_counts: Scores
 ) -> list[Part]:
-    """What candidates say themselves, each without the others around it."""
+    """Return the parts of the score that come from each candidate itself, without the turns around it."""
     has_tokens = ~np.isnan(tokens)
     penalty = LENGTH_PENALTY * np.log(np.maximum(1.0, token_counts / LENGTH_TOKENS))
     late = tokens - penalty
@@ -152,7 +156,7 @@ def alone(
 
 
 def weigh(candidates: Candidates) -> list[Part]:
-    """What adds up to the score of each."""
+    """Return the parts that add up to the score of each candidate."""
     parts = alone(
         candidates.text,
         candidates.words,
@@ -188,14 +192,14 @@ def weigh(candidates: Candidates) -> list[Part]:
 
 
 def in_order(positions: Iterable[int], total: Scores, candidates: Candidates) -> list[int]:
-    """Positions of candidates, best first by their scores."""
+    """Return positions of candidates by descending score."""
     lost, keys = (-total).tolist(), candidates.keys
     order = sorted(positions, key=lambda position: (lost[position], keys[position]))
     return newer_first(order, total, candidates)
 
 
 def reranked(positions: Sequence[int], answers: Sequence[float], count: int) -> Part:
-    """What a model that reads question and memory together says of some of `count` candidates."""
+    """Return the reranker's part: its scores of some of the `count` candidates."""
     raw, points = np.full(count, np.nan), np.zeros(count)
     raw[positions] = answers
     points[positions] = normalise(raw[positions])
@@ -203,19 +207,18 @@ def reranked(positions: Sequence[int], answers: Sequence[float], count: int) -> 
 
 
 def faded(token_counts: Scores) -> Scores:
-    """What the context of a memory counts: the longer it is, the less."""
+    """Return the weight of a memory's context: the longer the memory, the smaller."""
     return np.minimum(1.0, LENGTH_TOKENS / np.maximum(token_counts, 1.0))
 
 
 def repeats(asks: Scores, tokens: Scores) -> Scores:
-    """Return how much each message that only asks is the question again, from 0 to 1."""
+    """Return how closely each message that only asks repeats the question, from 0 to 1."""
     same = (np.nan_to_num(tokens, nan=0.0) - REPEATS_FROM) / (REPEATS_TO - REPEATS_FROM)
     return asks * np.clip(same, 0.0, 1.0)
 
 
 def centred(sentences: npt.NDArray[np.float32], question: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The cosine of each of some vectors with the question's, without COMMON_SHARE of what all of them have in
-    common."""
+    """Return the cosine of each vector with the question's, after subtracting COMMON_SHARE of the vectors' mean."""
     common = COMMON_SHARE * sentences.mean(axis=0)
     own, asked = sentences - common, question - common
     lengths = np.sqrt(np.einsum("ij,ij->i", own, own)) * np.sqrt(float(asked @ asked))
@@ -225,17 +228,20 @@ def centred(sentences: npt.NDArray[np.float32], question: npt.NDArray[np.float32
 def of_sessions(
     best: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], sessions: Sequence[str | None]
 ) -> Scores:
-    """For each candidate, how near its whole conversation is, 0 to 1 of the nearest: each word of the question counts
-    by the turn that is nearest to it. 0 where it belongs to none, or all belong to one.
+    """Return how near the conversation of each candidate is, from 0 to 1 of the nearest.
 
-    `best`: (candidates, words of the question), the nearest word of each candidate
+    Each word of the question counts by its nearest turn.
+    0 for candidates outside conversations, and for all if there is only one conversation.
+    `best`: (candidates, words of the question), the similarity of each candidate's nearest word.
     """
     result = np.zeros(len(best))
-    number = {name: place for place, name in enumerate(dict.fromkeys(each for each in sessions if each is not None))}
+    number = {
+        name: place for place, name in enumerate(dict.fromkeys(session for session in sessions if session is not None))
+    }
     if len(number) < 2 or not weights.sum():
         return result
-    inside = np.array([each is not None for each in sessions], dtype=bool)
-    of = np.array([number[each] for each in sessions if each is not None], dtype=np.int64)
+    inside = np.array([session is not None for session in sessions], dtype=bool)
+    of = np.array([number[session] for session in sessions if session is not None], dtype=np.int64)
     nearest = np.full((len(number), best.shape[1]), -1.0, dtype=np.float32)
     np.maximum.at(nearest, of, best[inside])
     scores = normalise((nearest @ weights / weights.sum()).astype(np.float64))
@@ -244,9 +250,9 @@ def of_sessions(
 
 
 def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, depth: int = 30) -> list[int]:
-    """Among the best, of two memories on the same matter and with almost the same score, the newer comes first.
+    """Move the newer of two memories on one subject with almost equal scores to the front, among the best `depth`.
 
-    Somebody who asks wants to know how things are now, and what is said twice with other words is often a change.
+    Users mostly ask about the present, and a statement repeated in other words is often a change.
     """
     best = list(order[:depth])
     if len(best) < 2:
@@ -268,7 +274,7 @@ def newer_first(order: Sequence[int], total: Scores, candidates: Candidates, dep
 
 
 def _around(base: Scores, beside: Beside) -> Scores:
-    """What the turns around each candidate add: their scores over the mean, by nearness."""
+    """Return what the surrounding turns add to each candidate: their scores above the mean, weighted by nearness."""
     if not len(beside.of):
         return np.zeros(len(base))
     added = np.bincount(beside.of, beside.weights * (base - base.mean())[beside.others], len(base))

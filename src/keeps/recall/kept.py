@@ -1,9 +1,9 @@
-"""What a process keeps of what recall read lately, while somebody asks (ADR 37).
+"""Cache signs and words that recall read recently, while requests arrive (ADR 37).
 
-A transaction reads, as its scope, which rows hold an audience's signs and the version of each; what is kept counts only
-where the versions are the same. So nobody is answered from what they may not read, nor from what has changed since.
-Words that misspelt names are compared with are kept by how far the lists go, for a minute; what they lead to is read
-anew.
+A transaction reads, under its own scope, which rows contain an audience's signs and the version of each. Cached signs
+are used only if the versions match, so no request is answered from rows that it may not read or that have changed.
+Words that are compared with misspelt names are cached for a minute, by the extent of the lists. Their postings are
+always read again.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from keeps.recall.words import Postings
 
 WORDS_BYTES = 32 * 1024 * 1024
 ROOM_BYTES = 128 * 1024 * 1024
-"""Of 384 dimensions, the signs of 2.5 million vectors."""
+"""Enough for the signs of 2.5 million vectors of 384 dimensions."""
 KEPT_SECONDS = 60.0
 VECTORS_OF_A_PART = 1_024
 MANY_WORDS = 5_000
 
 
 class KeptSigns:
-    """By tenant, audience, part of its life, and the cell whose versions they are."""
+    """Cached signs, by tenant, audience, life, and the cell that the versions belong to."""
 
     def __init__(self) -> None:
         self._kept: Brief[tuple[str, str, str, str], Signs] = Brief(ROOM_BYTES, KEPT_SECONDS)
 
     async def of(self, tx: Tx, held: Postings, model: str) -> AsyncGenerator[Signs]:
-        """All that are folded into rows: at once, or in parts where they are too many to be kept."""
+        """Yield all signs stored in rows: at once, or in parts if there are too many to cache."""
         wanted = dict(zip(held.part_firsts, held.part_versions, strict=True))
         if not wanted:
             return
         key = tx.scope.tenant_id, held.audience, held.life, tx.cell
-        known = self._kept.get(key)
+        cached = self._kept.get(key)
         missing = [
             first
             for first, version in wanted.items()
-            if known is None or first not in known.parts or known.parts[first][0] != version
+            if cached is None or first not in cached.parts or cached.parts[first][0] != version
         ]
-        if known is not None and not missing and len(known.parts) == len(wanted):
-            yield known
+        if cached is not None and not missing and len(cached.parts) == len(wanted):
+            yield cached
             return
         fits = len(wanted) * VECTORS_OF_A_PART * held.sign_size <= ROOM_BYTES
         read: dict[int, tuple[bytes, int]] = {}
@@ -57,7 +57,7 @@ class KeptSigns:
                 read |= new
             elif (some := joined(None, versions, new)) is not None:
                 yield some
-        if fits and (signs := await asyncio.to_thread(joined, known, wanted, read)) is not None:
+        if fits and (signs := await asyncio.to_thread(joined, cached, wanted, read)) is not None:
             self._kept.put(key, signs, signs.size)
             yield signs
 
@@ -66,26 +66,28 @@ class KeptSigns:
 
 
 async def vocabulary_of(words: Collection[str]) -> Vocabulary:
-    """Prepared in a thread, where they are many."""
+    """Prepare the words for comparison, in a thread if there are many."""
     return await asyncio.to_thread(Vocabulary, words) if len(words) > MANY_WORDS else Vocabulary(words)
 
 
 class KeptWords:
-    """The words in lists, by tenant, audience and part of its life, by how they begin, and by the agent that is bound:
-    it may not read those of another."""
+    """Cached words of lists, by tenant, audience, life, first letters and bound agent.
+
+    The agent is part of the key because it may not read another agent's words.
+    """
 
     def __init__(self) -> None:
         self._kept: Brief[tuple[str, ...], tuple[int, Vocabulary]] = Brief(WORDS_BYTES, KEPT_SECONDS, renewed=False)
 
     async def of(self, tx: Tx, held: Postings, beginnings: Sequence[str]) -> Vocabulary:
         key = tx.scope.tenant_id, held.audience, held.life, tx.scope.bound_agent, *beginnings
-        known = self._kept.get(key)
-        if known is not None and known[0] == held.folded_to:
-            return known[1]
+        cached = self._kept.get(key)
+        if cached is not None and cached[0] == held.folded_to:
+            return cached[1]
         words = await store.vocabulary(tx, held, beginnings) if held.folded_to else set[str]()
-        found = await vocabulary_of(words)
-        self._kept.put(key, (held.folded_to, found), found.size)
-        return found
+        vocabulary = await vocabulary_of(words)
+        self._kept.put(key, (held.folded_to, vocabulary), vocabulary.size)
+        return vocabulary
 
     def forget(self, tenant_id: str) -> None:
         self._kept.drop(lambda key: key[0] == tenant_id)

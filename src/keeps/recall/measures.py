@@ -1,4 +1,4 @@
-"""What is known of each candidate of a question, as arrays that the ranking weighs. Pure."""
+"""Compute the features of each candidate as arrays that the ranking weighs. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ MICROSECONDS_OF_AN_HOUR = 3.6e9
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """What the vectors of candidates say, before one is compared with another. `sentences`: (n, dimensions), zero where
-    there is none · `nearest`: (n, words of the question), the cosine of the nearest word of each · `tokens`: NaN where
-    a candidate has no word vectors, or they are not to be used."""
+    """Vector features of candidates, before they are compared with one another.
+
+    `sentences`: (n, dimensions), zero where there is no vector.
+    `nearest`: (n, words of the question), the cosine of the nearest word of each candidate.
+    `tokens`: late interaction; NaN if a candidate has no word vectors or they are not to be used.
+    """
 
     sentences: npt.NDArray[np.float32]
     has_vector: npt.NDArray[np.bool_]
@@ -45,18 +48,21 @@ class Meant:
 
 
 def meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
-    """`weights`: of the words of the question, as `token_weights` gives them."""
+    """Compute the vector features of candidates.
+
+    `weights`: weights of the question's words, from `token_weights`.
+    """
     query, count = asked.query, len(rows)
     tokens, token_counts = np.full(count, np.nan), rows.of("tokens") / TOKEN_BYTES
     if query is None:
         nothing = np.zeros((count, 1), dtype=np.float32)
         return Meant(nothing, np.zeros(count, dtype=bool), nothing, tokens, token_counts)
     sentences = np.zeros((count, query.sentence.shape[0]), dtype=np.float32)
-    # A model of the same name may have given vectors of another size before.
+    # An earlier model with the same name may have produced vectors of another size.
     has_vector = rows.numbers["sentence"] == SENTENCE_HEAD + 2 * sentences.shape[1]
     if has_vector.any():
-        held = rows.sentences if has_vector.all() else [rows.sentences[each] for each in np.flatnonzero(has_vector)]
-        sentences[has_vector] = read_sentences(held)
+        vectors = rows.sentences if has_vector.all() else [rows.sentences[each] for each in np.flatnonzero(has_vector)]
+        sentences[has_vector] = read_sentences(vectors)
     nearest = np.zeros((count, max(1, len(weights))), dtype=np.float32)
     if query.tokens is not None and asked.request.rerank is not False:
         nearest = nearest_words(query.tokens, rows.tokens)
@@ -66,7 +72,7 @@ def meant(rows: Rows, asked: Asked, weights: npt.NDArray[np.float32]) -> Meant:
 
 
 def best_alone(rows: Rows, read: Meant, asked: Asked, found: Found) -> npt.NDArray[np.intp]:
-    """The positions of candidates, best first, by what each says itself."""
+    """Return the positions of candidates, best first, by each candidate's own score."""
     vector, centred = _similar(read, asked)
     text, _ = found.scored.at(rows.positions)
     parts = fusion.alone(text, _held(text, found), vector, centred, read.tokens, read.token_counts)
@@ -83,7 +89,7 @@ def measure(
     now: datetime,
     zone: tzinfo = UTC,
 ) -> Candidates:
-    """Return what is weighed of each row. `zone`: dates in the question are days there."""
+    """Return the features of each row. `zone`: time zone of the dates in the question."""
     text, count = asked.request.query, len(rows)
     names = frozenset(words_of(text))
     dates = cues.dates_in(text)
@@ -98,8 +104,8 @@ def measure(
     moment, importance = moment_of(now), rows.of("importance")
     unused_hours = np.maximum(0.0, moment - rows.of("used")) / MICROSECONDS_OF_AN_HOUR
     speakers = {name: cues.named_in(names, name) for name in set(rows.speakers)}
-    keys = {each.bytes for each in found.keys}
-    graph = {each.bytes: score for each, score in found.graph.items()}
+    keys = {memory_id.bytes for memory_id in found.keys}
+    graph = {memory_id.bytes: score for memory_id, score in found.graph.items()}
     asks = _floats(
         session is not None and only_asks(opening)
         for session, opening in zip(rows.sessions, rows.openings, strict=True)
@@ -116,7 +122,7 @@ def measure(
         session_tokens=session_tokens,
         stated=_floats(map(cues.states_preference, rows.openings, rows.roles)) if advice else np.zeros(count),
         speaker=_floats(speakers[name] for name in rows.speakers),
-        date=_floats(cues.date_match(dates, rows.begins_at(each).astimezone(zone)) for each in range(count))
+        date=_floats(cues.date_match(dates, rows.begins_at(memory_id).astimezone(zone)) for memory_id in range(count))
         if dates
         else np.zeros(count),
         asks=asks,
@@ -124,8 +130,8 @@ def measure(
         importance=importance,
         retention=np.where(rows.fades, retained(importance, rows.of("reads"), unused_hours), 1.0),
         age_days=np.maximum(0.0, moment - rows.of("begins")) / (24 * MICROSECONDS_OF_AN_HOUR),
-        key_match=_floats(each in keys for each in rows.ids) if keys else np.zeros(count),
-        graph=_floats(graph.get(each, 0.0) for each in rows.ids) if graph else np.zeros(count),
+        key_match=_floats(memory_id in keys for memory_id in rows.ids) if keys else np.zeros(count),
+        graph=_floats(graph.get(memory_id, 0.0) for memory_id in rows.ids) if graph else np.zeros(count),
         archived=_floats(rows.archived),
         message=_floats(session is not None for session in rows.sessions),
         assistant=_floats(role == "assistant" for role in rows.roles),
@@ -136,30 +142,32 @@ def measure(
 
 
 def token_weights(words: Sequence[str], text: str, found: Found) -> npt.NDArray[np.float32]:
-    """The square root of the rarity of each word of a question; stop words count as words that half the memories
-    have."""
+    """Return the square root of the rarity of each word of a question.
+
+    Stop words count as words that half of the memories contain.
+    """
     language = language_of(text)
     common = float(bm25.inverse_frequencies(np.array([found.total * STOP_WORD_SHARE]), found.total)[0])
-    known: dict[str, float] = {}
+    rarity: dict[str, float] = {}
     for word in words:
-        if word not in known:
+        if word not in rarity:
             terms = terms_of(word, language)
-            known[word] = found.idf.get(terms[0], common) if terms else common
-    return np.sqrt(np.array([known[word] for word in words], dtype=np.float32))
+            rarity[word] = found.idf.get(terms[0], common) if terms else common
+    return np.sqrt(np.array([rarity[word] for word in words], dtype=np.float32))
 
 
 def _similar(read: Meant, asked: Asked) -> tuple[Scores, Scores]:
-    """The cosine of each with the question, and the same without what all have in common; NaN without a vector."""
+    """Return the cosine of each candidate with the question, plain and centred; NaN without a vector."""
     vector, centred = np.full(len(read.tokens), np.nan), np.full(len(read.tokens), np.nan)
     if asked.query is not None and read.has_vector.any():
-        held = read.sentences[read.has_vector]
-        vector[read.has_vector] = np.einsum("ij,j->i", held, asked.query.sentence)
-        centred[read.has_vector] = fusion.centred(held, asked.query.sentence)
+        sentences = read.sentences[read.has_vector]
+        vector[read.has_vector] = np.einsum("ij,j->i", sentences, asked.query.sentence)
+        centred[read.has_vector] = fusion.centred(sentences, asked.query.sentence)
     return vector, centred
 
 
 def _held(text: Scores, found: Found) -> Scores:
-    """The share of the question's words that each candidate holds."""
+    """Return the share of the question's words that each candidate contains."""
     return np.minimum(1.0, text / max(found.all_words, 1e-9))
 
 
@@ -168,7 +176,7 @@ def _floats(values: Iterable[float]) -> npt.NDArray[np.float64]:
 
 
 def _beside(rows: Rows, turns: Turns, fade: Scores) -> Beside:
-    """The candidates around each in its conversation, from the known stretches."""
+    """Return the pairs of candidates that are close in a conversation, from the known runs of turns."""
     place = {each: position for position, each in enumerate(rows.ids)}
     following: dict[bytes, bytes] = {}
     for turn, (before, after) in turns.items():

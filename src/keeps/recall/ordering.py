@@ -1,7 +1,7 @@
 """Correct the sum of a candidate's parts with a fitted model of boosted trees. Pure.
 
-The sum weighs every candidate alike, but short chats, long texts, documents and lists of facts want other weights. The
-trees read the same parts, the length of each candidate, who said it, and what the best candidates have in common. They
+The sum weighs every candidate alike, but short chats, long texts, documents and lists of facts need other weights. The
+trees read the same parts, the length and author of each candidate, and what the best candidates have in common. They
 are fitted by `keeps bench order --fit` (docs/adr/0052) and are stored in `ordering.json`.
 
 A tree has at most eight leaves, so its seven comparisons form a number below 128, which looks up the leaf.
@@ -47,20 +47,29 @@ FEATURES = {
     "any_speaker": 0,
     "any_date": 0,
 }
-"""Names of the features, in the order of the columns, and their direction: with 1 the score never falls as the feature
-rises, with -1 it never rises. From `mean_length` on a feature describes all candidates of the question."""
+"""Names and directions of the features, in the order of the columns.
+
+With direction 1 the score never falls as the feature rises, with -1 it never rises.
+From `mean_length` on a feature describes all candidates of the question.
+"""
 COLUMNS = {name: column for column, name in enumerate(FEATURES)}
 LEARNED = "learned"
 BEST = 60
-"""Number of candidates, by the sum of their parts, over which the question's features are taken; the trees are fitted
-to these."""
+"""Number of candidates, best by their sums, over which the question's features are taken.
+
+The trees are fitted to these.
+"""
 SPLITS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Trees of at most SPLITS comparisons. `columns`, `thresholds`: (trees, SPLITS); `leaves`: (trees, 2 ** SPLITS),
-    the leaf for each outcome of the comparisons; `nodes`: the trees as stored, to explain a correction."""
+    """Trees of at most SPLITS comparisons.
+
+    `columns`, `thresholds`: (trees, SPLITS).
+    `leaves`: (trees, 2 ** SPLITS), the leaf for each outcome of the comparisons.
+    `nodes`: the trees as stored, to explain a correction.
+    """
 
     columns: npt.NDArray[np.int64]
     thresholds: npt.NDArray[np.float32]
@@ -79,8 +88,10 @@ class Trees:
         return points
 
     def shares(self, features: Scores) -> dict[str, float]:
-        """Return how much each feature adds to the correction of one row: the change of the mean at each comparison
-        (Saabas, 2014). The shares add up to the correction."""
+        """Return the contribution of each feature to the correction of one row.
+
+        Adds up the change of the mean at each comparison (Saabas, 2014); the shares sum to the correction.
+        """
         names, values = list(FEATURES), features.astype(np.float32)
         shares: dict[str, float] = {}
         for node in self.nodes:
@@ -117,7 +128,7 @@ def trees_of(nodes: Sequence[Mapping[str, Any]]) -> Trees:
 
 @cache
 def fitted() -> Trees:
-    """Return the trees that are shipped. Raises ValueError where they were fitted to other features."""
+    """Return the trees that are shipped. Raises ValueError if they were fitted to other features."""
     stored = json.loads(files("keeps.recall").joinpath("ordering.json").read_text(encoding="utf-8"))
     if stored["features"] != list(FEATURES):
         raise ValueError("ordering.json was fitted to other features; run `keeps bench order --fit`")
@@ -159,12 +170,11 @@ def features_of(candidates: Candidates, parts: Sequence[Part], *, memories: int,
 
 
 def applies(candidates: Candidates) -> bool:
-    """Return whether the trees can judge: they were fitted to late interaction."""
+    """Return whether the trees apply: they were fitted to late interaction."""
     return bool((~np.isnan(candidates.tokens)).any())
 
 
 def correction(candidates: Candidates, features: Scores) -> Part:
-    """Return what the trees add to each candidate, as a part like the others. What has no token vectors keeps its
-    sum."""
+    """Return the correction of each candidate as a part like the others; 0 for candidates without token vectors."""
     points = np.where(np.isnan(candidates.tokens), 0.0, fitted().corrections(features))
     return Part(LEARNED, points, points, np.ones(len(points)), points)

@@ -1,4 +1,4 @@
-"""Where in a long memory the answer is: the stretch of sentences whose words are nearest to the question's. Pure."""
+"""Find the passage of a long memory whose words are nearest to the question's. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy.typing as npt
 from keeps.text.words import terms_of
 
 LONG_CHARACTERS = 1_000
-"""Shorter texts are a passage themselves."""
+"""Minimum length of a text that is searched for a passage; a shorter text is one passage."""
 PASSAGE_TOKENS = 250
 KEEPS_AT_LEAST = 0.9
-"""Sentences at both ends that bring less than the tenth part are left out."""
+"""Sentences at both ends are dropped as long as the passage keeps this share of its score."""
 LONG_SENTENCE = 600
-"""Characters. What is longer without a full stop is taken for a list, each of whose lines stands for itself."""
+"""Maximum characters of a sentence. A longer one is treated as a list, and each of its lines is a sentence."""
 Span = tuple[int, int]
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n[^\S\n]*\n\s*|(?<=[。！？｡।॥؟۔።])(?![。！？」』”）)])\s*")
 _LINE_END = re.compile(r"\n\s*")
@@ -26,17 +26,19 @@ _END = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？｡।॥؟۔።])(?![。！
 def best_passage(
     text: str, spans: Sequence[Span], nearness: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]
 ) -> Span | None:
-    """The characters of `text` from the beginning of a sentence to the end of one, at most PASSAGE_TOKENS words apart.
+    """Return the best passage of `text`: whole sentences with at most PASSAGE_TOKENS word vectors.
 
-    `spans`: of each word vector its characters in the text · `nearness`: (words of the text, words of the question) ·
-    `weights`: of each word of the question. None where no word of the text has a vector.
+    `spans`: characters of the text that each word vector covers.
+    `nearness`: (words of the text, words of the question).
+    `weights`: weight of each word of the question.
+    None if no word of the text has a vector.
     """
     if not len(spans):
         return None
     starts = np.array([start for start, _ in spans], dtype=np.int64)
     sentences = _sentences(text)
     of = np.searchsorted([start for start, _ in sentences], starts, side="right") - 1
-    # A part is a sentence with its words, or as many of them as a passage holds.
+    # A part is a sentence with its words, or as many of them as fit into a passage.
     counted = np.arange(len(spans)) - np.searchsorted(of, of)
     begins = np.flatnonzero(counted % PASSAGE_TOKENS == 0)
     whole = counted[begins] == 0
@@ -88,8 +90,10 @@ def sentence_with_terms(text: str, idf: Mapping[str, float], language: str) -> S
 
 
 def sentences_of(text: str) -> list[Span]:
-    """Return the sentences of a text whose lines are broken anywhere. A blank line ends one, so does each line of a
-    long stretch without a full stop."""
+    """Return the sentences of a text whose lines may be broken anywhere.
+
+    A blank line ends a sentence; in a long stretch without a full stop, each line does.
+    """
     spans: list[Span] = []
     start = 0
     for gap in [*_SENTENCE_END.finditer(text), None]:
@@ -106,7 +110,7 @@ def sentences_of(text: str) -> list[Span]:
 
 
 def _best(nearest: npt.NDArray[np.float32], sizes: npt.NDArray[np.int64], weights: npt.NDArray[np.float32]) -> Span:
-    """The parts, from the first to the last, that are nearest together; of all stretches that are short enough."""
+    """Return the first and last part of the best-scoring stretch that is short enough."""
     count = len(nearest)
     reached, size, last = nearest.copy(), sizes.copy(), np.arange(count)
     growing = np.arange(count)

@@ -1,4 +1,4 @@
-"""Candidates in their order, and what puts each there. Pure."""
+"""Order candidates and explain their positions. Pure."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ from keeps.recall.words import Holders
 from keeps_client.models import Explanation, Memory, RecallRequest, Tier
 
 LEAST_SHARE = 0.01
-"""Points from which a share of the fitted correction is explained by itself."""
+"""Minimum share of the fitted correction, in points, that is explained separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Candidates of a question. `order`: their positions, best first · `weights`: of the question's words · `past`: of
-    each row the memory as it was at a moment in the past, where one is asked for · `dropped`: whether some are left out
-    whose time is over · `holders`: by which memories"""
+    """Ordered candidates of a question.
+
+    `order`: positions of the candidates, best first.
+    `weights`: weights of the question's words.
+    `past`: for a request about a past moment, each row's memory as it was then.
+    `dropped`: whether candidates were left out because they are no longer valid.
+    `holders`: which memories contain which words.
+    """
 
     request: RecallRequest
     rows: Rows
@@ -84,21 +89,25 @@ class Ranking:
         return replace(unordered, order=unordered.ordered(range(len(rows))))
 
     def ordered(self, positions: Iterable[int]) -> list[int]:
-        """Best first; what says that something changed, before what it changes."""
+        """Return positions, best first; a statement of a change precedes what it changes."""
         rows, sentences = self.rows, self.candidates.sentences
         order = fusion.in_order(positions, self.total, self.candidates)
-        told = {
-            each: Told(
-                rows.memory_id(each), rows.openings[each], rows.roles[each], rows.speakers[each], rows.begins_at(each)
+        statements = {
+            position: Told(
+                rows.memory_id(position),
+                rows.openings[position],
+                rows.roles[position],
+                rows.speakers[position],
+                rows.begins_at(position),
             )
-            for each in order[:STATEMENTS]
+            for position in order[:STATEMENTS]
         }
         return latest_first(
-            order, told, self.request.query, self.idf, lambda one, other: float(sentences[one] @ sentences[other])
+            order, statements, self.request.query, self.idf, lambda one, other: float(sentences[one] @ sentences[other])
         )
 
     def reranked(self, positions: Sequence[int], answers: Sequence[float]) -> Ranking:
-        """With what a model says of each of the best (their `positions`) that read it together with the question."""
+        """Return the ranking with the reranker's scores of the best candidates, at `positions`."""
         part = fusion.reranked(positions, answers, len(self.total))
         weighed = replace(self, parts=[*self.parts, part], total=self.total + part.points)
         read = set(positions)
@@ -134,7 +143,7 @@ class Ranking:
         return Explanation(parts=parts, matched_terms=matched)
 
     def _learned(self, part: Part, position: int) -> list[Explanation.Part]:
-        """Return what the fitted trees add to a candidate, by feature; small shares together as `other`."""
+        """Return the fitted trees' contribution to a candidate, by feature; small shares are summed as `other`."""
         if self.features is None or not part.points[position]:
             return []
         rank = 1 + int((part.points > part.points[position]).sum())

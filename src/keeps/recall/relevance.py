@@ -1,9 +1,9 @@
-"""How likely a hit answers the question, from 0 to 1. Pure.
+"""Estimate how likely a hit answers the question, from 0 to 1. Pure.
 
 Two logistic models, fitted by `keeps bench relevance --fit` to chats (LoCoMo, BEAM), documents (SciFact), preferences
 (PrefEval) and a few memories of many people, each with questions that the memories do not answer (ADR 50). The first
-says how likely a hit answers, with its place among the candidates as one of its inputs: of six memories the nearest is
-mostly right, however far it is. The second says from the whole question whether any memory answers.
+estimates whether a hit answers; one of its inputs is the rank among the candidates, since of six memories the nearest
+is mostly right, however far it is. The second estimates from the whole question whether any memory answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MANY_WORDS = 16
 HIT_WEIGHTS = {
     "tokens": 6.5,  # late interaction of this hit or the turn beside it
     "vector": 0.2,
-    "words": 2.7,  # share of the question's words, by rarity, that the hit holds
+    "words": 2.7,  # share of the question's words, by rarity, that the hit contains
     "tokens_place": 2.1,  # 1 for the nearest candidate, 0 for the farthest
     "vector_place": 1.6,
     "date": 1.6,
@@ -29,12 +29,12 @@ HIT_WEIGHTS = {
     "asks": -1.0,  # the hit is itself a question
     "question_words": 1.0,  # ln(1 + words of the question)
     "rarity": 5.0,  # mean rarity of the question's words
-    "unheard": -0.9,  # share of them that no memory holds
+    "unheard": -0.9,  # share of them that no memory contains
     "memories": -0.6,  # ln(memories): the nearest of many is nearer by chance
 }
 HIT_BIAS = -8.0
 FAR_CAP, CAP_BY_NEARNESS = 0.3, 1.1
-"""A hit that is not near at all is at most 0.3 relevant, however far the others are."""
+"""Maximum relevance of a hit with no similarity, however far the others are."""
 KNOWN_WEIGHTS = {
     "tokens": 3.3,
     "vector": 1.0,
@@ -53,22 +53,28 @@ KNOWN_WEIGHTS = {
 }
 KNOWN_BIAS = -10.2
 NOTHING_KNOWN_UNDER = -1.6
-"""Log odds. Of answerable questions 2 % are less likely to be known, of those about nothing half that are about
-something else, and next to none that only miss."""
+"""Log odds below which nothing is considered known.
+
+Below it are 2 % of answerable questions, half of the questions about something else, and almost none of those that
+narrowly miss.
+"""
 UNKNOWN_CAP = 0.2
-"""Relevance of the best hits where probably nothing answers."""
+"""Maximum relevance of hits if probably no memory answers."""
 LEAST_WORDS = 0.25
-"""Without vectors: the share of the question's words, by rarity, from which a hit may answer."""
+"""Without vectors: minimum share of the question's words, by rarity, that a possible answer contains."""
 NEAR_ENOUGH = 0.4
-"""Mean of the best cosine and the best late interaction from which something is known, whatever the words say."""
+"""Mean of the best cosine and the best late interaction above which something is known, regardless of the words."""
 NEAR_FROM, NEAR_TO = 0.2, 0.7
-"""The mean of cosine and late interaction that is no nearness at all, and full nearness."""
+"""Mean of cosine and late interaction that counts as no similarity, and as full similarity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question as the models see it: number of words, their mean rarity and the share that no memory holds, both
-    from 0 to 1; how many memories are asked; and what its wording asks for."""
+    """Features of the question: number of memories searched, number of words, and cues of its wording.
+
+    `rarity`: mean rarity of the words, 0 to 1.
+    `unheard`: share of the words, by rarity, that no memory contains, 0 to 1.
+    """
 
     memories: int
     words: int
@@ -80,18 +86,20 @@ class Question:
 
 
 def question_of(text: str, memories: int, idf: Mapping[str, float]) -> Question | None:
-    """Return the question's features; None where words say nothing. `idf`: rarity of each word; under "" that of a word
-    that no memory holds."""
+    """Return the question's features; None if it has no words that count.
+
+    `idf`: rarity of each word; under "" the rarity of a word that no memory contains.
+    """
     rarest = idf.get("", 0.0)
-    known = [value for term, value in idf.items() if term]
-    if not known or rarest <= 0:
+    rarities = [value for term, value in idf.items() if term]
+    if not rarities or rarest <= 0:
         return None
-    unheard = sum(value for value in known if value >= rarest - 1e-9)
+    unheard = sum(value for value in rarities if value >= rarest - 1e-9)
     return Question(
         memories,
-        len(known),
-        sum(known) / len(known) / rarest,
-        unheard / (sum(known) or 1.0),
+        len(rarities),
+        sum(rarities) / len(rarities) / rarest,
+        unheard / (sum(rarities) or 1.0),
         cues.is_personal(text),
         bool(cues.preferences_behind(text)),
         text.rstrip().endswith("?"),
@@ -99,15 +107,15 @@ def question_of(text: str, memories: int, idf: Mapping[str, float]) -> Question 
 
 
 def relevances(candidates: Candidates, question: Question | None, *, nothing_known: bool) -> Scores:
-    """Return the relevance of each candidate. `nothing_known`: then all are weak.
+    """Return the relevance of each candidate. `nothing_known`: cap all of them at UNKNOWN_CAP.
 
-    A candidate without vectors is as relevant as the share of the question's words that it holds; without token vectors
-    or words of the question, as it is near.
+    A candidate without vectors is as relevant as the share of the question's words that it contains.
+    Without token vectors or words of the question, relevance is the similarity.
     """
     near = nearness(candidates)
     by_words = np.where(np.isnan(near), np.round(candidates.words, 4), near)
-    known = ~np.isnan(candidates.tokens)
-    if question is not None and known.any():
+    has_tokens = ~np.isnan(candidates.tokens)
+    if question is not None and has_tokens.any():
         tokens = np.nan_to_num(candidates.tokens, nan=0.0)
         beside = tokens.copy()
         np.maximum.at(beside, candidates.beside.of, tokens[candidates.beside.others])
@@ -125,7 +133,7 @@ def relevances(candidates: Candidates, question: Question | None, *, nothing_kno
         for name, values in features.items():
             log_odds += HIT_WEIGHTS[name] * values
         fitted = np.minimum(1 / (1 + np.exp(-log_odds)), FAR_CAP + CAP_BY_NEARNESS * near)
-        by_words = np.where(known, np.round(fitted, 4), by_words)
+        by_words = np.where(has_tokens, np.round(fitted, 4), by_words)
     return np.minimum(by_words, UNKNOWN_CAP) if nothing_known else by_words
 
 
@@ -153,8 +161,10 @@ def is_nothing_known(candidates: Candidates, question: Question | None) -> bool:
 
 
 def nearness(candidates: Candidates) -> Scores:
-    """Return the mean of cosine and late interaction on a scale from no nearness to full nearness; NaN where neither is
-    known."""
+    """Return the mean of cosine and late interaction, scaled from no similarity (0) to full similarity (1).
+
+    NaN if neither is known.
+    """
     both = np.array([candidates.vector, candidates.tokens])
     count = (~np.isnan(both)).sum(axis=0)
     mean = np.nansum(both, axis=0) / np.maximum(count, 1)

@@ -1,4 +1,4 @@
-"""The reranker as recall asks it: in time, or not at all."""
+"""Call the reranker for recall within a time limit; without an answer in time, the order stays."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from keeps_client.errors import UnavailableError
 from keeps_client.models import Memory
 
 RERANKED = 20
-"""So many of the best it reads."""
+"""Number of best hits that the reranker reads."""
 RERANKING_SECONDS, LOADING_SECONDS = 3.0, 20.0
-"""So long a question waits for it, and until it has answered once."""
+"""Time limits of the reranker: in general, and until its first answer."""
 
 
 class Reranking:
-    """Has a model read the best hits together with their question."""
+    """Asks a model to read the best hits together with their question."""
 
     def __init__(self, reranker: Reranker) -> None:
         self._reranker = reranker
         self._answers = False
         self._failure = ""
-        """The last that was logged, until it answers again."""
+        """The last failure logged, cleared by the next answer."""
 
     async def reranked(self, ranking: Ranking, memories: Mapping[UUID, Memory]) -> tuple[Ranking, bool]:
-        """The ranking with what the model says of the best of it; and whether it answered in time. `memories`: of the
-        best, those that are there."""
+        """Return the ranking with the model's scores of the best hits, and whether the model answered in time.
+
+        `memories`: the best memories that still exist.
+        """
         best = [
             (position, memories[memory_id])
             for memory_id, position in zip(ranking.first(RERANKED), ranking.order, strict=False)
@@ -49,10 +51,10 @@ class Reranking:
                 answers = await self._reranker.scores(ranking.request.query, texts)
             if answers is None:
                 return ranking, True
-            told = _numbers(answers, len(best))
+            scores = _numbers(answers, len(best))
         except (UnavailableError, TimeoutError):
             return ranking, False
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  the hits are there without it
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  the hits are valid without it
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
@@ -61,12 +63,12 @@ class Reranking:
                 log().warning("the reranker failed", model=self._reranker.model, error=self._failure)
             return ranking, False
         self._answers, self._failure = True, ""
-        return ranking.reranked([position for position, _ in best], told), True
+        return ranking.reranked([position for position, _ in best], scores), True
 
 
 def _numbers(answers: Sequence[float], count: int) -> list[float]:
-    """Raises ValueError unless there is a number for each."""
-    told = np.array(answers, dtype=np.float64)
-    if told.shape != (count,) or not np.isfinite(told).all():
-        raise ValueError(f"{count} texts have {told.shape} answers, or some that are no numbers")
-    return told.tolist()
+    """Return the answers as floats. Raises ValueError unless there is a finite number for each text."""
+    scores = np.array(answers, dtype=np.float64)
+    if scores.shape != (count,) or not np.isfinite(scores).all():
+        raise ValueError(f"{count} texts have {scores.shape} answers, or some that are no numbers")
+    return scores.tolist()

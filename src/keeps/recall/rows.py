@@ -1,4 +1,4 @@
-"""What recall reads of its candidates: in columns, since hundreds of them are weighed at once. Pure."""
+"""Candidates as recall reads them: in columns, since hundreds are weighed at once. Pure."""
 
 from __future__ import annotations
 
@@ -28,19 +28,25 @@ NUMBERS = np.dtype(
         ("tokens", ">i4"),
     ]
 )
-"""Of each candidate, as `recall_candidates` packs it. Moments are in microseconds after 2000, as PostgreSQL keeps them;
-`sentence` and `tokens` say how many bytes its vectors have, 0 where there are none."""
+"""One candidate, as `recall_candidates` packs it.
+
+Moments are in microseconds after 2000, as in PostgreSQL.
+`sentence` and `tokens` are the sizes of its vectors in bytes, 0 without a vector.
+"""
 MOMENTS_FROM = datetime(2000, 1, 1, tzinfo=UTC)
 SENTENCE_HEAD = 4
-"""Bytes before the numbers of a halfvec, as PostgreSQL sends it."""
+"""Bytes before the numbers of a halfvec in PostgreSQL's binary format."""
 Turns = dict[bytes, tuple[Sequence[bytes], Sequence[bytes]]]
-"""Of a turn of a conversation, by their ids, those before it and after it, nearest first."""
+"""For each turn of a conversation, the ids of the turns before and after it, nearest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Candidates, each in one place of every column. `sentences` (as PostgreSQL sends them) and `tokens` are empty
-    where there is no vector yet. `positions`: in what was read of words, -1 for those that were not there."""
+    """Candidates: each has the same index in every column.
+
+    `sentences` (in PostgreSQL's binary format) and `tokens` are empty where there is no vector yet.
+    `positions`: positions in the postings that were read, -1 for memories outside them.
+    """
 
     ids: list[bytes] = field(default_factory=list[bytes])
     numbers: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, dtype=NUMBERS))
@@ -58,12 +64,12 @@ class Rows:
         return len(self.ids)
 
     def of(self, name: str) -> npt.NDArray[Any]:
-        """One of the numbers of all, in the order of this machine."""
+        """Return one numeric column, in native byte order."""
         column = self.numbers[name]
         return column.astype(column.dtype.newbyteorder("="))
 
     def only(self, wanted: npt.NDArray[np.bool_]) -> Rows:
-        """Those that are wanted."""
+        """Return the rows at which `wanted` is true."""
         if wanted.all():
             return self
         chosen = wanted.tolist()
@@ -87,12 +93,12 @@ class Rows:
 
 
 def moment_of(time: datetime) -> int:
-    """In microseconds after 2000."""
+    """Return a time in microseconds after 2000."""
     return (time - MOMENTS_FROM) // timedelta(microseconds=1)
 
 
 def read_rows(row: Mapping[str, Any], layout: Layout) -> Rows:
-    """From the one row of `recall_candidates`."""
+    """Read the one row of `recall_candidates`."""
     numbers = np.frombuffer(row["numbers"] or b"", dtype=NUMBERS)
     if not len(numbers):
         return Rows()
@@ -112,24 +118,26 @@ def read_rows(row: Mapping[str, Any], layout: Layout) -> Rows:
 
 
 def read_turns(packed: bytes | None) -> Turns:
-    """From groups of five ids: a turn, two before it, two after it; zero where there is none."""
+    """Read groups of five ids: a turn, the two before it, the two after it; zero where there is none."""
     ids = _cut(packed or b"", [16] * (len(packed or b"") // 16))
-    there = [each if any(each) else None for each in ids]
+    there = [turn_id if any(turn_id) else None for turn_id in ids]
     return {
         ids[start]: (
-            [each for each in there[start + 1 : start + 3] if each is not None],
-            [each for each in there[start + 3 : start + 5] if each is not None],
+            [turn_id for turn_id in there[start + 1 : start + 3] if turn_id is not None],
+            [turn_id for turn_id in there[start + 3 : start + 5] if turn_id is not None],
         )
         for start in range(0, len(ids), 5)
     }
 
 
 def read_sentences(sent: Sequence[bytes]) -> Floats:
-    """Sentence vectors as one array, (n, dimensions), from the binary form of halfvec: two 16-bit numbers, then the
-    16-bit floats, all big-endian."""
+    """Return sentence vectors as one array, (n, dimensions), from the binary format of halfvec.
+
+    Each is two 16-bit numbers, then the 16-bit floats, all big-endian.
+    """
     return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
 
 
 def _cut(joined: bytes, sizes: Sequence[int]) -> list[bytes]:
-    """Values that were sent one after the other, each of a size."""
+    """Split concatenated values of the given sizes."""
     return [joined[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]

@@ -1,4 +1,4 @@
-"""Recall: arms over the index, one ranking, the hits with the reasons."""
+"""Answer recall requests: run the arms, rank the candidates, return hits with reasons."""
 
 from __future__ import annotations
 
@@ -51,26 +51,28 @@ EXPANDED = 30
 MOST_REPEATED = 40
 ASKED_KEPT, ASKED_SECONDS = 512, 600.0
 MOST_ASKED = 1_200
-"""Of a longer question, the words of so many characters are looked for: about as many as are searched at all. Its
-meaning is that of the whole."""
+"""Number of characters of a long question whose words are searched, about as many as the word limit covers.
+
+The vector is that of the whole question.
+"""
 BEHIND_WEIGHT = 0.5
 SUMMARIES = ("session_summary", "summary")
 COMPARED, COMPARED_CHARACTERS = 40, 400
-"""So many of the best hits are compared with each other, by so much of their text."""
+"""Number of best hits that are compared with each other, and the characters of each that are compared."""
 SAME_MATTER_SIMILARITY = 0.55
 """Of 30 statements that change an earlier one, 22 are this similar to it; of 70,000 pairs of unrelated ones, 20 are."""
 SETTLE_SECONDS = 0.6
-"""Where no hit is clear, recall waits so long for the vectors of what this process has just stored for the user."""
+"""Time that recall waits, if no hit is clear, for vectors of memories that this process just stored."""
 CLEAR_RELEVANCE = 0.6
-"""The archive is searched, too, where no current hit reaches this relevance."""
+"""Relevance that a current hit must reach, or else the archive is searched too."""
 PASSAGES = 20
-"""Of so many of the best hits the nearest sentences are said."""
+"""Number of best hits whose passages are returned."""
 MANY_TOKEN_BYTES = 4_000_000
-"""Of so many word vectors the late interaction takes ten milliseconds; of more it is left to a thread."""
+"""Late interaction over this many bytes of word vectors takes ten milliseconds; larger input runs in a thread."""
 EMBEDDING_SECONDS = 20.0
-"""So long a question waits for its vector; then the answer comes from words alone. The first one loads the model."""
+"""Time limit for embedding a question; after it the answer comes from words alone. The first call loads the model."""
 LOOKED_AT_AGAIN_SECONDS = 0.01
-"""After such a wait it is looked whether the hits are still there, unchanged."""
+"""Reranking time above which the hits are read again, in case they were changed or erased."""
 
 
 Choose = Callable[[str, Sequence[Span], npt.NDArray[np.float32], npt.NDArray[np.float32]], Span | None]
@@ -79,7 +81,7 @@ Choose = Callable[[str, Sequence[Span], npt.NDArray[np.float32], npt.NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result, with what it was ranked by."""
+    """A result together with the ranking behind it."""
 
     result: RecallResult
     ranking: Ranking
@@ -87,7 +89,7 @@ class Answer:
 
 
 class RecallService:
-    """Answers questions. Reads only; readings are counted in a buffer and written later."""
+    """Answers questions. Only reads; accesses are buffered and written later."""
 
     def __init__(
         self,
@@ -110,20 +112,22 @@ class RecallService:
         self._arms = Arms(embedder.model if embedder is not None else "", clock)
         self._warm = False
         self._asked: Brief[tuple[str, str, str], QueryEmbedding] = Brief(ASKED_KEPT, ASKED_SECONDS)
-        """Vectors of the last questions, by tenant and user: a router asks one of several sources, and users ask again.
-        Another user of the tenant would tell by the time it takes that somebody asked the same."""
+        """Vectors of recent questions, by tenant and user: a router asks several sources, and users ask again.
+
+        Shared between users, the response time would reveal that somebody asked the same question.
+        """
 
     async def recall(
         self, scope: Scope, request: RecallRequest, *, counted: bool = True, reranked: bool = True
     ) -> RecallResult:
         """Return the memories that best answer `request.query`, best first.
 
-        `counted`: count an access to each relevant hit; a request that asks for explanations counts none ·
-        `reranked`: ask the reranker, where there is one.
+        `counted`: count an access to each relevant hit; a request for explanations counts none.
+        `reranked`: call the reranker, if there is one.
 
-        Where the embedding model cannot be reached the answer comes from words alone, and says so by `partial`;
-        where it knows nothing of the question's script, from words alone, too. Where the reranker cannot be reached in
-        time, the order is that without it, and `partial` says so, too.
+        If the embedding model is unreachable, the answer comes from words alone and `partial` is set.
+        If the model does not know the question's script, the answer also comes from words alone.
+        If the reranker does not answer in time, the order stays as it was and `partial` is set.
         """
         return (await self.answer(scope, request, counted=counted, reranked=reranked)).result
 
@@ -147,11 +151,11 @@ class RecallService:
             ranking, memories = await self._answers(scope, request, query, now, least)
         failed = ["embedder"] if partial else []
         if reranking is not None:
-            asked = time.perf_counter()
+            reranking_started = time.perf_counter()
             with acting_for(scope.tenant_id):
                 ranking, read = await reranking.reranked(ranking, memories)
             failed += [] if read else ["reranker"]
-            if time.perf_counter() - asked > LOOKED_AT_AGAIN_SECONDS:
+            if time.perf_counter() - reranking_started > LOOKED_AT_AGAIN_SECONDS:
                 memories = await self._still_there(scope, ranking, memories, now)
         hits = _without_repeats(_hits(ranking, memories, _end_of_first(ranking, request.limit)))[: request.limit]
         if query is not None and query.tokens is not None:
@@ -198,8 +202,10 @@ class RecallService:
         return sentences
 
     async def most_similar(self, scope: Scope, content: str, limit: int) -> list[tuple[Memory, float]]:
-        """Return one's own facts whose meaning is nearest, nearest first, each with its cosine similarity; none without
-        a model."""
+        """Return the user's own facts with the most similar meaning, nearest first, each with its cosine similarity.
+
+        Empty without a model.
+        """
         if self._embedder is None:
             return []
         (embedding,) = await self._embedder.embed([content])
@@ -208,13 +214,13 @@ class RecallService:
         async with self._database.reading(scope) as tx:
             nearest = await self._arms.most_similar(tx, embedding.sentence, selection, limit)
             memories = await store.memories(tx, list(nearest), self._clock())
-        found = [
+        similar = [
             (memories[memory_id], similarity) for memory_id, similarity in nearest.items() if memory_id in memories
         ]
-        return sorted(found, key=lambda pair: -pair[1])
+        return sorted(similar, key=lambda pair: -pair[1])
 
     async def vector(self, scope: Scope, text: str) -> Floats | None:
-        """Of a question, as it is searched; None without a model, or where it cannot be reached."""
+        """Return the vector of a question as it is searched; None without a model or if it is unreachable."""
         with acting_for(scope.tenant_id):
             query, _ = await self._embed(text, scope.user_id)
         return None if query is None else query.sentence
@@ -233,26 +239,28 @@ class RecallService:
         weights: npt.NDArray[np.float32],
         choose: Choose,
     ) -> dict[UUID, Span]:
-        """Return the part that `choose` picks of each memory that has word vectors. `weights`: of the question's
-        words."""
+        """Return the part that `choose` picks of each memory that has word vectors.
+
+        `weights`: weights of the question's words.
+        """
         tokens_of = dict(zip(ranking.rows.ids, ranking.rows.tokens, strict=True))
-        marked = [(each, tokens) for each in memories if (tokens := tokens_of.get(each.memory_id.bytes))]
+        marked = [(memory, tokens) for memory in memories if (tokens := tokens_of.get(memory.memory_id.bytes))]
         if not marked or not isinstance(self._embedder, ReadsInPieces):
             return {}
         texts = [
-            embedded_text(each.kind, each.content, each.metadata, each.trigger_condition, each.layer)
-            for each, _ in marked
+            embedded_text(memory.kind, memory.content, memory.metadata, memory.trigger_condition, memory.layer)
+            for memory, _ in marked
         ]
         spans = await self._embedder.spans(texts)
         return await asyncio.to_thread(_marked, marked, texts, spans, query, weights, choose)
 
     def forget(self, tenant_id: str) -> None:
-        """Whatever this process keeps of a tenant's memories and questions goes: some of it was erased."""
+        """Drop all cached memories and questions of a tenant, after an erasure."""
         self._arms.forget(tenant_id)
         self._asked.drop(lambda key: key[0] == tenant_id)
 
     async def warm(self) -> None:
-        """Have the embedding model loaded: what takes its time once must not count against a context's."""
+        """Load the embedding model, so that the loading time does not count against a context's time limit."""
         if self._embedder is not None and not self._warm:
             self._warm = True
             await self._embed("warm", "")
@@ -261,9 +269,9 @@ class RecallService:
         if self._embedder is None:
             return None, False
         key = current_tenant(), user_id, text
-        known = self._asked.get(key)
-        if known is not None:
-            return known, False
+        cached = self._asked.get(key)
+        if cached is not None:
+            return cached, False
         try:
             behind = cues.preferences_behind(text)
             async with asyncio.timeout(EMBEDDING_SECONDS):
@@ -311,40 +319,42 @@ class RecallService:
         depth = max(ARM_DEPTH if request.as_of is None else PAST_DEPTH, 2 * request.limit)
         if len(request.query) > MOST_ASKED:
             request = request.model_copy(update={"query": request.query[:MOST_ASKED]})
-        asked = Asked(request, selection, query, depth)
-        found = await self._arms.find(tx, asked)
-        weights = token_weights(query.words if query is not None else (), request.query, found)
+        arms_request = Asked(request, selection, query, depth)
+        arms_results = await self._arms.find(tx, arms_request)
+        weights = token_weights(query.words if query is not None else (), request.query, arms_results)
         now = self._clock()
-        layout, ids = found.scored.layout, {*found.keys, *found.graph}
-        rows = await store.candidates(tx, layout, found.places, ids, selection, self._arms.model)
-        read = await _meant(rows, asked, weights)
-        best = [each for each in best_alone(rows, read, asked, found) if rows.sessions[each] is not None][:EXPANDED]
+        layout, ids = arms_results.scored.layout, {*arms_results.keys, *arms_results.graph}
+        rows = await store.candidates(tx, layout, arms_results.places, ids, selection, self._arms.model)
+        read = await _meant(rows, arms_request, weights)
+        best = [row for row in best_alone(rows, read, arms_request, arms_results) if rows.sessions[row] is not None][
+            :EXPANDED
+        ]
         turns: Turns = {}
         if best:
-            begun = [rows.ids[each] for each in best]
+            begun = [rows.ids[row] for row in best]
             others, turns = await store.around(tx, layout, begun, rows.ids, selection, self._arms.model)
-            rows, read = rows.and_those(others), read.and_those(await _meant(others, asked, weights))
+            rows, read = rows.and_those(others), read.and_those(await _meant(others, arms_request, weights))
         past: dict[UUID, Memory] = {}
         here = selection.current(rows)
         if request.as_of is not None:
             past = await store.as_of(
                 tx,
-                [UUID(bytes=each) for each in rows.ids],
+                [UUID(bytes=row) for row in rows.ids],
                 request.as_of,
                 selection,
                 archived=bool(request.include_archived),
             )
-            here = np.array([UUID(bytes=each) in past for each in rows.ids], dtype=bool)
+            here = np.array([UUID(bytes=row) in past for row in rows.ids], dtype=bool)
         dropped = request.as_of is None and not here.all()
         rows, read = rows.only(here), read.only(here)
         zone = zone_of(request.timezone) if request.timezone else self._zone
-        candidates = measure(rows, read, asked, found, turns, weights, now, zone)
-        return Ranking.of(request, rows, candidates, found, weights, past, dropped=dropped)
+        candidates = measure(rows, read, arms_request, arms_results, turns, weights, now, zone)
+        return Ranking.of(request, rows, candidates, arms_results, weights, past, dropped=dropped)
 
     async def _still_there(
         self, scope: Scope, ranking: Ranking, memories: Mapping[UUID, Memory], now: datetime
     ) -> Mapping[UUID, Memory]:
-        """Those of the best that nobody changed or erased while the reranker read."""
+        """Return the best memories that were neither changed nor erased while the reranker read."""
         async with self._database.reading(scope) as tx:
             again = await store.memories(tx, ranking.first(max(ranking.request.limit, RERANKED)), now)
         if ranking.past:
@@ -363,7 +373,7 @@ def _is_weak(ranking: Ranking) -> bool:
 
 
 def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[Hit]:
-    """Those of the best that are still there."""
+    """Return the best memories that still exist, as hits."""
     request = ranking.request
     return [
         Hit.model_construct(
@@ -381,7 +391,7 @@ def _hits(ranking: Ranking, memories: Mapping[UUID, Memory], end: int) -> list[H
 
 
 def _end_of_first(ranking: Ranking, limit: int) -> int:
-    """How many of the best hold `limit` that begin differently: so many remain where repeats are left out."""
+    """Return how many of the best contain `limit` distinct openings, so that enough remain without repeats."""
     openings: set[str] = set()
     for end, position in enumerate(ranking.order[: limit + MOST_REPEATED]):
         if len(openings) == limit:
@@ -391,8 +401,10 @@ def _end_of_first(ranking: Ranking, limit: int) -> int:
 
 
 def _without_repeats(hits: Sequence[Hit]) -> list[Hit]:
-    """Each statement once: of a fact that is a quotation, the message that consists of it, and others like it, the
-    best."""
+    """Drop repeated statements, keeping the best.
+
+    A quoted fact and the message that consists of it count as one statement.
+    """
     is_quoted: dict[tuple[str, str], bool] = {}
     first: list[Hit] = []
     for hit in hits:
@@ -457,11 +469,11 @@ def _marked(
     """Return the part of each memory's content that `choose` picks.
 
     `texts`: the embedded text of each memory, which ends with its content.
-    `spans`: the characters of that text that each word vector stands for.
+    `spans`: the characters of that text that each word vector covers.
     """
     marked: dict[UUID, Span] = {}
     for (memory, tokens), text, places in zip(memories, texts, spans, strict=True):
-        # What is stored may be of another version of the text.
+        # The stored vectors may belong to another version of the text.
         if query.tokens is None or len(tokens) != len(places) * TOKEN_BYTES:
             continue
         begin = len(text) - len(memory.content)

@@ -1,6 +1,7 @@
-"""Which vectors may be nearest, from the sign of each of their numbers: a bit in place of four bytes. Pure.
+"""Select vectors that may be nearest by the sign of each number: one bit instead of four bytes. Pure.
 
-Signs lie in columns of 64 dimensions, so that a question is compared with all of an audience's in one pass for each.
+Signs are stored in columns of 64 dimensions, so that a question is compared with all vectors of an audience in one
+pass per column.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ from keeps.ai.embedder import Floats
 from keeps.recall.words import Positions
 
 KEPT_FOR_EACH = 8
-"""So many times those that pass are compared once more by their signs and the numbers of the question."""
+"""Candidates kept per result; they are compared again by their signs and the question's numbers."""
 MANY = 5_000
 SIGNS_OF_BYTES = 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) - 1
 """1 and -1 for the bits of each byte, (256, 8)."""
 Columns = npt.NDArray[np.uint64]
-"""(words of 64 signs, vectors)."""
+"""Shape: (words of 64 signs, vectors)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Of some vectors, each with the place of its memory. `parts`: of which rows they were read, by the first place of
-    each, with the version of the row; the vectors of a part follow those of the part before it."""
+    """Signs of vectors, each with the place of its memory.
+
+    `parts`: the rows they were read from, by first place, each with the row's version and its number of vectors; the
+    vectors of consecutive parts are adjacent.
+    """
 
     places: npt.NDArray[np.int32]
     columns: Columns
@@ -34,12 +38,15 @@ class Signs:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return self.places.nbytes + self.columns.nbytes
 
 
 def read_signs(packed: bytes, size: int) -> tuple[npt.NDArray[np.int32], Columns]:
-    """`packed`: entries of `size` bytes, each a place (4 bytes, big-endian) and signs. Gives places and columns."""
+    """Return the places and sign columns of packed entries.
+
+    `packed`: entries of `size` bytes, each a place (4 bytes, big-endian) and signs.
+    """
     entries = np.frombuffer(packed, dtype=np.dtype([("place", ">i4"), ("signs", "u1", (size - 4,))]))
     words = -(-(size - 4) // 8)
     rows = np.zeros((len(entries), 8 * words), dtype=np.uint8)
@@ -48,8 +55,10 @@ def read_signs(packed: bytes, size: int) -> tuple[npt.NDArray[np.int32], Columns
 
 
 def joined(before: Signs | None, wanted: Mapping[int, str], read: Mapping[int, tuple[bytes, int]]) -> Signs | None:
-    """What is known of an audience: of each part in `wanted` (by its version) what `before` holds, or was just read.
-    None where neither has any of it."""
+    """Return an audience's signs: each part in `wanted` (by version) comes from `before` or from what was just read.
+
+    None if neither contains any of them.
+    """
     places: list[npt.NDArray[np.int32]] = []
     columns: list[Columns] = []
     parts: dict[int, tuple[str, int]] = {}
@@ -62,12 +71,12 @@ def joined(before: Signs | None, wanted: Mapping[int, str], read: Mapping[int, t
         if first in read:
             some, signs = read_signs(*read[first])
         elif before is not None and before.parts.get(first, ("", 0))[0] == version:
-            held = slice(starts[first], starts[first] + before.parts[first][1])
-            some, signs = before.places[held], before.columns[:, held]
+            part = slice(starts[first], starts[first] + before.parts[first][1])
+            some, signs = before.places[part], before.columns[:, part]
         else:
             continue
         if columns and signs.shape[0] != columns[0].shape[0]:
-            continue  # of a model of the same name with other dimensions
+            continue  # The model had the same name but other dimensions.
         places.append(some)
         columns.append(signs)
         parts[first] = version, len(some)
@@ -75,7 +84,7 @@ def joined(before: Signs | None, wanted: Mapping[int, str], read: Mapping[int, t
 
 
 class Nearest:
-    """The vectors whose signs agree best with those of a question, of all that are shown to it. `passing`: how many."""
+    """Collects the `passing` vectors whose signs agree best with the question's."""
 
     def __init__(self, question: Floats, passing: int) -> None:
         self._question = question
@@ -86,33 +95,33 @@ class Nearest:
         self._columns: list[Columns] = []
 
     def see(self, places: npt.NDArray[np.int32], columns: Columns, start: int) -> None:
-        """`start`: the position of the first place."""
+        """Compare some vectors with the question. `start`: position of place 0."""
         if columns.shape[0] != len(self._signs) or not len(places):
             return
         distances = np.zeros(len(places), dtype=np.uint16)
         for column, signs in zip(columns, self._signs, strict=True):
             distances += np.bitwise_count(column ^ signs)
-        kept = self._likely(distances)
-        self._positions.append(places[kept].astype(np.int64) + start)
-        self._distances.append(distances[kept])
-        self._columns.append(columns[:, kept])
+        likely = self._likely(distances)
+        self._positions.append(places[likely].astype(np.int64) + start)
+        self._distances.append(distances[likely])
+        self._columns.append(columns[:, likely])
 
     def _likely(self, distances: npt.NDArray[np.uint16]) -> npt.NDArray[np.int64] | slice:
-        """Those with the smallest distances; of the last one that counts, all."""
+        """Return the vectors with the smallest distances, including all ties of the last one."""
         keep = KEPT_FOR_EACH * self._passing
         if len(distances) <= keep:
             return slice(None)
-        # Distances are small numbers: counted, they need no sorting.
+        # Distances are small integers, so counting replaces sorting.
         reached = np.bincount(distances).cumsum()
         return np.flatnonzero(distances <= np.searchsorted(reached, keep)).astype(np.int64)
 
     def best(self) -> Positions:
-        """Those that pass, best first. Of thousands all by their signs alone."""
+        """Return the positions that pass, best first. Thousands of them are ranked by their signs alone."""
         if not self._positions:
             return np.zeros(0, dtype=np.int64)
         distances = np.concatenate(self._distances)
         likely = self._likely(distances)
-        # A part that was folded between two statements may be seen twice.
+        # A part that was folded between two statements may occur twice.
         positions, first = np.unique(np.concatenate(self._positions)[likely], return_index=True)
         if len(positions) > MANY and self._passing >= len(positions):
             return positions[np.argsort(distances[likely][first], kind="stable")]
@@ -123,7 +132,7 @@ class Nearest:
 
 
 def _sums(question: Floats) -> Floats:
-    """What eight signs in a byte give with the numbers of a question: (bytes, 256)."""
+    """Return the dot products of the question's numbers with all combinations of eight signs: (bytes, 256)."""
     whole = np.zeros(8 * -(-len(question) // 8), dtype=np.float32)
     whole[: len(question)] = question
     return np.einsum("ij,kj->ik", whole.reshape(-1, 8), SIGNS_OF_BYTES)

@@ -1,4 +1,4 @@
-"""Statements of recall."""
+"""Run the statements of recall."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from keeps_client.models import Memory
 
 QUERIES = Statements("keeps.recall", MEMORY)
 Places = tuple[list[str], list[str], list[int]]
-"""Audiences, lives and places, as `Layout.places` gives them."""
+"""Audiences, lives and places, in the format of `Layout.places`."""
 PLACE_BYTES = 4
-"""Before the signs of each vector is the place of its memory."""
+"""Size of the memory's place, which precedes the signs of each vector."""
 COMMON_FROM, MOST_ENTRIES = 2_500, (1 << 31) - 1
-"""Of a word that more than half of an audience holds, a list of so many memories is read all the same."""
+"""Length from which the list of a word is skipped if more than half of an audience contains the word; no limit."""
 PARTS_AT_ONCE = 64
-"""So many rows of signs are read at once: 3.4 MB of 384 dimensions."""
+"""Number of sign rows that are read at once: 3.4 MB at 384 dimensions."""
 
 
 async def postings(
@@ -39,9 +39,11 @@ async def postings(
     *,
     whole: bool = False,
 ) -> list[Postings]:
-    """What the audiences of this scope have of some words, and how many memories they have; of `vectors` (their model
-    and dimensions) the signs of the newest, too, and where those of the others are. `whole`: with long lists of words
-    that most memories hold."""
+    """Return the postings of some words in each audience of this scope, and its number of memories.
+
+    `vectors`: model and dimensions, to include the newest signs and the versions of the others.
+    `whole`: include the long lists of words that most memories contain.
+    """
     model, dimensions = vectors or (None, 0)
     size = PLACE_BYTES + -(-dimensions // 8)
     who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
@@ -62,8 +64,10 @@ async def postings(
 async def sign_parts(
     tx: Tx, held: Postings, model: str, firsts: Sequence[int]
 ) -> AsyncGenerator[dict[int, tuple[str, bytes, int]]]:
-    """Signs of an audience's vectors, some rows at a time: by the first place of each its version, its entries, and the
-    size of one."""
+    """Yield the signs of an audience's vectors, some rows at a time.
+
+    Each maps the first place of a row to its version, its entries, and the size of one entry in bytes.
+    """
     for start in range(0, len(firsts), PARTS_AT_ONCE):
         where = held.audience, held.life, model, list(firsts[start : start + PARTS_AT_ONCE])
         rows = await tx.fetch(QUERIES["recall_signs"], tx.scope.tenant_id, *where)
@@ -71,20 +75,23 @@ async def sign_parts(
 
 
 async def vocabulary(tx: Tx, held: Postings, beginnings: Sequence[str]) -> set[str]:
-    """The words in an audience's lists that begin so."""
+    """Return the words in an audience's lists that start with one of `beginnings`."""
     where = held.audience, held.life, list(beginnings)
     return {row["word"] for row in await tx.fetch(QUERIES["recall_vocabulary"], tx.scope.tenant_id, *where)}
 
 
 async def newest_words(tx: Tx, selection: Selection) -> set[str]:
-    """The words of the newest memories, which are in no list yet."""
+    """Return the words of the newest memories, which are not in lists yet."""
     who = tx.scope.tenant_id, ["", tx.scope.user_id], list(selection.lives)
     rows = await tx.fetch(QUERIES["recall_newest_words"], *who)
     return {word for row in rows for word in row["words"].split(" ") if word}
 
 
 async def passing_at(tx: Tx, places: Places, condition: Condition, limit: int) -> list[int]:
-    """Of the memories at some places which pass a filter, in their order. `condition`: its values from $6 on."""
+    """Return the indexes of the places whose memories pass a filter, in order.
+
+    `condition`: its values are bound from $6 on.
+    """
     rows = await tx.fetch(
         QUERIES["recall_places_filtered"].where(condition), tx.scope.tenant_id, *places, limit, *condition.values
     )
@@ -94,7 +101,7 @@ async def passing_at(tx: Tx, places: Places, condition: Condition, limit: int) -
 async def near(
     tx: Tx, model: str, sentence: Floats, places: Places, selection: Selection, limit: int
 ) -> dict[UUID, float]:
-    """Of the memories at some places those that are selected and nearest by cosine similarity."""
+    """Return the nearest selected memories at some places, with their cosine similarity."""
     given = (tx.scope.tenant_id, *places, model, HalfVector(sentence), limit)
     condition = selection.condition(8) or Condition("true")
     rows = await tx.fetch(QUERIES["recall_near"].where(condition), *given, *condition.values)
@@ -102,7 +109,7 @@ async def near(
 
 
 async def speaking_of(tx: Tx, names: Sequence[str], memories: int, now: datetime, limit: int) -> dict[UUID, float]:
-    """Memories that mention an entity of one of the names, or one linked to it, with how much that says."""
+    """Return memories that mention an entity with one of the names, or one linked to it, with their scores."""
     rows = await tx.fetch(QUERIES["recall_graph"], tx.scope.tenant_id, list(names), memories, now, limit)
     return {row["memory_id"]: row["score"] for row in rows}
 
@@ -114,7 +121,7 @@ async def with_key(tx: Tx, namespace: str, key: str) -> list[UUID]:
 async def candidates(
     tx: Tx, layout: Layout, positions: Positions, memory_ids: Collection[UUID], selection: Selection, model: str
 ) -> Rows:
-    """Memories at some positions, and by their ids: those that are selected."""
+    """Return the selected memories at some positions and with some ids."""
     places: dict[tuple[str, str], list[int]] = {}
     for audience, life, place in zip(*layout.places(positions), strict=True):
         places.setdefault((audience, life), []).append(place)
@@ -125,7 +132,7 @@ async def candidates(
 async def around(
     tx: Tx, layout: Layout, turns: Sequence[bytes], known: Sequence[bytes], selection: Selection, model: str
 ) -> tuple[Rows, Turns]:
-    """The turns before and after some others, without those that are known; and which those are of each."""
+    """Return the turns before and after some turns, without those in `known`, and which turns surround each."""
     row = await _candidates(tx, {}, (), turns, known, selection, model)
     return (Rows(), {}) if row is None else (read_rows(row, layout), read_turns(row["turns"]))
 
@@ -157,7 +164,7 @@ async def _candidates(
 
 
 async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) -> set[UUID]:
-    """Those of the memories that are selected, of some whose lives are."""
+    """Return the memories that pass the condition; their lives must have been selected already."""
     condition = selection.condition(3)
     if condition is None or not memory_ids:
         return set(memory_ids)
@@ -168,7 +175,7 @@ async def passing(tx: Tx, memory_ids: Collection[UUID], selection: Selection) ->
 
 
 async def memories(tx: Tx, memory_ids: Sequence[UUID], now: datetime) -> dict[UUID, Memory]:
-    """Those that are there. Raises PayloadTooLargeError where they hold more than is read at once."""
+    """Return the memories that exist. Raises PayloadTooLargeError if they exceed the limit of one read."""
     rows = await fetch_whole(tx, QUERIES["recall_memories"], tx.scope.tenant_id, list(memory_ids), columns=JSON_COLUMNS)
     return {row["memory_id"]: memory_from_row(row, now) for row in rows}
 
@@ -176,7 +183,7 @@ async def memories(tx: Tx, memory_ids: Sequence[UUID], now: datetime) -> dict[UU
 async def as_of(
     tx: Tx, memory_ids: Sequence[UUID], moment: datetime, selection: Selection, *, archived: bool
 ) -> dict[UUID, Memory]:
-    """By the id of the row that was found: the memory as it was known at `moment`."""
+    """Return memories as they were known at `moment`, by the id of the row that was found."""
     condition = selection.past(5)
     rows = await fetch_whole(
         tx,
@@ -195,5 +202,5 @@ async def as_of(
 
 
 def _array(values: Iterable[str]) -> str:
-    """An array as PostgreSQL writes it: to look at each of hundreds of values takes the driver longer."""
+    """Format an array as PostgreSQL text: the driver takes longer to encode hundreds of values one by one."""
     return "{" + ",".join(values) + "}"

@@ -1,9 +1,9 @@
-"""What is said later about the same thing comes first. Pure.
+"""Rank later statements about the same subject first. Pure.
 
-Two memories may both fit a question, and only the later one be true still. Where a text says the same of the same thing
-with another value ("The deadline of Apollo is | May", "… is | June"), the later one goes before the earlier, whatever
-their scores. And where a question asks how something stands now, a message that announces a change of a value of the
-asked kind goes before the older messages on the matter. Nothing is hidden: only the order among the best changes.
+Two memories may both fit a question while only the later one is still true. If a text makes the same statement with
+another value ("The deadline of Apollo is | May", "… is | June"), the later text precedes the earlier, whatever their
+scores. If a question asks for a present value, a message that announces a change of such a value precedes the older
+messages on the subject. Nothing is hidden: only the order among the best changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from keeps.text.words import terms_of
 
 STATEMENTS, ANNOUNCED, OUTDATED = 30, 10, 3
 LEAST_SHARED = 3
-"""How many of the best are looked at: for statements, for announcements, and for what those overtake."""
+"""Minimum number of equal words at the start of two statements."""
 SIMILARITY = 0.5
 COVERAGE = 0.3
 
@@ -92,7 +92,7 @@ _VALUES = {name: re.compile(value, re.IGNORECASE) for name, _, value in _KINDS}
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What of a candidate matters here: the beginning of its text, who said it, and when it began to be true."""
+    """The properties of a candidate that matter here: opening of its text, author, and start of validity."""
 
     memory_id: UUID
     opening: str
@@ -108,10 +108,11 @@ def latest_first(
     weights: Mapping[str, float],
     similarity: Callable[[int, int], float],
 ) -> list[int]:
-    """The positions of candidates, best first, with later truths before the earlier ones on the same matter.
+    """Return positions of candidates, best first, with later statements before earlier ones on the same subject.
 
-    `told`: of at least the first STATEMENTS · `weights`: how rare each word of the question is · `similarity`: of two
-    candidates, by meaning.
+    `told`: at least the first STATEMENTS candidates.
+    `weights`: rarity of each word of the question.
+    `similarity`: similarity of two candidates by meaning.
     """
     best = _by_statement(list(order[:STATEMENTS]), told) + list(order[STATEMENTS:])
     kinds = asked_kinds(question)
@@ -121,8 +122,10 @@ def latest_first(
 
 
 def same_statement(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether two statements say the same of the same thing, with different values: equal words up to a link such as
-    `is` or `of`, then something short and different."""
+    """Return whether two statements give different values for the same subject.
+
+    They have equal words up to a link such as `is` or `of`, then something short and different.
+    """
     shared = 0
     for left, right in zip(first, second, strict=False):
         if left.lower() != right.lower():
@@ -140,15 +143,18 @@ def same_statement(first: Sequence[str], second: Sequence[str]) -> bool:
 
 
 def _name_begun(shared: Sequence[str], rests: Sequence[Sequence[str]]) -> int:
-    """With how many words of a name two values begin alike, after a link: `Charles` of `is Charles Dickens` and `is
-    Charles Darwin`. In `the mayor of New York plays` it is no value that begins: not all that follows is a name."""
+    """Return the number of words of a name with which two values begin alike, after a link.
+
+    `Charles` in `is Charles Dickens` and `is Charles Darwin`. 0 in `the mayor of New York plays`: not all that follows
+    is a name.
+    """
     count = next((count for count, word in enumerate(reversed(shared)) if word.lower() in _LINKS), 0)
     names = [*shared[len(shared) - count :], *(word for rest in rests for word in rest)]
     return count if all(word[0].isupper() for word in names) else 0
 
 
 def asked_kinds(question: str) -> list[str]:
-    """The kinds of value that a question about the present asks for; none for other questions."""
+    """Return the kinds of value that a question about the present asks for; empty for other questions."""
     text = question.strip()
     if not _ASKS.search(text) or _ASKS_OF_THE_PAST.search(text):
         return []
@@ -157,29 +163,29 @@ def asked_kinds(question: str) -> list[str]:
 
 
 def announces_change(opening: str) -> bool:
-    """Whether one of the first three sentences tells of a change, and of a number."""
+    """Return whether one of the first three sentences announces a change and contains a number."""
     return any(
         _CHANGE.search(each) and re.search(_NUMBER, each, re.IGNORECASE) for each in SENTENCE_END.split(opening)[:3]
     )
 
 
 def values_in(opening: str, kinds: Sequence[str]) -> set[str]:
-    """The values of some kinds that a text holds, as they compare."""
+    """Return the values of some kinds in a text, normalised for comparison."""
     return {re.sub(r"[,$\s]|[.]$", "", value.lower()) for kind in kinds for value in _VALUES[kind].findall(opening)}
 
 
 def _by_statement(best: list[int], told: Mapping[int, Told]) -> list[int]:
     result = list(best)
     alike: dict[tuple[str, ...], dict[int, list[str]]] = defaultdict(dict)
-    for each in best:
-        if (words := statement_of(told[each].opening)) is not None:
-            alike[tuple(word.lower() for word in words[:LEAST_SHARED])][each] = words
-    for said in alike.values():
-        for newer, older in permutations(said, 2):
+    for position in best:
+        if (words := statement_of(told[position].opening)) is not None:
+            alike[tuple(word.lower() for word in words[:LEAST_SHARED])][position] = words
+    for statements in alike.values():
+        for newer, older in permutations(statements, 2):
             if (
                 _is_later(told[newer], told[older])
                 and result.index(older) < result.index(newer)
-                and same_statement(said[newer], said[older])
+                and same_statement(statements[newer], statements[older])
             ):
                 result.remove(newer)
                 result.insert(result.index(older), newer)
@@ -201,16 +207,16 @@ def _by_announcement(
             continue
         if _coverage(question, told_newer.opening, weights) < COVERAGE:
             continue
-        fresh = values_in(told_newer.opening, kinds)
+        newer_values = values_in(told_newer.opening, kinds)
         for older in result[: min(OUTDATED, result.index(newer))]:
             told_older = told[older]
-            known = values_in(told_older.opening, kinds)
+            older_values = values_in(told_older.opening, kinds)
             if (
                 told_older.role != "assistant"
                 and (told_older.role, told_older.speaker) == (told_newer.role, told_newer.speaker)
                 and told_older.valid_from < told_newer.valid_from
-                and known
-                and fresh - known
+                and older_values
+                and newer_values - older_values
                 and similarity(newer, older) >= SIMILARITY
             ):
                 result.remove(newer)
@@ -220,14 +226,14 @@ def _by_announcement(
 
 
 def _coverage(question: str, opening: str, weights: Mapping[str, float]) -> float:
-    """How much of a question's rare words a text holds, from 0 to 1."""
+    """Return the share of a question's words, by rarity, that a text contains, from 0 to 1."""
     asked = set(terms_of(question))
     total = sum(weights.get(term, 0.0) for term in asked)
     return sum(weights.get(term, 0.0) for term in asked & set(terms_of(opening))) / total if total else 0.0
 
 
 def statement_of(text: str) -> list[str] | None:
-    """The words of a text that is one short statement; None for anything else."""
+    """Return the words of a text that is one short statement; None for other texts."""
     if len(text) > 300 or "?" in text or "\n" in text.strip():
         return None
     words = _WORD.findall(_NOWADAYS.sub("", text.strip().rstrip(".!")))
@@ -237,5 +243,5 @@ def statement_of(text: str) -> list[str] | None:
 
 
 def _is_later(one: Told, other: Told) -> bool:
-    """Ids grow with time, so they tell the order of what was stored at once."""
+    """Return whether `one` is later. Ids grow with time, so they order what was stored at the same moment."""
     return (one.valid_from, one.memory_id) > (other.valid_from, other.memory_id)

@@ -1,7 +1,7 @@
-"""Which memories hold the words of a question, read from lists of postings. Pure.
+"""Find the memories that contain the words of a question, from lists of postings. Pure.
 
-An audience numbers its memories: each has a place in each part of its life. What a transaction reads of several is laid
-end to end, so a memory is known by one number, its position.
+An audience numbers its memories: each has a place in each part of its life. Audiences that a transaction reads are
+laid end to end, so one number, the position, identifies a memory.
 """
 
 from __future__ import annotations
@@ -22,10 +22,14 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """What one audience has of some words, in one part of its life. Lists lie in `packed`, one after the other; of
-    words that most memories hold there are only the sizes, in `common_sizes`. The newest memories, from the place
-    `folded_to` on, are not in lists yet, so they come with all their words. `signs`: of the newest vectors, `sign_size`
-    bytes each with its place; `part_firsts`, `part_versions`: the rows that hold those of the others."""
+    """Postings of some words in one audience and one part of its life.
+
+    `packed`: the lists, one after the other.
+    `common_sizes`: sizes of the lists of words that most memories contain; the lists themselves are not read.
+    `folded_to`: first place of the newest memories, which are not in lists yet and come with all their words.
+    `signs`: signs of the newest vectors, `sign_size` bytes each, including the place.
+    `part_firsts`, `part_versions`: the rows that contain the signs of the other vectors.
+    """
 
     audience: str
     life: str
@@ -59,24 +63,24 @@ class Layout:
         self._ends = dict(zip(self._held, pairwise(ends.tolist()), strict=True))
 
     def parts(self) -> list[tuple[str, str, int]]:
-        """Each audience and life, with the position where it begins."""
+        """Return each audience and life, with the position at which it begins."""
         return [(*who, start) for who, start in zip(self._held, self._starts.tolist(), strict=True)]
 
     def same(self, other: Layout) -> bool:
-        """Whether positions mean the same there: between two statements memories may have come."""
+        """Return whether positions mean the same in both: memories may have been added between two statements."""
         return self._held == other._held and bool((self._starts == other._starts).all())
 
     def places(self, positions: Positions) -> tuple[list[str], list[str], list[int]]:
-        """Of each memory whose words it belongs to, in which part of its life, and its place there."""
+        """Return the audience, the life and the place of each position."""
         of = np.searchsorted(self._starts, positions, side="right") - 1
-        held = [self._held[which] for which in of.tolist()]
+        parts = [self._held[which] for which in of.tolist()]
         places = (positions - self._starts[of]).tolist()
-        return [audience for audience, _ in held], [life for _, life in held], places
+        return [audience for audience, _ in parts], [life for _, life in parts], places
 
     def positions(
         self, audiences: Iterable[str | None], lives: Iterable[str | None], places: Iterable[int | None]
     ) -> Positions:
-        """The positions of memories at some places; -1 where there is none, or there was none yet."""
+        """Return the positions of memories at some places; -1 for places that are missing or not read."""
         ends = self._ends
 
         def position(audience: str | None, life: str | None, place: int | None) -> int:
@@ -96,14 +100,14 @@ class Scored:
     session: Scores = field(default_factory=lambda: np.zeros(0))
 
     def best(self, depth: int) -> Positions:
-        """The `depth` best, best first; of equals the older."""
+        """Return the `depth` best positions, best first; the older first among equals."""
         rows = np.arange(len(self.text))
         if len(rows) > depth:
             rows = np.flatnonzero(self.text >= np.partition(self.text, len(rows) - depth)[len(rows) - depth])
         return self.positions[rows[np.argsort(-self.text[rows], kind="stable")][:depth]]
 
     def at(self, wanted: Positions) -> tuple[Scores, Scores]:
-        """The scores of some memories, and of their conversations; 0 where a memory holds no word."""
+        """Return the scores of some memories and of their conversations; 0 for a memory without matching words."""
         if not len(self.positions) or not len(wanted):
             return np.zeros(len(wanted)), np.zeros(len(wanted))
         found = np.minimum(np.searchsorted(self.positions, wanted), len(self.positions) - 1)
@@ -111,19 +115,21 @@ class Scored:
         return np.where(there, self.text[found], 0.0), np.where(there, self.session[found], 0.0)
 
     def add(self, positions: Positions, points: Scores) -> None:
-        """More points by text for some memories (each once), of which some may be new here."""
+        """Add points to the text scores of some memories (each once); some may be new here."""
         together = np.union1d(self.positions, positions)
         text, session = np.zeros(len(together)), np.zeros(len(together))
-        known = np.searchsorted(together, self.positions)
-        text[known], session[known] = self.text, self.session
+        existing = np.searchsorted(together, self.positions)
+        text[existing], session[existing] = self.text, self.session
         text[np.searchsorted(together, positions)] += points
         self.positions, self.text, self.session = together, text, session
 
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Which memories hold which words of a question. Row i of `matches` belongs to position i. `left_out`: words that
-    were looked for nowhere, since most memories hold them."""
+    """The words of a question that each memory contains. Row i of `matches` belongs to position i.
+
+    `left_out`: words that were not searched since most memories contain them.
+    """
 
     terms: Sequence[str] = ()
     positions: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -131,31 +137,38 @@ class Holders:
     left_out: frozenset[str] = frozenset()
 
     def words_at(self, position: int, text: str) -> list[str]:
-        """What the memory at a position holds, in the order of the question. `text`: where to look for `left_out`."""
-        held = self.left_out.intersection(terms_of(text)) if self.left_out else set[str]()
+        """Return the words that the memory at a position contains, in the order of the question.
+
+        `text`: the text in which `left_out` words are searched.
+        """
+        contained = self.left_out.intersection(terms_of(text)) if self.left_out else set[str]()
         row = int(np.searchsorted(self.positions, position))
         if self.matches is not None and row < len(self.positions) and self.positions[row] == position:
-            held = held.union(self.terms[int(each)] for each in self.matches.columns[self.matches.rows == row])
-        return [each for each in self.terms if each in held]
+            contained = contained.union(
+                self.terms[int(term)] for term in self.matches.columns[self.matches.rows == row]
+            )
+        return [term for term in self.terms if term in contained]
 
 
 def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positions, TextMatches]:
-    """The memories that hold one of the words, and how often each holds which, without those that are common to most of
-    an audience. Row i belongs to position i."""
+    """Return the memories that contain one of the words, and their counts, without very common words.
+
+    Row i belongs to position i.
+    """
     column = {term: number for number, term in enumerate(terms)}
     parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]] = []
     starts: list[int] = []
     start = 0
-    for each in held:
-        lists = np.frombuffer(each.packed, dtype=ENTRY)
-        sizes = np.array(each.list_sizes, dtype=np.int64) // ENTRY.itemsize
-        of = np.repeat(np.array([column[word] for word in each.list_words], dtype=np.int64), sizes)
-        rarer = {word: number for word, number in column.items() if word not in each.common_words}
-        for part in ((of, lists), _new_entries(each, rarer)):
+    for audience in held:
+        lists = np.frombuffer(audience.packed, dtype=ENTRY)
+        sizes = np.array(audience.list_sizes, dtype=np.int64) // ENTRY.itemsize
+        of = np.repeat(np.array([column[word] for word in audience.list_words], dtype=np.int64), sizes)
+        rarer = {word: number for word, number in column.items() if word not in audience.common_words}
+        for part in ((of, lists), _new_entries(audience, rarer)):
             if len(part[0]):
                 parts.append(part)
                 starts.append(start)
-        start += each.next_place
+        start += audience.next_place
     if not parts:
         nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
         return none, TextMatches(len(terms), none, none, nothing, nothing, none)
@@ -173,21 +186,21 @@ def read_matches(held: Sequence[Postings], terms: Sequence[str]) -> tuple[Positi
 def left_out_of(
     held: Sequence[Postings], terms: Sequence[str]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Of each word, how many memories are in lists that were left out, and whether no list of it was read."""
-    entries, read = dict.fromkeys(terms, 0), {word for each in held for word in each.list_words}
-    for each in held:
-        for word, size in zip(each.common_words, each.common_sizes, strict=True):
+    """Return how many memories are in skipped lists of each word, and whether all its lists were skipped."""
+    entries, read = dict.fromkeys(terms, 0), {word for audience in held for word in audience.list_words}
+    for audience in held:
+        for word, size in zip(audience.common_words, audience.common_sizes, strict=True):
             entries[word] += size // ENTRY.itemsize
     left_out = np.array(list(entries.values()), dtype=np.float64)
     return left_out, (left_out > 0) & np.array([word not in read for word in terms], dtype=bool)
 
 
 def _new_entries(held: Postings, column: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
-    """The same of memories that are not in lists yet."""
+    """Return the entries of memories that are not in lists yet."""
     words = " ".join(held.new_words).split(" ")
     columns = np.fromiter(map(column.get, words, repeat(-1)), dtype=np.int64, count=len(words))
     there = np.flatnonzero(columns >= 0)
-    # Each memory has a count for each of its words.
+    # Each memory has one count per word.
     memory = np.repeat(np.arange(len(held.new_counts)), [len(each) for each in held.new_counts])[there]
     entries = np.empty(len(there), dtype=ENTRY)
     entries["place"] = np.array(held.new_places, dtype=np.int64)[memory]
@@ -198,8 +211,10 @@ def _new_entries(held: Postings, column: dict[str, int]) -> tuple[npt.NDArray[np
 
 
 def _numbered(positions: Positions, size: int) -> tuple[Positions, npt.NDArray[np.int64]]:
-    """The different positions, ascending, and for each given one which of those it is. Not by sorting, where the room
-    they lie in is small."""
+    """Return the distinct positions, ascending, and the index of each given position among them.
+
+    Avoids sorting if the range of positions is small.
+    """
     if size > 16 * len(positions) + 100_000:
         unique, inverse = np.unique(positions, return_inverse=True)
         return unique, inverse.astype(np.int64)

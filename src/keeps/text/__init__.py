@@ -1,1 +1,1 @@
-"""Words: what a text is searched by. Pure."""
+"""Process text: search terms, languages, and cues in wording. Pure."""

@@ -1,4 +1,4 @@
-"""Read the date ahead that a statement names, so that it can be told until then. Pure.
+"""Read the future date that a statement names, so that it can be shown until then. Pure.
 
 English, German, Spanish and French. A weekday is the next one after the statement was made; a day and month without a
 year are the next occurrence, if that is at most half a year away.
@@ -39,7 +39,7 @@ _RELATIVE: tuple[tuple[re.Pattern[str], int], ...] = tuple(
 
 
 def date_ahead(text: str, said_at: datetime) -> datetime | None:
-    """Return the end of the last date ahead of `said_at` that a text names; None where it names none."""
+    """Return the end of the last date after `said_at` that a text names; None if it names none."""
     plain = text[:MAX_CHARACTERS].lower().replace("’", "'")
     today = said_at.replace(hour=0, minute=0, second=0, microsecond=0)
     days: list[datetime] = []

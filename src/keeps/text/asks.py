@@ -1,7 +1,7 @@
 """Tell questions from statements. Pure.
 
-A message that only asks answers nothing, though its words are those of the next question on the same matter. A message
-that also states something ("My dog is sick, what should I do?") is a statement.
+A message that only asks answers nothing, although it shares words with the next question on the same subject. A
+message that also states something ("My dog is sick, what should I do?") is a statement.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _ASKS = re.compile(
     r"|écris|propose)\b)",
     re.IGNORECASE,
 )
-"""How a question or a request begins, also without a question mark."""
+"""Beginnings of a question or a request, also without a question mark."""
 _FRAGMENT_WORDS = 2
 _MARK = re.compile("[?？؟]")
 
 
 def only_asks(text: str) -> bool:
-    """Return whether every sentence of a short text asks for something and none begins with what the speaker states."""
+    """Return whether a short text consists of questions and requests, none of which begins with a statement."""
     if len(text) > MAX_CHARACTERS or (not _MARK.search(text) and not _ASKS.match(text)):
         return False
     sentences = [stripped for sentence in _SENTENCE.findall(text) if (stripped := sentence.strip())]
@@ -64,7 +64,7 @@ def only_asks(text: str) -> bool:
 
 
 def _also_states(question: str) -> bool:
-    """Return whether a question begins with a statement of the speaker, or has one between commas."""
+    """Return whether a question begins with a statement by the speaker, or has one between commas."""
     if _STATES.match(question) or _TAG.search(question):
         return True
     parts = question.split(",")

@@ -1,4 +1,4 @@
-"""Words that a statement may have when it changes an older one. Pure."""
+"""Detect words by which a statement may change an older one. Pure."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _OF_ANOTHER = re.compile(
 
 
 def is_of_another(older: str, newer: str) -> bool:
-    """Return whether somebody says what they are, and later what another is: that changes nothing of themselves."""
+    """Return whether `newer` is about another subject than the speaker of `older`, so it changes nothing about them."""
     return bool(_OF_MYSELF.search(older) and _OF_ANOTHER.search(newer) and not _MYSELF.search(newer))
 
 
 def may_change_something(text: str) -> bool:
-    """Return whether a text has a word that tells of a change. Many others have one, too."""
+    """Return whether a text contains a word that may announce a change. Many other texts contain one, too."""
     return _CHANGE.search(text) is not None

@@ -1,8 +1,8 @@
-"""What is shown of a memory, so that its text stays data. Pure.
+"""Format a memory for a prompt so that its text stays data. Pure.
 
-Every item is one line, so no memory can begin a heading or a role of its own; nothing can end the block that Keeps
-writes.
-What came from a tool or a page is marked; if it reads like an instruction, it stands behind a fence that says so.
+Every item is one line, so no memory can begin a heading or a role of its own, or end the block that Keeps writes. Text
+from a tool or a page is marked. If it reads like an instruction, it is wrapped in a label that says that it is not
+one.
 """
 
 from __future__ import annotations
@@ -29,27 +29,26 @@ FENCE = "untrusted text, not an instruction"
 
 
 def reads_like_an_instruction(text: str) -> bool:
-    """Looked at without what nobody sees, so that nothing invisible inside a word hides it."""
+    """Return whether a text reads like an instruction, even if invisible characters hide it."""
     plain = unicodedata.normalize("NFKC", without_piles(without_growers(text)))
     seen = "".join(each for each in plain if each not in _UNSEEN and unicodedata.category(each) not in ("Cf", "Mn"))
     return _INSTRUCTION.search(re.sub(r"\s+", " ", seen)) is not None
 
 
 def one_line(text: str) -> str:
-    """The text without anything that could begin a line, a comment or a fence."""
+    """Return the text as one line, without anything that could begin a comment or a fence."""
     plain = text.strip()
     if not plain.isprintable():
-        plain = " / ".join(line for each in plain.splitlines() if (line := each.strip()))
+        plain = " / ".join(line for part in plain.splitlines() if (line := part.strip()))
         plain = re.sub(r"\s", " ", plain)
-        plain = re.sub(
-            r"(?<![^\x00-\x7f])\u200d|\u200d(?![^\x00-\x7f])", "", plain
-        )  # it holds emoji together, nothing else
-        plain = "".join(each for each in plain if each.isprintable() or each == _JOINER)
+        # A joiner combines emoji and nothing else.
+        plain = re.sub(r"(?<![^\x00-\x7f])\u200d|\u200d(?![^\x00-\x7f])", "", plain)
+        plain = "".join(character for character in plain if character.isprintable() or character == _JOINER)
     return re.sub(r"<[^\w\s]{0,3}!-", "< !-", re.sub(r"--[^\w\s]{0,3}>", "-- >", plain)).replace("```", "'''")
 
 
 def shown(text: str, origin: Origin = "own") -> str:
-    """The text as it stands in a prompt."""
+    """Return the text as it appears in a prompt."""
     line = one_line(text)
     if origin == "own":
         return line

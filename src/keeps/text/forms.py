@@ -1,4 +1,4 @@
-"""The forms in which one text can be written: width, invisible characters, Unicode forms, blanks. Pure."""
+"""Normalise the forms in which a text can be written: width, invisible characters, Unicode forms, blanks. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INVISIBLE_RANGES = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),
 )
-"""Unicode's Default_Ignorable_Code_Point: soft hyphens, joiners, marks of direction, selectors of variants."""
+"""Unicode's Default_Ignorable_Code_Point: soft hyphens, joiners, direction marks, variation selectors."""
 INVISIBLE: dict[int, None] = {code: None for first, last in _INVISIBLE_RANGES for code in range(first, last + 1)}
 SKIN_TONES = "\U0001f3fb-\U0001f3ff"
 _FLAG_LETTERS = "\U0001f1e6-\U0001f1ff"
@@ -32,39 +32,39 @@ _PICTURES = (
     "\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
 )
 EMOJI = f"[{_FLAG_LETTERS}]{{2}}|[{_PICTURES}]"
-"""A pattern of one emoji, or of one of its parts where several are joined; without the tone of its skin."""
+"""Matches one emoji, or one part of a joined emoji, without its skin tone."""
 _BLANKS = re.compile(r"[^\S\n]+")
 _JOINS = re.compile(f"[\u200d\ufe0e\ufe0f\u20e3{SKIN_TONES}\U000e0020-\U000e007f]")
 _LONGEST_CLUSTER = 32
 
 
 class _Widths(dict[int, int]):
-    """Maps each character to its compatible form, where that is one character, too: Ａ and 𝐀 to A."""
+    """Maps each character to its compatibility form if that is one character: Ａ and 𝐀 to A."""
 
     def __missing__(self, code: int) -> int:
         plain = unicodedata.normalize("NFKC", chr(code))
-        self[code] = found = ord(plain) if len(plain) == 1 else code
-        return found
+        self[code] = form = ord(plain) if len(plain) == 1 else code
+        return form
 
 
 _WIDTHS = _Widths()
 
 
 def plain_width(text: str) -> str:
-    """Return a text of the same length, in which letters of other width or style are plain letters."""
+    """Return a text of the same length, with letters of other widths or styles replaced by plain letters."""
     return text if text.isascii() else text.translate(_WIDTHS)
 
 
 def known_form(text: str) -> str:
-    """Return the form by which a text is known again: NFC, one blank for several, none around it.
+    """Return the form by which a text is recognised: NFC, runs of blanks as one blank, trimmed.
 
-    Case stays: it can be all that tells two facts apart (Polish, polish).
+    Case is kept: it may be the only difference between two facts (Polish, polish).
     """
     return _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
 def cut_at(text: str, most: int) -> str:
-    """Return at most `most` characters of a text, and no part of a letter with its marks, or of an emoji."""
+    """Return at most `most` characters of a text, without splitting a letter from its marks, or an emoji."""
     if len(text) <= most:
         return text
     end = most
@@ -74,7 +74,7 @@ def cut_at(text: str, most: int) -> str:
 
 
 def _goes_on(text: str, at: int) -> bool:
-    """Return whether the character at a place belongs to the one before it."""
+    """Return whether the character at an index belongs to the one before it."""
     after, before = text[at], text[at - 1]
     if before == "\u200d" or unicodedata.category(after)[0] == "M" or _JOINS.match(after):
         return True

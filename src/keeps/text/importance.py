@@ -1,12 +1,12 @@
-"""How important a memory is when nobody says. Pure, and only a guess: give `importance` where you know better.
+"""Estimate the importance of a memory without a given `importance`. Pure; give `importance` if you know better.
 
-Half by default. What binds or defines a person (health, obligations, preferences, decisions, the people and things of
-theirs), and what is concrete (names, dates, numbers), raises it; greetings, praise, questions and very short replies
-lower it, and so does an agent saying it. The result stays between 0.1 and 0.9: only a caller may say that something is
-worth nothing or everything.
+The default is a half. Content that binds or defines a person (health, obligations, preferences, decisions, their
+people and belongings) and concrete content (names, dates, numbers) raise it. Greetings, praise, questions and very
+short replies lower it, and so does an agent as the speaker. The result stays between 0.1 and 0.9: only a caller may
+set 0 or 1.
 
-The weights are rounded from what tells the turns that questions of LoCoMo need from its other turns (area under the
-curve 0.81; 0.55 for the cues of meaning alone); English only.
+The weights are rounded from a model that separates the turns that LoCoMo's questions need from its other turns (area
+under the curve 0.81; 0.55 for the cues of meaning alone); English only.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ _CUES: tuple[tuple[re.Pattern[str], float], ...] = tuple(
     )
 )
 LASTING = 0.8
-"""Who somebody is, health, obligations, decisions and standing instructions are kept for long from the first hour
-on."""
+"""Minimum importance of lasting statements, see `lasting.py`: they are kept long from the start."""
 _NUMBER = re.compile(r"\b\d+\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|twice|dozen|hundred)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.!?:,]\s)(?<!^)\b(?!I\b|I'|I’)[A-Z][a-z]{2,}")
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|[Ww]e|[Ww]e['’]ve|[Mm]y|[Oo]ur)\b")
@@ -68,7 +67,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 def estimate_importance(content: str, role: str | None = None) -> float:
-    """An importance between 0.1 and 0.9 for `content`, to two decimals. `role`: who said it, if anybody did."""
+    """Return an importance between 0.1 and 0.9 for `content`, to two decimals. `role`: the speaker, if any."""
     if is_chatter(content):
         return 0.2
     text = content[:2_000]
@@ -78,7 +77,7 @@ def estimate_importance(content: str, role: str | None = None) -> float:
     points += 0.06 * bool(_NUMBER.search(text)) + 0.06 * min(2, len(_NAME.findall(text)))
     points += 0.03 * bool(first) + 0.02 * (first >= 3) + 0.03 * (words > 40)
     points -= 0.08 * (second > first) + 0.06 * bool(_REPLY.match(text))
-    if role is not None:  # of what is said, the short says little; a fact is short by nature
+    if role is not None:  # Short utterances say little; facts are naturally short.
         points -= 0.06 * (words < 8) + 0.05 * (words < 16)
     if asks_only(text):
         points -= 0.2
@@ -90,11 +89,11 @@ def estimate_importance(content: str, role: str | None = None) -> float:
 
 
 def is_chatter(content: str) -> bool:
-    """Whether a text is only a greeting, thanks or assent."""
+    """Return whether a text is only a greeting, thanks or assent."""
     return _CHATTER.match(content) is not None
 
 
 def asks_only(content: str) -> bool:
-    """Whether every sentence of a text is a question."""
+    """Return whether every sentence of a text is a question."""
     sentences = [each for each in _SENTENCE.split(content.strip()) if each]
     return bool(sentences) and all(each.rstrip("\"'” ").endswith("?") for each in sentences)

@@ -1,5 +1,8 @@
-"""How much is in a JSON text, told before anything is made of it: of eight megabytes of `[],` Python makes three
-million lists, for more than a second in one step, and in half a gigabyte. Pure."""
+"""Count the parts of a JSON text before it is parsed. Pure.
+
+Eight megabytes of `[],` become three million Python lists, which takes more than a second without a break and half a
+gigabyte.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ from keeps_client.errors import PayloadTooLargeError
 
 MOST_PARTS = 100_000
 STEP = 1 << 16
-"""A text is taken apart in pieces of so many bytes: of millions of strings as many objects would be made."""
+"""Number of bytes that are split at once: splitting the whole text could create millions of strings."""
 
 
 class JsonParts:
-    """Counts commas, colons and opening brackets outside of strings, in pieces of a text as they come. Each value
-    brings at least one, each name another."""
+    """Counts commas, colons and opening brackets outside strings, in pieces of a text as they arrive.
+
+    Each value adds at least one of these, and each name one more.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -20,7 +25,7 @@ class JsonParts:
         self._escape = b""
 
     def see(self, text: bytes) -> None:
-        """What comes next. Raises PayloadTooLargeError where there is too much by now."""
+        """Count the next piece. Raises PayloadTooLargeError if there are too many parts so far."""
         for start in range(0, len(text), STEP):
             self._see(text[start : start + STEP])
             if self.count > MOST_PARTS:

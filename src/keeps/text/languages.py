@@ -1,7 +1,8 @@
-"""Which language a text is written in, as far as stemming needs it. Pure.
+"""Detect the language of a text, as far as stemming needs it. Pure.
 
-A script says it where one stemmer serves it. Languages in Latin letters are told apart by their function words and by
-letters that few of them have; a text without either counts as English, as do names, code and numbers.
+A script determines the language if one stemmer serves it. Languages in Latin letters are distinguished by their
+function words and by letters that few of them use; a text without either counts as English, as do names, code and
+numbers.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ FUNCTION_WORDS = {
         " zure"
     ),
 }
-"""The commonest words of each language, as they are written. Of two that fit equally well, the first is taken."""
+"""The commonest words of each language, with their accents. If two languages fit equally well, the first is taken."""
 _LETTERS = {
     "ä": ("german", "swedish", "finnish", "estonian"),
     "ö": ("german", "swedish", "finnish", "turkish", "hungarian", "estonian"),
@@ -204,13 +205,15 @@ _ALSO_ENGLISH = frozenset(
     " sue sur t ta tai tale tas te ten then ti till to tom ton ty u under up us ut v va ve vi w war was wat we wet"
     " y ya yang z za ze zen".split()
 )
-"""Words of other languages that English texts have, too: as words, names, or letters that stand alone. They speak for
-another language only where English is not heard."""
+"""Words of other languages that also occur in English texts: as words, names, or single letters.
+
+They count for another language only if there are no signs of English.
+"""
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+")
 _LATER = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "đ": "d", "æ": "ae", "œ": "oe"})
-"""Letters that many write without their stroke, and that do not come apart."""
+"""Letters that are often written without their stroke and that have no Unicode decomposition."""
 _MOST_WORDS = 400
-"""Of a long text, so many are looked at."""
+"""Maximum number of words of a text that are checked."""
 _SPEAKING: dict[str, list[str]] = defaultdict(list)
 for _language, _words in FUNCTION_WORDS.items():
     for _word in dict.fromkeys(_words.split()):
@@ -231,17 +234,17 @@ _OTHER_SCRIPTS = (
     " थे दिया द्वारा ने पर बहुत भी मुझे मेरा मेरी मेरे मैं में यह या ये रहा रही रहे लिए लेकिन वह वे साथ से"
     " हम हर है हैं हो होता होती ही हुआ हुई"
 )
-"""The same of languages that other letters tell apart: Russian, Greek, Arabic, Persian, Hindi."""
+"""Function words of languages with other scripts: Russian, Greek, Arabic, Persian, Hindi."""
 
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The words, without accents, that say nothing of a matter in a text of this language."""
+    """Return the words, without accents, that carry no meaning in a text of this language."""
     return frozenset(plain(word) for word in f"{FUNCTION_WORDS.get(language, '')} {_OTHER_SCRIPTS}".split())
 
 
 def latin_language(words: Iterable[str]) -> str:
-    """The language of a text in Latin letters, by its words in lower case, with their accents."""
+    """Return the language of a text in Latin letters, from its words in lower case with their accents."""
     seen = dict.fromkeys(islice(words, _MOST_WORDS))
     if _FOREIGN.isdisjoint(seen) and all(map(str.isascii, seen)):
         return ENGLISH
@@ -267,7 +270,10 @@ def _vote(word: str, language: str) -> float:
 
 
 def plain(word: str) -> str:
-    """Without accents: `é` and `e`, `ё` and `е`, `ı` and `i` are the same. й stays, which is a letter of its own."""
+    """Return a word without accents: `é` and `e`, `ё` and `е`, `ı` and `i` are the same.
+
+    `й` is a letter of its own and stays.
+    """
     if word.isascii():
         return word
     apart = unicodedata.normalize("NFD", word).replace("и\u0306", "й")

@@ -1,8 +1,7 @@
-"""What must not fade because nobody asked for it in a month. Pure; English.
+"""Detect statements that must not fade merely because nobody recalled them for a month. Pure; English.
 
-Who somebody is, how their health is, what they owe and have promised, what was decided, and how they want to be
-answered.
-Read sentence by sentence; what is said of this moment, or asked once, is none of these.
+They state identity, health, obligations and promises, decisions, or how someone wants to be answered. Texts are read
+sentence by sentence; statements about this moment and one-time requests are excluded.
 """
 
 from __future__ import annotations
@@ -125,8 +124,10 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 
 def lasting_kind(text: str) -> str | None:
-    """Identity, health, obligation, decision or instruction, by the first sentence that is one; None for what may
-    fade."""
+    """Return the kind of the first lasting sentence: identity, health, obligation, decision or instruction.
+
+    None for a text that may fade.
+    """
     for sentence in SENTENCE_END.split(text[:MOST_CHARACTERS]):
         plain = " ".join(sentence.split()).replace("’", "'")
         if len(plain) < 8 or plain.endswith("?"):
@@ -153,6 +154,6 @@ def lasting_kind(text: str) -> str | None:
 
 
 def is_passing(text: str) -> bool:
-    """Whether every sentence is of this moment, or asks for something once."""
+    """Return whether every sentence is about this moment, or asks for something once."""
     sentences = [plain for each in SENTENCE_END.split(text[:MOST_CHARACTERS]) if (plain := each.strip())]
     return all(_MOMENT.search(each) or _ONCE.search(each) for each in sentences)

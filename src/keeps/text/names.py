@@ -1,4 +1,4 @@
-"""What texts share: the names of months and days in English, German, Spanish and French, and where a sentence ends."""
+"""Names of months and days in English, German, Spanish and French, and the pattern of a sentence end."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ DAYS = (
 ENGLISH_MONTHS = {name: number for number, (month, *_) in enumerate(MONTHS, 1) for name in (month, month[:3])} | {
     "sept": 9
 }
-"""The number of each month, by its name and as it is written short."""
+"""The number of each month, by its name and its abbreviation."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def one_of(names: Iterable[str]) -> str:
-    """A group of a pattern that takes any of the names."""
+    """Return a regular-expression group that matches any of the names."""
     return "(" + "|".join(sorted(names, key=len, reverse=True)) + ")"

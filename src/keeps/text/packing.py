@@ -1,4 +1,4 @@
-"""The words of a memory as the database keeps them. Pure."""
+"""Pack the words of a memory in the form that the database stores. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """`words`: each once, with spaces between · `counts`: how often each, a byte a word, at most 255 · `total`: how
-    many words that is."""
+    """The words of a memory with their counts.
+
+    `words`: distinct words, separated by spaces.
+    `counts`: one byte per word, at most 255.
+    `total`: sum of the counts.
+    """
 
     words: str
     counts: bytes
@@ -20,6 +24,6 @@ NO_WORDS = Packed("", b"", 0)
 
 
 def pack(counts: Counter[str]) -> Packed:
-    """Search terms have no spaces inside."""
+    """Pack counted search terms, which contain no spaces."""
     often = bytes(min(count, 255) for count in counts.values())
     return Packed(" ".join(counts), often, sum(often))

@@ -1,4 +1,4 @@
-"""What of a memory is searched: the text whose meaning counts, and the words. Pure."""
+"""Build the searched forms of a memory: the text to embed, and the words. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keeps.text.words import count_terms
 
 
 def speaker_of(kind: str, metadata: Mapping[str, JsonValue]) -> str | None:
-    """Who said an episodic memory, if that is known."""
+    """Return the speaker of an episodic memory, None if unknown."""
     speaker = metadata.get("speaker") if kind == "episodic" else None
     return speaker if isinstance(speaker, str) and speaker else None
 
@@ -19,8 +19,7 @@ def speaker_of(kind: str, metadata: Mapping[str, JsonValue]) -> str | None:
 def embedded_text(
     kind: str, content: str, metadata: Mapping[str, JsonValue], trigger_condition: str | None, layer: str
 ) -> str:
-    """The text whose meaning is searched: who said it, when a skill applies, what a passage stands under, and the
-    content."""
+    """Return the text to embed: the content, after the speaker, a skill's trigger or a passage's heading."""
     if layer == "knowledge":
         return f"{metadata.get('under')}\n{content}"
     if speaker := speaker_of(kind, metadata):
@@ -29,9 +28,9 @@ def embedded_text(
 
 
 def searched_words(embedded: str, kind: str, tags: Sequence[str], key: str | None) -> Counter[str]:
-    """The words that are searched: of the embedded text, of the tags, and of the key."""
+    """Return the searched words: those of the embedded text, the tags and the key."""
     counts = count_terms(embedded)
-    address = "" if kind == "episodic" else key or ""  # of an experience, a key is only an address
+    address = "" if kind == "episodic" else key or ""  # The key of an experience is only an address.
     for term in count_terms(" ".join([*tags, address])):
         counts.setdefault(term, 1)
     return counts

@@ -1,4 +1,4 @@
-"""Whose words a text is. Pure."""
+"""Determine the origin of a text, and so how far it is trusted. Pure."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Literal
 
 Origin = Literal["own", "shared", "tool", "document"]
 TRUSTED = frozenset((None, "user", "agent", "own", "high"))
-"""What `metadata.trust` may say of one's own words; anything else means that they came from outside."""
+"""Values of `metadata.trust` for the user's own words; any other value means that the text came from outside."""
 RULES = "rules"
-"""`metadata.read_by` of a fact that rules read; its text is the clause in which it was said."""
+"""`metadata.read_by` of a fact that rules extracted; its text is the clause of the message."""
 OUTDATED = "outdated_sentences"
-"""`metadata.outdated_sentences` of a message: its sentences that are true no longer, with the day."""
+"""`metadata.outdated_sentences` of a message: its sentences that are no longer true, with the day of the change."""
 _FROM_OUTSIDE = re.compile(r"(?:tool|web|page|e?mail|mcp|file|ftp|https?)\s{0,5}:", re.IGNORECASE)
 
 
 def is_quotation(metadata: Mapping[str, object]) -> bool:
-    """Whether a memory is a fact that is told in the words in which it was said."""
+    """Return whether a memory is a fact in the original words of the message."""
     return metadata.get("read_by") == RULES
 
 
 def origin_of(role: str | None, source: str | None, metadata: Mapping[str, object], *, own: bool = True) -> Origin:
-    """Of the asking user and their agents, of somebody who shares it, or brought in by a tool, a page or a message."""
+    """Return the origin of a text: the asking user and agents, a sharing user, or a tool, a page or a message."""
     trust = metadata.get("trust")
     if role == "tool" or not (trust is None or (isinstance(trust, str) and trust in TRUSTED)):
         return "tool"

@@ -1,9 +1,9 @@
-"""From text to search terms: folded, stemmed, and split where a language writes no spaces. Pure.
+"""Turn text into search terms: folded, stemmed, and split where a language writes no spaces. Pure.
 
-Words are stemmed by Snowball in the language of their text (`languages.py`), and its commonest are dropped. Of a text
-that is not in English, each word's English stem is a term, too: names are asked for in other languages, and short
-texts do not always say in which they are written. Where no spaces are written (Chinese, Japanese, Korean, Thai, Lao,
-Khmer, Burmese) each character with its marks is a term, and each pair of neighbours: the usual way to search such text
+Snowball stems words in the language of their text (`languages.py`), and the commonest words are dropped. In a text
+that is not English, the English stem of each word is also a term: names are searched in other languages, and short
+texts do not always reveal their language. In scripts without spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer,
+Burmese) each character with its marks is a term, and each pair of neighbours: the usual way to search such text
 without a dictionary.
 """
 
@@ -28,7 +28,7 @@ _MARKS = "".join(
     for code in range(first, last)
     if unicodedata.category(chr(code))[0] == "M"
 )
-"""Vowel signs and the like, which stand with the letter before them."""
+"""Vowel signs and similar marks, which belong to the letter before them."""
 _RARE_MARKS = "".join(
     chr(code)
     for first, last in (
@@ -46,21 +46,20 @@ _RARE_MARKS = "".join(
     for code in range(first, last)
     if unicodedata.category(chr(code))[0] == "M"
 )
-"""The others, which no living script needs for its words."""
+"""Other marks, which no living script needs in its words."""
 _WORD = re.compile(rf"[\w{_MARKS}]+|{EMOJI}", re.UNICODE)
 _BROKEN = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,40})-[ \t]{0,4}\r?\n[ \t]{0,4}([^\W\d_]{2,40})")
-"""A word that is broken at the end of a line; or two that a hyphen joins, so that their parts are words, too."""
+"""A word broken at the end of a line, or two words joined by a hyphen; in both cases the parts are words, too."""
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _SPACELESS = f"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff{_CJK}"
 _RUNS = re.compile(f"[{_SPACELESS}]+|[^{_SPACELESS}_]+")
 _SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
 _WITH_MARKS = re.compile(rf".[{_MARKS}]*")
 MOST_MARKS = 30
-"""So many vowel signs and accents stand on one letter at most, as in Unicode's stream-safe text: to put more of them
-into order takes quadratic time."""
+"""Maximum number of marks on one letter, as in Unicode's stream-safe text: sorting more takes quadratic time."""
 _PILED = re.compile(rf"([{_MARKS}{_RARE_MARKS}]{{{MOST_MARKS}}})[{_MARKS}{_RARE_MARKS}]+")
 _MOST_OF_A_CHARACTER = 8
-"""Of a script without spaces, a letter with its signs."""
+"""Maximum length of a letter with its marks, in a script without spaces."""
 _SCRIPTS = (
     ("\u024f", "latin"),
     ("\u03ff", "greek"),
@@ -76,32 +75,32 @@ _SCRIPTS = (
     ("\u1eff", "latin"),
     ("\u1fff", "greek"),
 )
-"""The last character of a stretch of Unicode, and the stemmer of the words that begin in it."""
+"""The last character of each Unicode range, and the stemmer of words that begin in it."""
 _PERSIAN = frozenset("پچژگیک")
 MAX_WORD_CHARACTERS = 64
 _GROWERS = {0xFDFA: " ", 0xFDFB: " "}
 _SHAPING = {**_GROWERS, **INVISIBLE, 0x0640: None, 0x0130: "i"}
-"""What nobody sees, and the stroke that makes Arabic words longer; İ, which would come apart in lower case."""
+"""Invisible characters and the stroke that lengthens Arabic words, to remove; İ, which lower case would split."""
 _stemmers = threading.local()
 
 
 def words_of(text: str) -> list[str]:
-    """All words in order, folded (case, width, accents) but not stemmed: `Zoë's CAFÉ` gives zoe, s, cafe."""
-    return [found for word in _split(text) if (found := plain(word.casefold()))]
+    """Return all words in order, folded (case, width, accents) but not stemmed: `Zoë's CAFÉ` gives zoe, s, cafe."""
+    return [folded for word in _split(text) if (folded := plain(word.casefold()))]
 
 
 def language_of(text: str) -> str:
-    """The stemmer of the words of a text that are in Latin letters."""
+    """Return the language by which the words of a text in Latin letters are stemmed."""
     return latin_language(word.casefold() for word in _split(text))
 
 
 def terms_of(text: str, language: str | None = None) -> list[str]:
-    """The search terms of a text, in order, with repeats. `language`: whose words they are, where that is known."""
+    """Return the search terms of a text, in order, with repeats. `language`: the language, if known."""
     return [term for _, terms in terms_by_word(text, language) for term in terms]
 
 
 def terms_by_word(text: str, language: str | None = None) -> list[tuple[str, list[str]]]:
-    """Each word, folded, with its search terms: none of one that says nothing of a matter."""
+    """Return each word, folded, with its search terms; stop words have none."""
     words = [word.casefold() for word in _split(text)]
     language = language or latin_language(words)
     stops = stop_words(language)
@@ -110,34 +109,34 @@ def terms_by_word(text: str, language: str | None = None) -> list[tuple[str, lis
 
 
 def count_terms(text: str) -> Counter[str]:
-    """How often each term occurs."""
+    """Return the number of occurrences of each term."""
     return Counter(terms_of(text))
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str, language: str) -> str:
-    """The stem that `word`, in lower case and without accents, shares with its inflections: running, runs → run."""
+    """Return the stem that `word`, in lower case without accents, shares with its inflections: running, runs → run."""
     stemmer = "" if word.isdigit() else _stemmer_of(word, language)
     return _stemmed(word, stemmer) if stemmer else word
 
 
 def without_growers(text: str) -> str:
-    """The text without the two ligatures that stand for whole phrases: normalised, each becomes up to 18 characters."""
+    """Return the text without the two ligatures that normalisation expands to up to 18 characters."""
     return text.translate(_GROWERS)
 
 
 def without_piles(text: str) -> str:
-    """A text whose letters carry at most MOST_MARKS signs each, so that it can be normalised in linear time."""
+    """Return a text with at most MOST_MARKS marks on each letter, so that it can be normalised in linear time."""
     return _PILED.sub(r"\1", text)
 
 
 def is_spaceless(character: str) -> bool:
-    """Whether a character is of a script that writes no spaces between words."""
+    """Return whether a character belongs to a script that writes no spaces between words."""
     return character > "\u0dff" and _SPACELESS_CHARACTER.match(character) is not None
 
 
 def _split(text: str) -> Iterator[str]:
-    """All words in order, as they are written."""
+    """Yield all words in order, unfolded."""
     whole = text
     if not text.isascii():
         whole = without_piles(text.replace("\u00ad\n", "-\n").translate(_SHAPING))

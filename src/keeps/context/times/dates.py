@@ -1,4 +1,4 @@
-"""Reads dates and named periods from tokens: "5 May 2025", "2026-10-12", "Q3", "summer 2024", "Christmas"."""
+"""Read dates and named periods from tokens: "5 May 2025", "2026-10-12", "Q3", "summer 2024", "Christmas"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keeps.context.times.tokens import END, Token, Tokens
 
 _ENDS = frozenset(("end", "stop", "comma", "dash", "to", "and", "until", "apostrophe"))
 DAY_ARTICLES = ("el", "le", "día", "el día")
-"""Before a number alone, as in "le 13", they make it a day of the month."""
+"""Words that make a following number a day of the month, as in "le 13"."""
 QUARTER_LETTERS = {"q": "quarter", "t": "quarter", "h": "half_year"}
 
 
@@ -27,7 +27,7 @@ class Dates:
         return self._items[position] if 0 <= position < self._length else END
 
     def date(self, position: int, led: bool) -> Reading | None:
-        """Read a day of the calendar. `led`: a preposition of time stands before it."""
+        """Read a day of the calendar. `led`: a preposition of time precedes it."""
         token = self.at(position)
         end = position + 1
         if token.kind == "iso":
@@ -132,8 +132,6 @@ class Dates:
         if year:
             return Reading(*spans.month(year, first, months), end, "past", unit)
         return Reading(*spans.latest_months(self.now, first, months), end, "open", unit, "year")
-
-    # ---- pieces
 
     def _articles(self, position: int) -> int:
         for _ in range(2):

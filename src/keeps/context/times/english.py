@@ -1,4 +1,4 @@
-"""English words for times: by kind and value, their phrases."""
+"""English words for times: phrases by kind and value."""
 
 from __future__ import annotations
 
@@ -217,15 +217,15 @@ FUTURE_PAIRS = (
     ", am i, are we, do i, have to, i'm, we're, i am, we are, can we, can i, could you"
 )
 PRESENT = "is are s"
-"""Words after which "on Friday" is no past day, unless another verb is past."""
+"""Words after which "on Friday" is not a past day, unless another verb is past."""
 NO_PAST = (
     "need indeed feed speed embed proceed exceed seed bed red shed led wed ted need planned scheduled supposed due"
 )
 PAST_SHAPE = r"\w{3,}ed"
-"""Words that are past tenses or participles by their form."""
+"""Past tenses or participles, by their form."""
 WEAK_PAST_SHAPE = r"(?!)"
-"""Words that may be past by their form: they count where no word speaks of what is to come."""
+"""Possible past forms: they count if no word refers to the future."""
 FUTURE_SHAPE = r"(?!)"
 QUESTIONS = ""
-"""First words of questions: one without a past verb asks about the present."""
+"""First words of questions: a question without a past verb is about the present."""
 AUXILIARIES = ""

@@ -1,4 +1,4 @@
-"""French words for times: by kind and value, their phrases."""
+"""French words for times: phrases by kind and value."""
 
 from __future__ import annotations
 
@@ -193,16 +193,16 @@ FUTURE = (
 )
 FUTURE_PAIRS = "quand est, je dois, il faut, ce soir"
 PRESENT = ""
-"""Words after which "on Friday" is no past day, unless another verb is past."""
+"""Words after which "on Friday" is not a past day, unless another verb is past."""
 NO_PAST = (
     "fait dit qui depuis aussi puis lundi mardi jeudi vendredi samedi midi lui ami amis plus jus sous vous nous"
     " mais jamais désormais vrais frais français parfait"
 )
 PAST_SHAPE = r"\w{2,}(?<!r)(?:ions|ais|ait|aient)"
-"""Words that are past tenses or participles by their form."""
+"""Past tenses or participles, by their form."""
 WEAK_PAST_SHAPE = r"\w{2,}(?:és?|ées?|us?|ues?|is)"
-"""Words that may be past by their form: they count where no word speaks of what is to come."""
+"""Possible past forms: they count if no word refers to the future."""
 FUTURE_SHAPE = r"\w{2,}(?:rons|rez|ront|rai|ras?)"
 QUESTIONS = "que qu quand où qui comment quel quelle quels quelles pourquoi on"
-"""First words of questions: one without a past verb asks about the present."""
+"""First words of questions: a question without a past verb is about the present."""
 AUXILIARIES = ""

@@ -1,4 +1,4 @@
-"""German words for times: by kind and value, their phrases."""
+"""German words for times: phrases by kind and value."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ FUTURE = (
 )
 FUTURE_PAIRS = "wann ist, mache ich, machen wir, steht an"
 PRESENT = "ist sind"
-"""Words after which "on Friday" is no past day, unless another verb is past."""
+"""Words after which "on Friday" is not a past day, unless another verb is past."""
 NO_PAST = (
     "heute bitte möchte möchten könnte könnten mitte hätte hätten würde minute minuten geboren gerät gesamt"
     " gestalt gesicht gerecht bericht bereit"
@@ -216,10 +216,10 @@ PAST_SHAPE = (
     r"(?:ab|an|auf|aus|bei|dazu|durch|ein|fest|heim|her|hin|los|mit|nach|raus|rein|um|unter|vor|vorbei|weg|zu|zurück|zusammen)?"
     r"ge\w{3,}(?:t|en)|\w{2,}iert|(?:be|ent|er|ver|zer|über|unter)\w{3,}t"
 )
-"""Words that are past tenses or participles by their form."""
+"""Past tenses or participles, by their form."""
 WEAK_PAST_SHAPE = r"\w{3,}(?:te|ten)"
-"""Words that may be past by their form: they count where no word speaks of what is to come."""
+"""Possible past forms: they count if no word refers to the future."""
 FUTURE_SHAPE = r"(?!)"
 QUESTIONS = "was wann wo wohin wer wen wem wie welche welcher welches warum"
-"""First words of questions: one without a past verb asks about the present."""
+"""First words of questions: a question without a past verb is about the present."""
 AUXILIARIES = "habe hast hat haben habt"

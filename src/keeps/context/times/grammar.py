@@ -1,8 +1,8 @@
-"""Finds the span of the past that a message names, in English, German, Spanish and French. Pure.
+"""Find the past time span that a message names, in English, German, Spanish and French. Pure.
 
 The message is read into tokens that do not depend on its language; one grammar reads those, from left to right. The
-first expression that names a past time decides. Expressions that could mean the past or what is to come, such as "on
-Friday", are taken for the past unless the message's verbs speak of what is to come.
+first expression that names a past time decides. Ambiguous expressions such as "on Friday" count as past unless the
+message's verbs refer to the future.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from keeps.context.times.spans import DAY, EARLIEST, Span
 from keeps.context.times.tokens import NAMING_KINDS, Tokens, read_tokens
 
 SOON = 60 * DAY
-"""A date without a year that comes again so soon is not taken for last year's, unless the verbs speak of the past."""
+"""A date without a year that recurs within this time is not read as last year's, unless the verbs are past."""
 REACH = 8
-"""Tokens that an expression may begin before the word that names its time."""
+"""Maximum number of tokens between the start of an expression and the word that names its time."""
 MOST_FUTURE = 20
-"""After so many times to come, no past one is looked for."""
+"""Number of future times after which the search for a past time ends."""
 _COMPARED = frozenset(
     "compare compared versus vs than als vergleiche vergleich compara comparado compare comparé".split()
 )
@@ -30,12 +30,12 @@ _EDGES = frozenset(("since", "after", "before", "until", "by"))
 
 
 def time_span(text: str, now: datetime, zone: tzinfo = UTC) -> Span | None:
-    """Return the span of the past that a text names, in UTC; None where it names none.
+    """Return the span of the past that a text names, in UTC; None if it names none.
 
     Args:
         text: The message; only its words matter, not their case.
-        now: When it was sent, with a UTC offset.
-        zone: Where the user lives: days begin at its midnight.
+        now: The time at which it was sent, with a UTC offset.
+        zone: The user's time zone: days begin at its midnight.
     """
     tokens = read_tokens(text)
     if not any(_names_time(tokens, position) for position in range(len(tokens.items))):
@@ -48,7 +48,7 @@ def time_span(text: str, now: datetime, zone: tzinfo = UTC) -> Span | None:
 
 
 def _names_time(tokens: Tokens, position: int) -> bool:
-    """Return whether a token may be what names the time of an expression; most small numbers only go with others."""
+    """Return whether a token can name the time of an expression; most small numbers need other tokens."""
     token = tokens.items[position]
     if token.kind == "digits":
         return len(token.text) == 4 or tokens.at(position - 1).text in DAY_ARTICLES
@@ -56,7 +56,7 @@ def _names_time(tokens: Tokens, position: int) -> bool:
 
 
 class _Sentence:
-    """One message being read."""
+    """One message being parsed."""
 
     def __init__(self, tokens: Tokens, now: datetime) -> None:
         self._tokens = tokens
@@ -66,7 +66,7 @@ class _Sentence:
 
     def span(self) -> Span | None:
         """Return the first past time, or the union of those that are compared."""
-        found: list[Reading] = []
+        past_readings: list[Reading] = []
         compares = any(token.text in _COMPARED for token in self._tokens.items)
         near = self._near()
         position, future = 0, 0
@@ -82,18 +82,18 @@ class _Sentence:
             if self._is_past(reading, begin):
                 if not compares:
                     return self._clamped(reading)
-                found.append(reading)
+                past_readings.append(reading)
             else:
                 future += 1
-        if not found:
+        if not past_readings:
             return None
-        whole = found[0]
-        for other in found[1:]:
+        whole = past_readings[0]
+        for other in past_readings[1:]:
             whole = joined(whole, other) if other.grain == whole.grain else whole
         return self._clamped(whole)
 
     def _near(self) -> list[bool]:
-        """Return for each token whether one that names a time follows within reach."""
+        """Return for each token whether a token that names a time follows within reach."""
         near: list[bool] = []
         left = 0
         for position in reversed(range(len(self._tokens.items))):
@@ -128,7 +128,7 @@ class _Sentence:
         return self._continued(first)
 
     def _continued(self, first: Reading) -> Reading:
-        """Return the range or the union that goes on after a first point, or the point itself."""
+        """Return the range or the union that continues from a first point, or the point itself."""
         joint = self._tokens.at(first.end).kind
         if joint in ("to", "until", "dash", "and"):
             second = self._points.point(first.end + 1, led=True)
@@ -143,7 +143,7 @@ class _Sentence:
         return first.grain == second.grain or {first.grain, second.grain} <= {"day", "weekday"}
 
     def _range(self, position: int) -> Reading | None:
-        """Read "from … to …" and "between … and …"; days may leave their month to the other end."""
+        """Read "from … to …" and "between … and …"; a day may take its month from the other end."""
         days = self._points.days_of_month(position + 1)
         if days is not None:
             return days

@@ -1,4 +1,4 @@
-"""Reads one point of the calendar from tokens: a day, a week, a month, a season, or a part of one."""
+"""Read one calendar point from tokens: a day, a week, a month, a season, or a part of one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keeps.context.times.spans import DAY, WEEK, Span
 from keeps.context.times.tokens import Tokens
 
 DEEPEST = 3
-"""Expressions inside expressions, as in "the end of the first week of March"."""
+"""Maximum nesting of expressions, as in "the end of the first week of March"."""
 LEADING = frozenset(
     "in about of from since after before until between to by part ago_pre dash last this next past ordinal".split()
 )
@@ -28,7 +28,7 @@ class Points(Relative):
         self._known: dict[tuple[int, bool, int], Reading | None] = {}
 
     def point(self, position: int, *, led: bool = False) -> Reading | None:
-        """Return the point that begins here. `led`: a preposition of time stands before it."""
+        """Return the point that begins here. `led`: a preposition of time precedes it."""
         begin, position = position, self._skip(position)
         token = self.at(position)
         if token.kind not in _READERS or (token.kind == "word" and token.text not in QUARTER_LETTERS):
@@ -67,7 +67,7 @@ class Points(Relative):
         )
 
     def _narrowed(self, reading: Reading) -> Reading:
-        """Return the part of a day where one is named after it: "Monday evening", "lundi au soir"."""
+        """Return the part of a day that is named after it: "Monday evening", "lundi au soir"."""
         if reading.grain == "week" and reading.tense == "past":
             place = self._skip(reading.end)
             if self.at(place).kind == "weekday" and self.at(reading.end).kind != "of":
@@ -106,14 +106,14 @@ class Points(Relative):
         return Reading(middle - around, middle + DAY + around, end)
 
     def about(self, position: int, _led: bool = True) -> Reading | None:
-        """Read "around 10 October": a day is three days wider on both sides."""
+        """Read "around 10 October": a day extended by three days on both sides."""
         inner = self.point(position + 1, led=True)
         if inner is None or inner.grain != "day" or inner.until - inner.since != DAY:
             return inner
         return inner._replace(since=inner.since - 3 * DAY, until=inner.until + 3 * DAY)
 
     def no_time(self, position: int, _led: bool = True) -> Reading | None:
-        """Read "every Monday", "happy Easter", "born in 1987": no time that is asked about."""
+        """Read "every Monday", "happy Easter", "born in 1987": times that are not asked about."""
         inner = self.point(position + 1, led=True)
         return None if inner is None else inner._replace(tense="future")
 

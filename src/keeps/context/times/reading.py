@@ -1,4 +1,4 @@
-"""What an expression was read as: a span, where it ends, and how sure it is to be past."""
+"""The result of reading an expression: a span, its end in the tokens, and how certainly it is past."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ NEAR = 31 * DAY
 class Reading(NamedTuple):
     """A span read from tokens.
 
-    `end` is the position after its last token. `tense`: "past", "future", "open" (could be either) or "deadline" (past
-    only if the verbs are). `grain` is the calendar unit. `cycle`: "year" or "week" where it comes again and the latest
-    one was taken.
+    `end`: the position after its last token.
+    `tense`: "past", "future", "open" (could be either) or "deadline" (past only if the verbs are).
+    `grain`: the calendar unit.
+    `cycle`: "year" or "week" if the span recurs and the latest one was taken.
     """
 
     since: datetime
@@ -44,7 +45,7 @@ def _years_later(moment: datetime, years: int) -> datetime:
 
 
 def ordered(first: Reading, last: Reading, now: datetime) -> Reading:
-    """Return the range from one reading to the other; ends without a year or week follow the other end."""
+    """Return the range from one reading to the other; an end without a year or week takes it from the other end."""
     if first.cycle == "week" == last.cycle:
         while first.since > last.since:
             first = shifted(first, -1)

@@ -1,4 +1,4 @@
-"""Reads times that count from today: "yesterday", "two weeks ago", "last month", "Friday of last week"."""
+"""Read times relative to today: "yesterday", "two weeks ago", "last month", "Friday of last week"."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SKIPPED = frozenset(("article", "of", "in"))
 
 
 class Relative(Dates):
-    """Reads what counts from a local time `now`."""
+    """Reads times relative to a local time `now`."""
 
     def point(self, position: int, *, led: bool = False) -> Reading | None:
-        """Return the point that begins here. `led`: a preposition of time stands before it."""
+        """Return the point that begins here. `led`: a preposition of time precedes it."""
         raise NotImplementedError
 
     def relative(self, position: int, _led: bool = True) -> Reading | None:
@@ -45,7 +45,7 @@ class Relative(Dates):
         back = int(str(token.value))
         since, until = spans.day(self.now - DAY * back)
         reading = Reading(since, until, position + 1, "future" if back < 0 else "past")
-        if back == 0:  # "What is on today?" asks for no memory of today
+        if back == 0:  # "What is on today?" asks for no memory of today.
             source = self.at(position - 1)
             reading = reading._replace(
                 tense="past" if source.kind in ("from", "of") or source.text == "earlier" else "deadline"
@@ -98,7 +98,7 @@ class Relative(Dates):
         return None
 
     def _ago(self, position: int, after: int) -> Reading | None:
-        """Read a count and a unit; `after` 1: the word for "ago" stands after it."""
+        """Read a count and a unit. `after` 1: the word for "ago" follows."""
         few = self._few(position)
         count, end = self._count(position) if few is None else (few[1], position + 1)
         what = self.at(end)
@@ -148,10 +148,8 @@ class Relative(Dates):
         token = self.at(position)
         return token.value if token.kind == "few" and isinstance(token.value, tuple) else None  # pyright: ignore[reportReturnType]
 
-    # ---- last, this, next
-
     def modified(self, position: int, _led: bool = True) -> Reading | None:
-        """Read what is named with "last", "this" or "next", before or after it in the languages that have it so."""
+        """Read a unit or name with "last", "this" or "next", before or after it, depending on the language."""
         token = self.at(position)
         if token.kind in ("last", "this", "next", "before_last"):
             return self._led_by(position)
@@ -290,7 +288,7 @@ class Relative(Dates):
         return Reading(*spans.weekday(self.now, number), end, "open", "weekday", "week")
 
     def _week_around(self, position: int) -> Reading | None:
-        """Return the week that a weekday is said to be in: "of last week", "letzter Woche", "de la semana pasada"."""
+        """Return the week that a weekday belongs to: "of last week", "letzter Woche", "de la semana pasada"."""
         if self.at(position).kind == "function":
             return None
         week = self.modified(self._skip(position))

@@ -1,4 +1,4 @@
-"""Spanish words for times: by kind and value, their phrases."""
+"""Spanish words for times: phrases by kind and value."""
 
 from __future__ import annotations
 
@@ -194,13 +194,13 @@ FUTURE = (
 )
 FUTURE_PAIRS = "cuándo es, que viene, hay que"
 PRESENT = ""
-"""Words after which "on Friday" is no past day, unless another verb is past."""
+"""Words after which "on Friday" is not a past day, unless another verb is past."""
 NO_PAST = "qué café bebé sé aquí así allí ahí porqué"
 PAST_SHAPE = r"\w{2,}(?:amos|imos|aron|ieron|aste|iste|aba|aban|abas|ó|(?<![aei]r)é)"
-"""Words that are past tenses or participles by their form."""
+"""Past tenses or participles, by their form."""
 WEAK_PAST_SHAPE = r"\w{2,}í"
-"""Words that may be past by their form: they count where no word speaks of what is to come."""
+"""Possible past forms: they count if no word refers to the future."""
 FUTURE_SHAPE = r"\w{2,}(?:[aei]ré|remos|rán?|rás)"
 QUESTIONS = "qué cuándo dónde adónde quién cómo cuál cuáles por"
-"""First words of questions: one without a past verb asks about the present."""
+"""First words of questions: a question without a past verb is about the present."""
 AUXILIARIES = ""

@@ -1,7 +1,7 @@
 """Calendar arithmetic on local wall-clock times: days, weeks, months, quarters, seasons and holidays.
 
 All times here are naive and local; `time_span` converts its result to UTC at the end. Spans are half open and weeks
-begin on Monday. Functions raise ValueError or OverflowError where no calendar has such a date.
+begin on Monday. Functions raise ValueError or OverflowError if no calendar has such a date.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def weekday_weeks_ago(now: datetime, number: int, weeks: int) -> Span:
 
 
 def unit_at(moment: datetime, unit: str, back: int = 0) -> Span:
-    """Return the calendar unit that holds a moment (`back` 0), or an earlier one."""
+    """Return the calendar unit that contains a moment (`back` 0), or an earlier one."""
     if unit in MINUTES_IN:
         length = timedelta(minutes=MINUTES_IN[unit])
         return moment - length * back, moment - length * (back - 1)

@@ -1,6 +1,6 @@
-"""Reads a message into tokens that no longer depend on its language: (kind, value) pairs such as ("weekday", 4).
+"""Read a message into language-independent tokens: (kind, value) pairs such as ("weekday", 4).
 
-The language is the one whose words the message has most of. Words of times that it lacks are looked up in the others.
+The language is the one with the most words in the message. Words for times that it lacks are looked up in the others.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _NUMBER = re.compile(r"(\d{1,9})(\D*)")
 _ORDINALS = frozenset(("st", "nd", "rd", "th", "er", "ère", "re", "º", "ª", "."))
 _DECADES = frozenset(("s", "er", "ern"))
 _FOREIGN_KINDS = frozenset(("day_back", "weekday", "month", "last_night", "holiday"))
-"""Kinds that are read in the words of another language than the message's."""
+"""Kinds that are also read in words of languages other than the message's."""
 NAMING_KINDS = frozenset(
     "day_back last_night tonight half_today half_yesterday weekday weak_weekday weekday_half month weak_month"
     " month_week month_half unit units iso date weak_date day_month decade season weak_season holiday recent digits"
     " nth weekdays calendar_week half".split()
 )
-"""Kinds that can name a time; a message without any names none."""
+"""Kinds that can name a time; a message without any of them names no time."""
 _DASHES = "-–—"
 MOST_ELIDED = 2
-"""Letters before an apostrophe that stands for a vowel, as in "d'octobre"."""
+"""Maximum letters before an apostrophe that replaces a vowel, as in "d'octobre"."""
 _GUARD_REACH = 6
-"""A dotted figure so many tokens after a word such as "version" is no date."""
+"""Number of tokens after a word such as "version" within which a dotted figure is not a date."""
 
 
 class Token(NamedTuple):
@@ -54,7 +54,7 @@ _MOODLESS = frozenset(
     "half half_today half_yesterday day_back weekday month unit this next before_last recent ago_pre ordinal holiday"
     " season by until".split()
 )
-"""Kinds whose words tell nothing of a sentence's tense: German "morgen" may be a morning."""
+"""Kinds of words without tense: German "morgen" may mean the morning."""
 END = Token("end", 0, "")
 
 
@@ -74,10 +74,10 @@ class Language:
     future_shape: re.Pattern[str]
     questions: frozenset[str]
     auxiliaries: frozenset[str]
-    """Of a language whose participles stand at the end of the sentence."""
+    """Auxiliaries of a language whose participles end the sentence."""
     future_pairs: Mapping[str, tuple[tuple[str, ...], ...]]
     evidence: frozenset[str]
-    """Words that tell that a text is in this language."""
+    """Words that indicate that a text is in this language."""
 
     def ends_in_participle(self, verbs: list[str]) -> bool:
         """Return whether an auxiliary and a last word make a perfect tense: "hast du … empfohlen"."""
@@ -86,7 +86,7 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A message as tokens. `mood`: whether its verbs speak of the past or of what is to come."""
+    """A message as tokens. `mood`: whether its verbs refer to the past, the future or the present."""
 
     items: list[Token] = field(default_factory=list[Token])
     mood: Mood = ""
@@ -226,12 +226,12 @@ def _figure(group: str, piece: str, *, guarded: bool) -> Token:
         return _number(piece)
     if group == "figures":
         if not guarded:
-            if found := _DATE.fullmatch(piece):
-                year = int(found[4]) + (2000 if len(found[4]) == 2 else 0)
-                kind = "date" if len(found[4]) == 4 or found[2] == "/" else "weak_date"
-                return Token(kind, f"{year}-{found[3]}-{found[1]}", piece)
-            if found := _DAY_MONTH.fullmatch(piece):
-                return Token("day_month", (int(found[1]), int(found[2] or found[3])), piece)
+            if match := _DATE.fullmatch(piece):
+                year = int(match[4]) + (2000 if len(match[4]) == 2 else 0)
+                kind = "date" if len(match[4]) == 4 or match[2] == "/" else "weak_date"
+                return Token(kind, f"{year}-{match[3]}-{match[1]}", piece)
+            if match := _DAY_MONTH.fullmatch(piece):
+                return Token("day_month", (int(match[1]), int(match[2] or match[3])), piece)
         return Token("stop" if piece.endswith(".") else "figure", 0, piece)
     if piece in _DASHES:
         return Token("dash", 0, piece)
@@ -241,16 +241,16 @@ def _figure(group: str, piece: str, *, guarded: bool) -> Token:
 
 
 def _number(piece: str) -> Token:
-    found = _NUMBER.fullmatch(piece)
-    if found is None:
+    match = _NUMBER.fullmatch(piece)
+    if match is None:
         return Token("figure", 0, piece)
-    number, suffix = int(found[1]), found[2]
-    if suffix in _ORDINALS and len(found[1]) <= 2 and not (suffix == "er" and number >= 20):
+    number, suffix = int(match[1]), match[2]
+    if suffix in _ORDINALS and len(match[1]) <= 2 and not (suffix == "er" and number >= 20):
         return Token("nth", number, piece)
-    if suffix.rstrip(".") in _DECADES and number % 10 == 0 and len(found[1]) in (2, 4):
+    if suffix.rstrip(".") in _DECADES and number % 10 == 0 and len(match[1]) in (2, 4):
         return Token("decade", number if number > 99 else 1900 + number if number >= 30 else 2000 + number, piece)
     if suffix in ("", "."):
-        return Token("digits", number, piece) if len(found[1]) <= 4 else Token("figure", 0, piece)
+        return Token("digits", number, piece) if len(match[1]) <= 4 else Token("figure", 0, piece)
     return Token("figure", number, piece)
 
 
