@@ -82,7 +82,8 @@ _DROP_ROOT = (
 def choose_run_user() -> RunUser:
     """Return the current user, or for root a system user of Keeps, created once.
 
-    PostgreSQL refuses to run as root. The user is never `nobody` or `postgres`: what runs as these could read and change the data.
+    PostgreSQL refuses to run as root. The user is never `nobody` or `postgres`: what runs as these could read and
+    change the data.
     """
     if os.geteuid() != 0:
         return RunUser(name=str(os.geteuid()), uid=os.geteuid(), gid=os.getegid(), switch=False)
