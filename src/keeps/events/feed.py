@@ -105,7 +105,7 @@ class Feed:
     async def _poll(self) -> None:
         while self._open:
             await asyncio.sleep(POLL_SECONDS)
-            tenants = list({each.scope.tenant_id for each in self._open})
+            tenants = list({subscription.scope.tenant_id for subscription in self._open})
             try:
                 answers = await self._database.cells.everywhere(
                     store.QUERIES["last_sequences"], tenants, seconds=POLL_PATIENCE
@@ -119,7 +119,7 @@ class Feed:
             for tenant_id, reached in last.items():
                 if self._last.get(tenant_id) != reached:
                     self._notice(tenant_id)
-            self._last = {**{each: self._last[each] for each in tenants if each in self._last}, **last}
+            self._last = {**{key: self._last[key] for key in tenants if key in self._last}, **last}
 
 
 class Subscription:
