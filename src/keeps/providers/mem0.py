@@ -64,7 +64,7 @@ class Mem0Provider:
         messages = [{"role": "user", "content": text_of(new.value) or name}]
         async with self._turn:
             before = await self._held(name)
-            await asyncio.to_thread(self._client.add, messages, user_id=self._owner, metadata=told, infer=False)
+            await asyncio.to_thread(self._client.add, messages, user_id=self._owner, metadata=tagged, infer=False)
             for identity, _ in before:
                 await asyncio.to_thread(self._client.delete, identity)
 

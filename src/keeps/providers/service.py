@@ -385,7 +385,7 @@ class ProviderService:
             request.filters,
             request.min_importance,
         )
-        if any(match is not None for match in narrowed):
+        if any(value is not None for value in narrowed):
             return Answer(name, [], [])  # entries have none of these, so none passes
 
         async def search(held: MemoryProvider) -> Answer:
@@ -404,9 +404,9 @@ class ProviderService:
                     tier=tier,
                     explanation=None,
                 )
-                for each in matching
+                for match in matching
             ]
-            return Answer(name, hits, [each.entry.key for each in matching])
+            return Answer(name, hits, [match.entry.key for match in matching])
 
         return await self._calls.attempt(scope, name, search, request.session_id)
 

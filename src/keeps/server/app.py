@@ -218,12 +218,12 @@ async def _http_error(request: Request, error: Exception) -> Response:
         return _problem(request, NotFoundError("no such path, or an id in it is no UUID; see /docs"))
     if error.status_code == 405:
         path = request.scope["path"]
-        known = {
+        methods = {
             method
             for route in request.app.routes
             if isinstance(route, APIRoute) and route.path_regex.match(path)
             for method in route.methods or ()
         }
-        allow = ", ".join(sorted(known))
+        allow = ", ".join(sorted(methods))
         return _problem(request, ValidationFailedError(f"this path has no {request.method}, but {allow}"), 405, allow)
     return _problem(request, ValidationFailedError("the body cannot be read as JSON"), 422)

@@ -88,29 +88,30 @@ def _handler(route: APIRoute) -> Callable[[Request], Awaitable[Response]]:
             try:
                 values[name] = take(request)
             except ValidationError as error:
-                errors += [{**each, "loc": (name,)} for each in error.errors(include_url=False, include_input=False)]
+                findings = error.errors(include_url=False, include_input=False)
+                errors += [{**finding, "loc": (name,)} for finding in findings]
         if getattr(endpoint, "reads_its_body", False):
             return await act(request, values, errors, b"")
         if body is not None:
             check_json(request)
         # Read before a place is taken: whoever sends slowly waits for themselves.
-        async with held_body(request, most) as given:
+        async with held_body(request, most) as content:
             turns: Turns = request.app.state.turns
             async with turns.taken(request.scope["keeps.scope"]) as waited:
                 if waited and await request.is_disconnected():
                     raise ClientDisconnect  # nobody waits for the answer any more
-                with repeatable(keyed(request, given)):
-                    return await act(request, values, errors, given)
+                with repeatable(keyed(request, content)):
+                    return await act(request, values, errors, content)
 
     async def act(
-        request: Request, values: dict[str, object], errors: list[Mapping[str, Any]], given: bytes
+        request: Request, values: dict[str, object], errors: list[Mapping[str, Any]], content: bytes
     ) -> Response:
         if body is not None and body_name is not None:
             try:
                 # Validators in Python take up to half a second of a long body; in a thread others come in between.
-                long = len(given) > MOST_ON_THE_LOOP
+                long = len(content) > MOST_ON_THE_LOOP
                 values[body_name] = (
-                    await asyncio.to_thread(body.validate_json, given) if long else body.validate_json(given)
+                    await asyncio.to_thread(body.validate_json, content) if long else body.validate_json(content)
                 )
             except ValidationError as error:
                 errors += _findings(error)

@@ -201,26 +201,26 @@ class MarkdownFolder:
                 continue
             # A slip of the pen, a sync or a `git stash` must not forget anything: what the file held last stays known.
             file = self._file_of(category)
-            known = {
+            stored = {
                 key: entry for key, entry in self._index[category].items() if (key, entry["section"]["id"]) not in moved
             }
-            if not known:
+            if not stored:
                 del self._index[category]
                 self._files.pop(category, None)
                 continue
-            self._index[category] = known
+            self._index[category] = stored
             if file not in self._blocked:
                 self.problems[file] = (
-                    f"{file} is missing; its {len(known)} entries stay known until it is back, or they are deleted"
+                    f"{file} is missing; its {len(stored)} entries stay known until it is back, or they are deleted"
                 )
-            newest = max(entry["revision"] for entry in known.values())
+            newest = max(entry["revision"] for entry in stored.values())
             self._categories[category] = Category(
-                category, newest, {key: _from_index(key, entry) for key, entry in known.items()}
+                category, newest, {key: _from_index(key, entry) for key, entry in stored.items()}
             )
-        self._categories = {name: held for name, held in self._categories.items() if held.sections or name in read}
+        self._categories = {name: file for name, file in self._categories.items() if file.sections or name in read}
         self._report_repeats()
         self._remember()
-        present = {key for held in self._categories.values() for key in held.sections}
+        present = {key for file in self._categories.values() for key in file.sections}
         self._untold += [edit for edit in edits if edit.kind == "written" or edit.key not in present]
 
     def _reason_to_skip(self, name: str, mode: int) -> str | None:

@@ -154,12 +154,12 @@ def _section(key: str, value: JsonValue, told: Mapping[str, Any], name: str, hea
             identity=str(told["id"]) if told.get("id") is not None else None,
             created_at=_time(told.get("created")),
             updated_at=_time(told.get("updated")),
-            tags=tuple(str(each) for each in told.get("tags") or ()),
-            links=tuple(str(each) for each in told.get("links") or ()),
+            tags=tuple(str(item) for item in told.get("tags") or ()),
+            links=tuple(str(item) for item in told.get("links") or ()),
             metadata=(
                 cast("dict[str, JsonValue]", json.loads(json.dumps(metadata))) if isinstance(metadata, dict) else {}
             ),
-            extra={each: said for each, said in told.items() if each not in _TOLD},
+            extra={field: said for field, said in told.items() if field not in _TOLD},
             heading=heading,
         )
     except (TypeError, ValueError):
