@@ -206,9 +206,9 @@ def _log_of_backups(home: Path, place: Path, folder: Path, server_pid: int | Non
     from keeps.backups.making import ShipFailure
     from keeps.db.embedded.archiving import BACKUP_PLAN, SPOOL
 
-    for each in (folder, folder / "wal"):
-        if not os.access(each, os.R_OK | os.W_OK | os.X_OK):
-            return [Check("backups", "failed", f"user {os.geteuid()} may not write to {each}; change its owner")]
+    for path in (folder, folder / "wal"):
+        if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+            return [Check("backups", "failed", f"user {os.geteuid()} may not write to {path}; change its owner")]
     if (failure := ShipFailure.of(home)) is not None:
         problem = (
             f"process {failure.pid} cannot take the log to {folder}, so it piles up in the home: {failure.error}. If it"
@@ -217,7 +217,7 @@ def _log_of_backups(home: Path, place: Path, folder: Path, server_pid: int | Non
         return [Check("backups", "failed", problem)]
     spool = place / SPOOL
     segments = list(spool.iterdir()) if os.access(spool, os.R_OK | os.X_OK) else []
-    oldest = min((each.stat().st_mtime for each in segments), default=time.time())
+    oldest = min((segment.stat().st_mtime for segment in segments), default=time.time())
     if time.time() - oldest > WAITING.total_seconds():
         problem = f"{len(segments)} segments of the log wait for {folder}"
         if server_pid is None:

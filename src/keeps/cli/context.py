@@ -224,12 +224,12 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 def targeted(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the parameter `target` of a command by the options for scope and place."""
     signature = inspect.signature(command, eval_str=True)
-    parameters = [each for name, each in signature.parameters.items() if name != "target"]
+    parameters = [parameter for name, parameter in signature.parameters.items() if name != "target"]
     parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for name, (kind, default) in _OPTIONS.items()
     ]
-    ordered = sorted(parameters, key=lambda each: each.kind is inspect.Parameter.KEYWORD_ONLY)
+    ordered = sorted(parameters, key=lambda parameter: parameter.kind is inspect.Parameter.KEYWORD_ONLY)
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> None:
@@ -237,9 +237,9 @@ def targeted(command: Callable[..., None]) -> Callable[..., None]:
         command(**given, target=target)
 
     wrapped.__signature__ = signature.replace(  # pyright: ignore[reportAttributeAccessIssue]
-        parameters=[each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in ordered]
+        parameters=[parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in ordered]
     )
-    wrapped.__annotations__ = {each.name: each.annotation for each in ordered}
+    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
     return wrapped
 
 

@@ -158,8 +158,8 @@ async def _forget(alice: LocalMemory, steps: list[tuple[str, float]]) -> None:
     left = sum(FORGOTTEN in hit.memory.content for hit in result.hits)
     events = [event for memory in memories for event in await alice.history(memory.memory_id)]
     out.print(
-        f"  forgotten: {len(memories)}; found afterwards: {left}; in the log: {', '.join(event.type for event in events)},"
-        f" contents erased: {FORGOTTEN not in str(events)}"
+        f"  forgotten: {len(memories)}; found afterwards: {left}; in the log:"
+        f" {', '.join(event.type for event in events)}, contents erased: {FORGOTTEN not in str(events)}"
     )
 
 

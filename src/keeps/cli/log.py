@@ -257,7 +257,8 @@ def failures(webhook_id: WebhookId, *, target: Target, as_json: Json = False) ->
             out.print("No failures.")
         for event in events:
             out.print(
-                f"  event {event.sequence}: {event.error} after {event.attempts} attempts, {event.failed_at:%Y-%m-%d %H:%M}"
+                f"  event {event.sequence}: {event.error} after {event.attempts} attempts,"
+                f" {event.failed_at:%Y-%m-%d %H:%M}"
             )
 
     run(work)

@@ -211,12 +211,12 @@ async def _measured(name: str | None, home: Path | None) -> dict[str, Any]:
             started = time.perf_counter()
             await embedder.embed_query(question)
             times.append(time.perf_counter() - started)
-        told = [each.sentence for each in await embedder.embed([one for one, _ in NEAR])]
+        told = [embedding.sentence for embedding in await embedder.embed([one for one, _ in NEAR])]
         asked = [(await embedder.embed_query(other)).sentence for _, other in NEAR]
         right = sum(
-            max(range(3), key=lambda n, each=each: float(told[n] @ each)) == at for at, each in enumerate(asked)
+            max(range(3), key=lambda n, vector=vector: float(told[n] @ vector)) == at for at, vector in enumerate(asked)
         )
-        tokens = sum(len(each.tokens or b"") for each in stored) / len(stored)
+        tokens = sum(len(embedding.tokens or b"") for embedding in stored) / len(stored)
         return {
             "model": embedder.model,
             "numbers": len(first.sentence),

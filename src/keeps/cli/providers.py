@@ -150,7 +150,8 @@ def append(
             links = cast("list[str]", entry.metadata.get("links") or [])
             linked = f"  [dim]→ {escape(', '.join(links))}[/]" if links else ""
             out.print(
-                f"  {entry.metadata['content_type']!s:<9} [bold]{escape(entry.key)}[/]  {escape(str(entry.value))}{linked}"
+                f"  {entry.metadata['content_type']!s:<9} [bold]{escape(entry.key)}[/]  "
+                f"{escape(str(entry.value))}{linked}"
             )
 
     run(work)
