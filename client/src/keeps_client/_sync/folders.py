@@ -52,13 +52,11 @@ class Folders(Documents, Graph):
         """
         files = files_of(Path(folder))
         prefix = f"{name.rstrip('/') if name else files.root.as_posix()}/"
-        documents = self._held(prefix)
-        if prune and documents and not files.hashes:
-            raise ValidationFailedError(
-                f"{str(files.root)!r} holds no known file; all {len(documents)} documents would go"
-            )
-        lost = {each.sha256: path for path, each in documents.items() if path not in files.hashes}
-        stored = {path: (each.document_id, each.title) for path, each in documents.items() if path in files.hashes}
+        docs = self._held(prefix)
+        if prune and docs and not files.hashes:
+            raise ValidationFailedError(f"{str(files.root)!r} holds no known file; all {len(docs)} documents would go")
+        lost = {each.sha256: path for path, each in docs.items() if path not in files.hashes}
+        stored = {path: (each.document_id, each.title) for path, each in docs.items() if path in files.hashes}
         concepts: dict[str, Concept] = {}
         steps: list[FolderStep] = []
 
@@ -68,14 +66,14 @@ class Folders(Documents, Graph):
                 progress(step, len(files.hashes))
 
         for path, hashed in files.hashes.items():
-            before = lost.pop(hashed, None) if path not in documents else None
+            before = lost.pop(hashed, None) if path not in docs else None
             try:
                 concept = concept_of(files.root / path, path)
                 if concept is not None:
                     concepts[path] = concept
                 concept_data = concept or Concept({}, (), ())
                 if (
-                    (known := documents.get(path)) is not None
+                    (known := docs.get(path)) is not None
                     and known.sha256 == hashed
                     and (known.metadata, known.visibility) == (concept_data.metadata, visibility)
                     and set(known.tags) == {*tags, *concept_data.tags}
@@ -101,7 +99,7 @@ class Folders(Documents, Graph):
             document = receipt.document
             stored[path] = document.document_id, document.title
             if before is not None:
-                del documents[before]
+                del docs[before]
             told(
                 FolderStep(
                     path=path,
@@ -111,7 +109,7 @@ class Folders(Documents, Graph):
                     notes=receipt.notes,
                 )
             )
-        for path, document in documents.items():
+        for path, document in docs.items():
             if path in files.hashes:
                 continue
             if prune:
